@@ -1,0 +1,43 @@
+# Every command of the project; each does what it needs first, and nothing twice.
+BIN := .venv/bin
+TESTS ?= tests
+
+.PHONY: setup fmt lint fast test bench prove nightly lock
+
+setup: .venv/ready
+	$(BIN)/onceproof setup
+
+.venv/ready: requirements.lock requirements-dev.lock pyproject.toml
+	./setup.sh
+	touch $@
+
+fmt: .venv/ready
+	$(BIN)/ruff check --fix --quiet .
+	$(BIN)/ruff format .
+
+lint: .venv/ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+fast: .venv/ready
+	$(BIN)/pytest tests/unit tests/repo
+
+test: lint setup
+	$(BIN)/pytest $(TESTS)
+
+bench: setup
+	$(BIN)/python benchmarks/stack_start.py
+
+nightly: setup
+	$(BIN)/onceproof up
+	$(BIN)/onceproof status
+	$(BIN)/onceproof down
+
+lock: .venv/ready
+	$(BIN)/uv pip compile pyproject.toml --extra all --output-file requirements.lock $(LOCKED)
+	$(BIN)/uv pip compile --group dev --constraint requirements.lock --output-file requirements-dev.lock $(LOCKED)
+	$(BIN)/python -m onceproof.setup.relock jars.in jars.lock
+
+# One file for Python 3.11 to 3.13, with hashes and without addresses.
+LOCKED := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --upgrade --quiet

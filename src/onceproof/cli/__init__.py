@@ -1,0 +1,48 @@
+"""The command line: arguments in, one document or a few lines out; nothing is decided here."""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+import typer
+from typer.exceptions import TyperException
+
+from onceproof.cli import doctor, stack
+from onceproof.errors import OnceproofError, RequestError
+
+EXIT_UNKNOWN = 2
+EXIT_WRONG_REQUEST = 3
+
+app = typer.Typer(
+    help="Hurts a streaming pipeline on purpose, and says with evidence what it lost.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+doctor.register(app)
+stack.register(app)
+
+
+def main() -> None:
+    """Run the command line: 0 as claimed, 1 not as claimed, 2 unknown, 3 a wrong request."""
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    logging.getLogger("kafka").setLevel(logging.CRITICAL)  # it warns of every port that is closed
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command and return its exit code; every error that we foresaw is one sentence."""
+    try:
+        return int(app(arguments, prog_name="onceproof", standalone_mode=False) or 0)
+    except RequestError as error:
+        code = EXIT_WRONG_REQUEST
+        said = str(error)
+    except TyperException as error:
+        code = EXIT_WRONG_REQUEST
+        said = error.format_message()
+    except OnceproofError as error:
+        code = EXIT_UNKNOWN
+        said = str(error)
+    print(f"onceproof: {said}", file=sys.stderr)  # noqa: T201
+    return code

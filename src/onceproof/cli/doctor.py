@@ -1,0 +1,41 @@
+"""`onceproof doctor`: whether this machine has what a stack and a run need."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import typer
+
+from onceproof.cli.output import AsJson, print_document, print_table
+from onceproof.home import onceproof_home
+from onceproof.setup.checks import run_checks
+from onceproof.stacks.kafka_setup import check_broker_archive
+from onceproof.stacks.ports import check_ports
+from onceproof.stacks.spark_setup import check_spark_archive
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the command line."""
+    app.command()(doctor)
+
+
+def doctor(as_json: AsJson = False) -> None:
+    """Say whether this machine is ready, and what to do where it is not."""
+    checks = [*run_checks(), check_ports()]
+    if all(check.ok for check in checks if check.name in ("java", "jars", "pyspark")):
+        home = onceproof_home()
+        checks += [check_broker_archive(home), check_spark_archive(home)]
+    if as_json:
+        print_document({"checks": [asdict(check) for check in checks]})
+    else:
+        rows = ([_word(check.ok), check.name, check.value] for check in checks)
+        print_table(["", "check", "found"], rows)
+        for check in checks:
+            if not check.ok:
+                typer.echo(f"{check.name}: {check.remedy}")
+    if any(check.required and not check.ok for check in checks):
+        raise typer.Exit(3)
+
+
+def _word(ok: bool) -> str:
+    return "ok" if ok else "NO"

@@ -1,0 +1,133 @@
+"""The commands on a stack: up, down, status, logs, setup, and the verbs on a member."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import asdict
+from pathlib import Path
+from random import Random
+from typing import Annotated, Any
+
+import typer
+
+from onceproof.cli.output import AsJson, print_document, print_table
+from onceproof.errors import RequestError
+from onceproof.home import onceproof_home
+from onceproof.stacks import VERBS, MemberStatus, Verb
+from onceproof.stacks.kafka_setup import kafka_tools
+from onceproof.stacks.local import LocalStack, default_folder, take_down
+from onceproof.stacks.spark_setup import spark_tools
+from onceproof.stacks.store_setup import store_tools
+
+Home = Annotated[
+    Path | None,
+    typer.Option("--home", help="The stack's folder (default: below ONCEPROOF_HOME)."),
+]
+_HELP: dict[Verb, str] = {
+    "kill": "Kill a member outright; `store:postmaster` spares PostgreSQL's backends.",
+    "pause": "Stop a member where it stands, so that it answers nobody.",
+    "resume": "Let a paused member go on.",
+    "stop": "Ask a member to end in good order.",
+    "start": "Start a member that is dead, with the ports and data it had.",
+}
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the command line."""
+    app.command()(setup)
+    app.command()(up)
+    app.command()(down)
+    app.command()(status)
+    app.command()(logs)
+    for verb in VERBS:
+        app.command(verb, help=_HELP[verb])(_command(verb))
+
+
+def setup() -> None:
+    """Fetch the jars and make what every stack starts from; a second call does nothing twice."""
+    home = onceproof_home()
+    kafka_tools(home)
+    spark_tools(home)
+    store_tools(home)
+    typer.echo(f"Everything that a stack starts from is in {home}.", err=True)
+
+
+def up(
+    brokers: Annotated[int, typer.Option(help="Kafka brokers: 1, 3 or 5.")] = 3,
+    workers: Annotated[int, typer.Option(help="Spark workers, one core each.")] = 2,
+    without: Annotated[
+        list[str] | None, typer.Option(help="Leave out kafka, spark or store; may be repeated.")
+    ] = None,
+    home: Home = None,
+    as_json: AsJson = False,
+) -> None:
+    """Start a stack: brokers, a Spark cluster and a PostgreSQL, real processes on loopback."""
+    began = time.monotonic()
+    stack = LocalStack.up(home, brokers=brokers, workers=workers, without=without or ())
+    _print_members(stack, time.monotonic() - began, as_json=as_json)
+
+
+def down(home: Home = None) -> None:
+    """End every process of the stack and remove its files, whatever died before."""
+    folder = (home or default_folder()).absolute()
+    typer.echo("down" if take_down(folder) else f"no stack was up in {folder}", err=True)
+
+
+def status(home: Home = None, as_json: AsJson = False) -> None:
+    """Look at every member, now; exit 1 if one does not serve."""
+    began = time.monotonic()
+    found = _print_members(LocalStack(home), time.monotonic() - began, as_json=as_json)
+    if not all(member.healthy for member in found):
+        raise typer.Exit(1)
+
+
+def _print_members(stack: LocalStack, seconds: float, *, as_json: bool) -> Iterable[MemberStatus]:
+    found = stack.status()
+    if as_json:
+        members = [asdict(member) for member in found]
+        folder = str(stack.state.folder)
+        print_document({"home": folder, "seconds": round(seconds, 2), "members": members})
+    else:
+        print_table(["member", "pid", "MB", "address", "health"], map(_row, found))
+    return found
+
+
+def _row(member: MemberStatus) -> list[str]:
+    memory = str(member.pss_bytes >> 20) if member.pss_bytes else ""
+    health = "healthy" if member.healthy else member.trouble
+    return [member.name, str(member.pid or ""), memory, member.address, health]
+
+
+def logs(
+    member: Annotated[str, typer.Argument(help="A member's name, as `status` shows it.")],
+    lines: Annotated[int, typer.Option(min=1, help="How many of the last lines.")] = 50,
+    home: Home = None,
+) -> None:
+    """Print the end of a member's log."""
+    stack = LocalStack(home)
+    if member not in stack.members:
+        raise RequestError(
+            f"this stack has no member {member!r}: its members are {', '.join(stack.members)}"
+        )
+    text = stack.state.log(member).read_text(errors="replace")
+    typer.echo("\n".join(text.splitlines()[-lines:]))
+
+
+def _command(verb: Verb) -> Callable[..., None]:
+    def command(
+        member: Annotated[str, typer.Argument(help="broker:1, broker:controller, worker:any ...")],
+        home: Home = None,
+        as_json: AsJson = False,
+    ) -> None:
+        done = LocalStack(home).apply(verb, member, Random())  # noqa: S311  it picks a victim
+        if as_json:
+            print_document({"verb": done.verb, "member": done.member, "proof": done.proof})
+        else:
+            typer.echo(f"{done.verb} {done.member}: {_sentence(done.proof)}")
+
+    return command
+
+
+def _sentence(proof: dict[str, Any]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in proof.items() if value != "")

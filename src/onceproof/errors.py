@@ -1,0 +1,16 @@
+"""What Onceproof raises on purpose; everything else that escapes is a defect."""
+
+
+class OnceproofError(Exception):
+    """Root of every error of this package; its text is one sentence for a person.
+
+    The sentence says the value that was met, what is wrong with it, and what to do.
+    """
+
+
+class RequestError(OnceproofError):
+    """The request itself was wrong, so nothing was started or changed; the command exits with 3."""
+
+
+class StackError(OnceproofError):
+    """The stack did not do what was asked of it in time; what was started has been stopped."""

@@ -1,0 +1,163 @@
+"""A process by pid *and* start time, so that a reused pid is never mistaken for the old process.
+
+Linux only: /proc tells, and a pidfd carries the signal, so none can reach a stranger.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+PROC = Path("/proc")
+_spawned: dict[int, subprocess.Popen[bytes]] = {}
+
+
+@dataclass(frozen=True, order=True)
+class Identity:
+    """One process for as long as it lives: its pid and the clock tick of its start."""
+
+    pid: int
+    started: int
+
+    @classmethod
+    def of(cls, pid: int) -> Identity | None:
+        """Return who has this pid now, or None if nobody does; a zombie is nobody."""
+        fields = _stat(pid)
+        return None if fields is None or fields[0] in "ZX" else cls(pid, int(fields[19]))
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the process runs or is stopped; a zombie is dead."""
+        _collect(self.pid)
+        return Identity.of(self.pid) == self
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether the process stands still after SIGSTOP."""
+        fields = _stat(self.pid)
+        return self.is_alive and fields is not None and fields[0] == "T"
+
+    def send(self, number: signal.Signals) -> bool:
+        """Send a signal to this very process; False if it is gone."""
+        try:
+            handle = os.pidfd_open(self.pid)
+        except ProcessLookupError:
+            return False
+        try:
+            if not self.is_alive:
+                return False
+            signal.pidfd_send_signal(handle, number)
+        except ProcessLookupError:
+            return False
+        finally:
+            os.close(handle)
+        return True
+
+    def children(self) -> list[Identity]:
+        """Return the living direct children."""
+        try:
+            text = (PROC / f"{self.pid}/task/{self.pid}/children").read_text()
+        except OSError:
+            return []
+        return [found for pid in text.split() if (found := Identity.of(int(pid)))]
+
+    def pss_bytes(self) -> int:
+        """Return its memory, shared pages divided among their users; 0 if it is gone."""
+        try:
+            lines = (PROC / f"{self.pid}/smaps_rollup").read_text().splitlines()
+        except OSError:
+            return 0
+        return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
+
+    def maps_file(self, path: Path) -> bool:
+        """Whether the process has this file mapped into its memory."""
+        try:
+            return str(path) in (PROC / f"{self.pid}/maps").read_text()
+        except OSError:
+            return False
+
+    def works_in(self, folder: Path) -> bool:
+        """Whether this folder is the process's working directory."""
+        try:
+            return (PROC / f"{self.pid}/cwd").readlink() == folder
+        except OSError:
+            return False
+
+    def arguments(self) -> list[str]:
+        """Return the command line; empty if the process is gone."""
+        try:
+            raw = (PROC / f"{self.pid}/cmdline").read_bytes()
+        except OSError:
+            return []
+        return [part.decode(errors="replace") for part in raw.split(b"\0") if part]
+
+    def has_environment(self, name: str, value: str) -> bool:
+        """Whether the process was started with this variable set to this value."""
+        try:
+            raw = (PROC / f"{self.pid}/environ").read_bytes()
+        except OSError:
+            return False
+        return f"{name}={value}".encode() in raw.split(b"\0")
+
+
+def everyone() -> Iterator[Identity]:
+    """Yield every process of the machine, as /proc lists them at the moment."""
+    for entry in PROC.iterdir():
+        if entry.name.isdigit() and (found := Identity.of(int(entry.name))):
+            yield found
+
+
+def boot_id() -> str:
+    """Return what is different after every start of the machine: start ticks begin anew there."""
+    return (PROC / "sys/kernel/random/boot_id").read_text().strip()
+
+
+def spawn(
+    argv: Sequence[str | Path],
+    *,
+    log: Path,
+    env: Mapping[str, str],
+    cwd: Path,
+    run_as: Mapping[str, Any] | None = None,
+) -> Identity:
+    """Start a process in a session of its own, all of its standard streams redirected.
+
+    It outlives its parent. `run_as` holds the user arguments of `subprocess`, for a program that
+    refuses root.
+    """
+    with log.open("ab") as out:
+        child = subprocess.Popen(
+            [str(part) for part in argv],
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+            env=dict(env),
+            cwd=cwd,
+            start_new_session=True,
+            **(run_as or {}),
+        )
+    _spawned[child.pid] = child
+    fields = _stat(child.pid)  # a zombie keeps its entry, so a child that died at once is known too
+    if fields is None:
+        raise ProcessLookupError(child.pid)
+    return Identity(child.pid, int(fields[19]))
+
+
+def _collect(pid: int) -> None:
+    """Take the exit status of a child of ours, so that no zombie stays."""
+    child = _spawned.get(pid)
+    if child is not None and child.poll() is not None:
+        _spawned.pop(pid, None)
+
+
+def _stat(pid: int) -> list[str] | None:
+    """Return the fields of /proc/PID/stat after the name, which may hold blanks and brackets."""
+    try:
+        return (PROC / f"{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None

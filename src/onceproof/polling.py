@@ -1,0 +1,27 @@
+"""The one place that waits: for a condition, within a limit, with the words to fail with."""
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from onceproof.errors import StackError
+
+T = TypeVar("T")
+
+
+def wait_for(
+    look: Callable[[], T | None], limit_s: float, words: str, *, every_s: float = 0.05
+) -> T:
+    """Return the first true value of `look`, or raise `StackError` with `words` after `limit_s`.
+
+    `look` is always called once more after the limit, so a slow machine is not failed for a look
+    that came late. What `look` raises is not caught.
+    """
+    end = time.monotonic() + limit_s
+    while True:
+        late = time.monotonic() >= end
+        if found := look():
+            return found
+        if late:
+            raise StackError(f"{words} (waited {limit_s:g} s)")
+        time.sleep(every_s)

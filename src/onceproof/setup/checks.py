@@ -1,0 +1,160 @@
+"""The start-up checks: what must be so on this machine, and what to do where it is not.
+
+`onceproof doctor` prints them all; what starts Spark refuses to where one it needs fails.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from onceproof.errors import RequestError
+from onceproof.home import onceproof_home
+from onceproof.setup.jars import read_lock
+from onceproof.setup.java import find_java
+from onceproof.setup.postgres import find_on_machine
+
+_MEMORY_MB = 3000
+_DISK_MB = 2000
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing looked at: what was found, whether that will do, and the remedy if it will not."""
+
+    name: str
+    ok: bool
+    value: str
+    remedy: str = ""
+    required: bool = True
+
+
+def run_checks() -> list[Check]:
+    """Look at everything that a stack and a run need of this machine."""
+    return [check() for check in CHECKS]
+
+
+def refuse_unsound_spark() -> None:
+    """Raise if Spark would start with parts that do not belong together."""
+    for look in SPARK_CHECKS:
+        check = look()
+        if not check.ok:
+            raise RequestError(f"{check.name}: {check.value}; {check.remedy}")
+
+
+def _system() -> Check:
+    value = f"{platform.system()} {platform.machine()}"
+    ok = platform.system() == "Linux" and Path("/proc/self/stat").exists()
+    return Check("system", ok, value, "processes are known by Linux's /proc: run on Linux")
+
+
+def _python() -> Check:
+    ok = (3, 11) <= sys.version_info[:2] <= (3, 13)
+    remedy = "make the virtual environment with Python 3.11 to 3.13: make setup PYTHON=python3.12"
+    return Check("python", ok, platform.python_version(), remedy)
+
+
+def _java() -> Check:
+    try:
+        java = find_java()
+    except RequestError as error:
+        return Check("java", False, str(error).partition(": ")[0], str(error).partition(": ")[2])
+    return Check("java", True, f"{java.major} ({java.program})")
+
+
+def _pyspark() -> Check:
+    """A second package can overwrite pyspark's Python files and leave its jars."""
+    jars = sorted(_spark_folder().glob("jars/spark-core_2.13-*.jar"))
+    inside = jars[0].stem.rpartition("-")[2] if jars else "none"
+    outside = importlib.metadata.version("pyspark") if jars else "none"
+    remedy = "its Python files and its jars must be of one release: reinstall pyspark"
+    return Check("pyspark", inside == outside, f"pyspark {outside}, its jars {inside}", remedy)
+
+
+def _connector() -> Check:
+    (connector,) = (
+        jar.coordinate for jar in read_lock() if jar.coordinate.artifact.startswith("spark-sql-kaf")
+    )
+    ours = importlib.metadata.version("pyspark") if _is_installed("pyspark") else "none"
+    remedy = "a Spark's Kafka connector must be that Spark's own: install the pyspark of the lock"
+    value = f"connector {connector.version}, pyspark {ours}"
+    return Check("connector", connector.version == ours, value, remedy)
+
+
+def _client() -> Check:
+    found = _is_installed("pyspark-client")
+    remedy = "it overwrites pyspark's files: pip uninstall pyspark-client, then reinstall pyspark"
+    return Check("pyspark-client", not found, "installed" if found else "absent", remedy)
+
+
+def _worker_python() -> Check:
+    given = os.environ.get("PYSPARK_PYTHON")
+    if not given:
+        return Check("PYSPARK_PYTHON", True, f"not set: {sys.executable}")
+    remedy = f"executors and driver need one minor version of Python: set it to {sys.executable}"
+    program = shutil.which(given)
+    if not program:
+        return Check("PYSPARK_PYTHON", False, f"{given} is no program", remedy)
+    look = "import sys; print('.'.join(map(str, sys.version_info[:2])))"
+    done = subprocess.run([program, "-c", look], capture_output=True, text=True, check=False)
+    own = ".".join(map(str, sys.version_info[:2]))
+    ok = done.stdout.strip() == own
+    return Check("PYSPARK_PYTHON", ok, f"{given} is Python {done.stdout.strip()}", remedy)
+
+
+def _memory() -> Check:
+    lines = Path("/proc/meminfo").read_text().splitlines()
+    (free,) = (int(line.split()[1]) >> 10 for line in lines if line.startswith("MemAvailable"))
+    remedy = f"a stack with a job needs some {_MEMORY_MB} MB: end something, or use --brokers 1"
+    return Check("memory", free >= _MEMORY_MB, f"{free} MB available", remedy, required=False)
+
+
+def _disk() -> Check:
+    place = onceproof_home()
+    while not place.exists():
+        place = place.parent
+    free = shutil.disk_usage(place).free >> 20
+    remedy = "make room, or set ONCEPROOF_HOME to a larger disk"
+    return Check("disk", free >= _DISK_MB, f"{free} MB free in {onceproof_home()}", remedy)
+
+
+def _jars() -> Check:
+    missing = [jar for jar in read_lock() if not jar.set.startswith("store-")]
+    missing = [jar for jar in missing if not jar.is_sound(onceproof_home())]
+    value = f"{len(missing)} of the locked jars missing" if missing else "all there, as locked"
+    remedy = "onceproof setup fetches them"
+    return Check("jars", not missing, value, remedy, required=False)
+
+
+def _postgres() -> Check:
+    try:
+        found = find_on_machine()
+    except RequestError as error:
+        return Check("postgresql", False, str(error), "unset ONCEPROOF_POSTGRES", required=False)
+    return Check("postgresql", True, str(found or "none: an embedded build is fetched"))
+
+
+def _spark_folder() -> Path:
+    spec = importlib.util.find_spec("pyspark")
+    places = spec.submodule_search_locations if spec else None
+    return Path(places[0]) if places else Path("/nonexistent")
+
+
+def _is_installed(name: str) -> bool:
+    return any(True for _ in importlib.metadata.distributions(name=name))
+
+
+SPARK_CHECKS: tuple[Callable[[], Check], ...] = (_pyspark, _connector, _client, _worker_python)
+CHECKS: tuple[Callable[[], Check], ...] = (
+    *(_system, _python, _java),
+    *SPARK_CHECKS,
+    *(_memory, _disk, _jars, _postgres),
+)

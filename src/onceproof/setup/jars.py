@@ -1,0 +1,93 @@
+"""The locked jars: `jars.lock` read, the cache filled and verified.
+
+A jar is used only if its SHA-256 is the locked one. It comes into the cache by a rename, complete
+or not at all; one that was altered there is fetched again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.resources
+import logging
+import os
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from onceproof.errors import RequestError
+from onceproof.setup.fetch import Coordinate, fetch
+
+LOCK = "jars.lock"
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, order=True)
+class Jar:
+    """One line of the lock: the set it belongs to, its coordinate, and its checksum."""
+
+    set: str
+    coordinate: Coordinate
+    sha256: str
+
+    def path(self, home: Path) -> Path:
+        """Return where the cache keeps it; its checksum in the path keeps locks apart."""
+        return home / "jars" / self.sha256[:16] / self.coordinate.file
+
+    def is_sound(self, home: Path) -> bool:
+        """Whether the cache holds it, whole and unaltered."""
+        path = self.path(home)
+        return path.is_file() and sha256(path) == self.sha256
+
+
+def sha256(path: Path) -> str:
+    """Return a file's SHA-256 in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def read_lock() -> list[Jar]:
+    """Return every jar of the lock that this release carries, in its order."""
+    text = importlib.resources.files("onceproof.setup").joinpath(LOCK).read_text()
+    return [_jar(line) for line in text.splitlines() if line and not line.startswith("#")]
+
+
+def _jar(line: str) -> Jar:
+    set_, coordinate, digest = line.split()
+    return Jar(set_, Coordinate.parse(coordinate), digest)
+
+
+def ensure_jars(home: Path, sets: Iterable[str]) -> dict[str, list[Path]]:
+    """Return the paths of each set's jars in the order of the lock, fetching what is not sound."""
+    wanted = {name: [jar for jar in read_lock() if jar.set == name] for name in sets}
+    missing = [jar for jars in wanted.values() for jar in jars if not jar.is_sound(home)]
+    if missing:
+        _fill(home, missing)
+    return {name: [jar.path(home) for jar in jars] for name, jars in wanted.items()}
+
+
+def _fill(home: Path, missing: list[Jar]) -> None:
+    for jar in missing:
+        if jar.path(home).exists():
+            log.warning("%s is not the locked jar any more; it is fetched again", jar.path(home))
+    log.info("fetching %d jars into %s", len(missing), home / "jars")
+    (home / "jars").mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=home / "jars", prefix="part-") as part:
+        folder = Path(part)
+        fetch([jar.coordinate for jar in missing], folder)
+        for jar in missing:
+            _take(jar, folder / jar.coordinate.file, home)
+
+
+def _take(jar: Jar, fetched: Path, home: Path) -> None:
+    got = sha256(fetched)
+    if got != jar.sha256:
+        raise RequestError(
+            f"{jar.coordinate} was fetched with SHA-256 {got}, but the lock says {jar.sha256}: the "
+            "file was altered on its way; look at the mirror or proxy it came through and try again"
+        )
+    place = jar.path(home)
+    place.parent.mkdir(exist_ok=True)
+    os.replace(fetched, place)
+    place.parent.chmod(0o755)
+    place.chmod(0o644)

@@ -1,0 +1,102 @@
+"""PostgreSQL's programs: the machine's own, else an embedded build that comes as a jar."""
+
+from __future__ import annotations
+
+import os
+import platform
+import pwd
+import re
+import shutil
+import subprocess
+import tarfile
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import Any
+
+from onceproof.errors import RequestError
+from onceproof.setup.jars import ensure_jars
+
+NEEDED = ("initdb", "postgres")
+_MACHINES = {"x86_64": "store-amd64", "aarch64": "store-arm64"}
+
+
+def find_programs(home: Path) -> Path:
+    """Return the folder of PostgreSQL's programs, fetching the embedded build if there is none."""
+    return find_on_machine() or _embedded(home)
+
+
+def find_on_machine() -> Path | None:
+    """Return the newest packaged one; Debian keeps these off PATH."""
+    if given := os.environ.get("ONCEPROOF_POSTGRES"):
+        if _has_all(Path(given)):
+            return Path(given)
+        raise RequestError(
+            f"ONCEPROOF_POSTGRES={given} has no {' and '.join(NEEDED)}: name the folder that has "
+            "them, or unset it to let one be found"
+        )
+    packaged = [*Path("/usr/lib/postgresql").glob("*/bin"), *Path("/usr").glob("pgsql-*/bin")]
+    packaged.sort(key=lambda path: [int(n) for n in re.findall(r"\d+", str(path))], reverse=True)
+    on_path = shutil.which("postgres")
+    places = [*packaged, *([Path(on_path).resolve().parent] if on_path else [])]
+    return next((place for place in places if _has_all(place)), None)
+
+
+def _has_all(place: Path) -> bool:
+    return all(os.access(place / name, os.X_OK) for name in NEEDED)
+
+
+def _embedded(home: Path) -> Path:
+    machine = platform.machine()
+    if machine not in _MACHINES:
+        raise RequestError(
+            f"this machine ({machine}) has no PostgreSQL, and no embedded build is locked for it: "
+            "install PostgreSQL 14 or newer, or start the stack --without store"
+        )
+    (jar,) = ensure_jars(home, [_MACHINES[machine]])[_MACHINES[machine]]
+    folder = home / "postgres" / jar.stem
+    if not _has_all(folder / "bin"):
+        _unpack(jar, folder)
+    return folder / "bin"
+
+
+def _unpack(jar: Path, folder: Path) -> None:
+    """Unpack beside and rename, so that two may do it at once and a half one is never used."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix="part-") as part:
+        with zipfile.ZipFile(jar) as archive:
+            (name,) = (name for name in archive.namelist() if name.endswith(".txz"))
+            with archive.open(name) as raw, tarfile.open(fileobj=raw, mode="r|xz") as tar:
+                tar.extractall(f"{part}/all", filter="tar")
+        Path(part, "all").chmod(0o755)
+        if not folder.exists():
+            Path(part, "all").rename(folder)
+
+
+def run_as() -> dict[str, Any]:
+    """Return the user arguments of `subprocess` for PostgreSQL, which refuses root."""
+    if os.geteuid() != 0:
+        return {}
+    for name in ("postgres", "nobody"):
+        try:
+            entry = pwd.getpwnam(name)
+        except KeyError:
+            continue
+        return {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
+    raise RequestError(
+        "PostgreSQL refuses root, and this machine has neither a user 'postgres' nor 'nobody': "
+        "run as another user, or start the stack --without store"
+    )
+
+
+def refuse_closed(folder: Path) -> None:
+    """Raise if the user that PostgreSQL runs as cannot reach a folder."""
+    user = run_as()
+    if not user:
+        return
+    for place in (folder, *folder.parents):
+        if place.exists() and subprocess.run(["test", "-x", place], check=False, **user).returncode:
+            raise RequestError(
+                f"{place} is closed to the user that PostgreSQL runs as (root may not run it): "
+                f"chmod o+x {place}, or choose another --home or ONCEPROOF_HOME"
+            )

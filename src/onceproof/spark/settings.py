@@ -1,0 +1,45 @@
+"""The settings of drivers and executors, in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from onceproof.stacks.cluster import java_options
+from onceproof.stacks.tools import SparkTools
+
+# One core and one executor a worker, a heap that three brokers leave room for, two partitions of a
+# shuffle for two cores; a stopped executor is given up in seconds, not minutes.
+SMALL = {
+    "spark.driver.memory": "512m",
+    "spark.executor.memory": "512m",
+    "spark.executor.cores": "1",
+    "spark.cores.max": "2",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.default.parallelism": "2",
+    "spark.network.timeout": "12s",
+    "spark.executor.heartbeatInterval": "2s",
+    "spark.network.timeoutInterval": "4s",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.ui.enabled": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.extraJavaOptions": "",
+    "spark.executor.extraJavaOptions": "",
+}
+
+
+def settings(tools: SparkTools, master: str) -> Mapping[str, str]:
+    """Return the whole configuration of a driver on this master, its executors included.
+
+    The locked jars are on the class path rather than in `spark.jars`: so they are in the Java
+    archive, and a job finds its connector without a flag of its own.
+    """
+    options = " ".join(java_options(tools))
+    class_path = ":".join(map(str, tools.jars))
+    return SMALL | {
+        "spark.master": master,
+        "spark.driver.extraJavaOptions": options,
+        "spark.executor.extraJavaOptions": options,
+        "spark.driver.extraClassPath": class_path,
+        "spark.executor.extraClassPath": class_path,
+    }

@@ -1,0 +1,61 @@
+"""A stack is the system under test behind a few verbs on named members.
+
+Members have names (`broker:1`, `worker:2`, `master`, `store`) and roles (`broker:controller`,
+`broker:leader=orders/0`, `broker:any`). A verb returns only when it has taken hold, and what it
+returns is the proof. A fault whose verb found nothing to act on raises: it never returns a proof
+of something that did not happen. Cures (`resume`, `start`) may be repeated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any, Literal, Protocol
+
+Verb = Literal["kill", "pause", "resume", "stop", "start"]
+VERBS: tuple[Verb, ...] = ("kill", "pause", "resume", "stop", "start")
+CURES: tuple[Verb, ...] = ("resume", "start")
+
+# Every kind of stack by name, as `module:attribute`: loaded only where it is used.
+STACKS = {"local": "onceproof.stacks.local:LocalStack"}
+
+
+@dataclass(frozen=True)
+class MemberStatus:
+    """One member as it was found: who it is, whether it serves, and what keeps it from serving."""
+
+    name: str
+    kind: str
+    pid: int | None
+    started: int | None
+    address: str
+    healthy: bool
+    trouble: str
+    pss_bytes: int
+    log: str
+
+
+@dataclass(frozen=True)
+class Done:
+    """A verb that has taken hold of a member, with the evidence."""
+
+    verb: Verb
+    member: str
+    proof: dict[str, Any]
+
+
+class Stack(Protocol):
+    """What faults, phases and the command line may ask of a stack, whatever it is made of."""
+
+    def status(self) -> Sequence[MemberStatus]:
+        """Look at every member, now; never raises because a member is dead."""
+
+    def apply(self, verb: Verb, target: str, rng: Random) -> Done:
+        """Do the verb to the member that the target names, and wait until it has taken hold.
+
+        `rng` decides only where the target leaves a choice (`broker:any`).
+        """
+
+    def down(self) -> None:
+        """End every process of the stack and remove its files, whatever died before."""

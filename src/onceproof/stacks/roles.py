@@ -1,0 +1,136 @@
+"""Members by the part they play: who holds a seat now, and the proof that it moved."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from random import Random
+from typing import Any
+
+from onceproof.errors import RequestError, StackError
+from onceproof.polling import wait_for
+from onceproof.stacks.brokers import admin, metadata_quorum
+
+_TRANSACTIONS = "__transaction_state"
+_MOVES_WITHIN_S = 30
+
+
+@dataclass(frozen=True)
+class Seat:
+    """Who leads something, and in which epoch: a seat that was taken over has a higher one."""
+
+    of: str
+    broker: int
+    epoch: int
+
+
+@dataclass(frozen=True)
+class Role:
+    """One role of a target: `controller`, `leader=TOPIC/PARTITION`, `coordinator=ID`."""
+
+    text: str
+    addresses: Sequence[str]
+
+    def seat(self) -> Seat:
+        """Ask the brokers who holds the seat now."""
+        kind, _, rest = self.text.partition("=")
+        with closing(admin(self.addresses)) as client:
+            return _SEATS[kind](client, rest)
+
+    def moved(self, before: Seat) -> dict[str, Any]:
+        """Wait until another broker holds the seat, and return both as proof."""
+        began = time.monotonic()
+        said = "the seat was still held"
+
+        def look() -> Seat | None:
+            try:
+                now = self.seat()
+            except Exception as error:
+                nonlocal said
+                said = f"{type(error).__name__}: {error}"
+                return None
+            taken = now.broker != before.broker and now.broker >= 0 and now.epoch > before.epoch
+            return now if taken else None
+
+        try:
+            after = wait_for(look, _MOVES_WITHIN_S, f"{before.of} was not taken over")
+        except StackError as error:
+            raise StackError(f"{error}; last seen: {said}") from None
+        seconds = round(time.monotonic() - began, 3)
+        return {"before": asdict(before), "after": asdict(after), "seconds": seconds}
+
+
+def _controller(client: Any, rest: str) -> Seat:
+    if rest:
+        raise RequestError(f"'controller={rest}' takes no value: write broker:controller")
+    quorum = metadata_quorum(client)
+    return Seat("the controllers' quorum", quorum["leader_id"], quorum["leader_epoch"])
+
+
+def _leader(client: Any, rest: str) -> Seat:
+    topic, _, number = rest.rpartition("/")
+    if not topic or not number.isdigit():
+        raise RequestError(f"'leader={rest}' names no partition: write broker:leader=TOPIC/0")
+    for partition in _partitions(client, topic):
+        if partition["partition_index"] == int(number):
+            return Seat(f"{topic}/{number}", partition["leader_id"], partition["leader_epoch"])
+    raise RequestError(f"topic {topic!r} has no partition {number}: partitions begin with 0")
+
+
+def _coordinator(client: Any, rest: str) -> Seat:
+    """The coordinator of a transactional id leads the id's partition of Kafka's own topic."""
+    if not rest:
+        raise RequestError("'coordinator=' names no id: write broker:coordinator=TRANSACTIONAL_ID")
+    count = len(_partitions(client, _TRANSACTIONS))
+    return _leader(client, f"{_TRANSACTIONS}/{(java_hash(rest) & 0x7FFFFFFF) % count}")
+
+
+def _partitions(client: Any, topic: str) -> list[dict[str, Any]]:
+    (found,) = client.describe_topics([topic])
+    if found["error_code"]:
+        made = "; it is made with the first transaction" if topic == _TRANSACTIONS else ""
+        raise RequestError(f"there is no topic {topic!r}{made}: create it before naming it")
+    partitions: list[dict[str, Any]] = found["partitions"]
+    return partitions
+
+
+def java_hash(text: str) -> int:
+    """Return what Java's `String.hashCode` returns."""
+    value = 0
+    raw = text.encode("utf-16-be")
+    for high, low in zip(raw[::2], raw[1::2], strict=True):
+        value = (31 * value + (high << 8 | low)) & 0xFFFFFFFF
+    return value - (1 << 32) if value >> 31 else value
+
+
+_SEATS: dict[str, Callable[[Any, str], Seat]] = {
+    "controller": _controller,
+    "leader": _leader,
+    "coordinator": _coordinator,
+}
+
+
+def find_role(target: str, addresses: Sequence[str]) -> Role | None:
+    """Return the role that a target names, or None if it names a member."""
+    kind, _, role = target.partition(":")
+    is_role = kind == "broker" and role.partition("=")[0] in _SEATS
+    return Role(role, addresses) if is_role else None
+
+
+def pick(target: str, names: Collection[str], living: Collection[str], rng: Random) -> str:
+    """Return the member that a target without a role names; `KIND:any` is one that lives."""
+    if target in names:
+        return target
+    kind, _, rest = target.partition(":")
+    alive = sorted(name for name in living if name.startswith(f"{kind}:"))
+    if rest == "any" and alive:
+        return rng.choice(alive)
+    if rest == "any" and any(name.startswith(f"{kind}:") for name in names):
+        raise RequestError(f"{target}: no {kind} lives to choose from; start one first")
+    raise RequestError(
+        f"this stack has no member {target!r}: its members are {', '.join(names)}; brokers also go "
+        "by broker:any, broker:controller, broker:leader=TOPIC/0, broker:coordinator=ID, workers "
+        "by worker:any"
+    )

@@ -1,0 +1,149 @@
+"""The files in which a stack remembers itself, so that any later process can pick it up.
+
+`stack.json` is written before the first process starts and says how to start each member again;
+`pids/` holds who each member is now. Every process carries the stack's random mark in its
+environment: what a dying `up` had no time to write down is found by it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import fcntl
+import json
+import os
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from onceproof.errors import RequestError
+from onceproof.identity import Identity, boot_id, everyone, spawn
+
+SCHEMA = 1
+MARK = "ONCEPROOF_STACK"
+
+
+@dataclass(frozen=True)
+class Launch:
+    """How one member is started, now and again after a fault."""
+
+    argv: list[str]
+    env: dict[str, str]
+    cwd: str
+    run_as: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class State:
+    """Everything about one stack that does not change while it is up."""
+
+    folder: Path
+    mark: str
+    boot: str
+    cluster_id: str
+    brokers: int
+    workers: int
+    ports: dict[str, int]
+    launches: dict[str, Launch]
+    ready: bool = False
+
+    @classmethod
+    def new(cls, folder: Path, **parts: Any) -> State:
+        """Begin a stack with a mark that no other stack has."""
+        return cls(folder=folder, mark=secrets.token_hex(16), boot=boot_id(), launches={}, **parts)
+
+    @classmethod
+    def load(cls, folder: Path) -> State | None:
+        """Read the stack of this folder; None if there is none."""
+        try:
+            data = json.loads((folder / "stack.json").read_text())
+        except FileNotFoundError:
+            return None
+        if data.pop("schema") != SCHEMA:
+            raise RequestError(
+                f"{folder}/stack.json was written by another release of Onceproof: end that stack "
+                "with the release that started it, or choose another --home"
+            )
+        launches = {name: Launch(**launch) for name, launch in data.pop("launches").items()}
+        return cls(folder=folder, launches=launches, **data)
+
+    def save(self) -> None:
+        """Write `stack.json`, whole or not at all."""
+        data = dataclasses.asdict(self) | {"schema": SCHEMA}
+        del data["folder"]
+        _write(self.folder / "stack.json", data)
+
+    def log(self, member: str) -> Path:
+        """Return the log file of a member; every start appends to it."""
+        return self.folder / "logs" / f"{_file(member)}.log"
+
+    def place(self, member: str) -> Path:
+        """Return the folder that is a member's own."""
+        return self.folder / _file(member)
+
+    def start(self, member: str) -> Identity:
+        """Start a member's process and write down who it is."""
+        launch = self.launches[member]
+        found = spawn(
+            launch.argv,
+            log=self.log(member),
+            env=launch.env | {MARK: self.mark},
+            cwd=Path(launch.cwd),
+            run_as=launch.run_as,
+        )
+        _write(self.folder / "pids" / f"{_file(member)}.json", dataclasses.asdict(found))
+        return found
+
+    def identity(self, member: str) -> Identity | None:
+        """Return who the member is, alive or dead; None if it was never started on this boot."""
+        try:
+            data = json.loads((self.folder / "pids" / f"{_file(member)}.json").read_text())
+        except FileNotFoundError:
+            return None
+        return Identity(**data) if self.boot == boot_id() else None
+
+    def processes(self) -> list[Identity]:
+        """Return every living process of this stack, whoever started it and whatever was written.
+
+        PostgreSQL's processes overwrite the environment they show, so those are known by the
+        folder they work in.
+        """
+        known = {found for name in self.launches if (found := self.identity(name))}
+        return [
+            one
+            for one in everyone()
+            if one in known
+            or one.has_environment(MARK, self.mark)
+            or one.works_in(self.place("store") / "data")
+        ]
+
+
+@contextlib.contextmanager
+def held(path: Path, whose: str) -> Iterator[None]:
+    """Hold a lock file for as long as the block runs; refuse if another process holds it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.seek(0)
+            raise RequestError(
+                f"{whose} is held by another onceproof command (pid {file.read().strip()}): wait "
+                "until it has ended, or choose another --home"
+            ) from None
+        file.truncate(0)
+        file.write(str(os.getpid()))
+        file.flush()
+        yield
+
+
+def _file(member: str) -> str:
+    return member.replace(":", "-")
+
+
+def _write(path: Path, data: dict[str, Any]) -> None:
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps(data, indent=1, default=str))
+    os.replace(part, path)

@@ -1,0 +1,139 @@
+"""PostgreSQL, with prepared transactions allowed, and two ways to die.
+
+`store` is the whole of it, so `kill store` is a power cut. `store:postmaster` is the first process
+alone: backends in the middle of a query live on and keep the new one from starting, as in
+production.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import subprocess
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+from onceproof.errors import StackError
+from onceproof.identity import Identity, everyone
+from onceproof.stacks.state import Launch, State
+from onceproof.stacks.tools import StoreTools
+
+USER = "onceproof"
+_SETTINGS = {
+    "listen_addresses": "127.0.0.1",
+    "unix_socket_directories": "",
+    "max_prepared_transactions": 64,
+    "max_connections": 100,
+    "shared_buffers": "32MB",
+    "timezone": "UTC",
+    "log_timezone": "UTC",
+    "log_line_prefix": "%m [%p] ",
+    # Shared memory in files of the data folder: none is left on the machine after a power cut.
+    "dynamic_shared_memory_type": "mmap",
+}
+ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "TZ": "UTC"}
+
+
+@dataclass(frozen=True)
+class Store:
+    """The PostgreSQL of the stack; with `is_postmaster` only its first process."""
+
+    state: State
+    is_postmaster: bool = False
+
+    kind = "store"
+    stop_signal = "SIGINT"  # a fast shutdown: open transactions are rolled back, prepared ones stay
+
+    @property
+    def name(self) -> str:
+        """`store`, or `store:postmaster`."""
+        return "store:postmaster" if self.is_postmaster else "store"
+
+    @property
+    def address(self) -> str:
+        """The connection string."""
+        return f"postgresql://{USER}@127.0.0.1:{self.state.ports['store']}/postgres"
+
+    @property
+    def listens_on(self) -> list[tuple[str, int]]:
+        """The addresses that must be free before it starts."""
+        return [("127.0.0.1", self.state.ports["store"])]
+
+    @property
+    def data(self) -> Path:
+        """Its data folder, in which all of its processes work."""
+        return self.state.place("store") / "data"
+
+    def needs(self, living: Collection[str]) -> str:  # noqa: ARG002  the contract of members
+        """It needs nobody."""
+        return ""
+
+    def family(self, main: Identity | None) -> list[Identity]:
+        """The processes that are this member, the postmaster first.
+
+        They are known by their working folder, so backends whose postmaster is dead are found too.
+        """
+        first = [main] if main and main.is_alive else []
+        if self.is_postmaster:
+            return first
+        return first + [one for one in everyone() if one != main and one.works_in(self.data)]
+
+    def trouble(self) -> str:
+        """Say what keeps the store from serving."""
+        import psycopg
+
+        try:
+            with psycopg.connect(self.address, connect_timeout=2, autocommit=True) as connection:
+                connection.execute("select 1")
+        except psycopg.Error as error:
+            return f"it answers no query: {' '.join(str(error).split())}"
+        return ""
+
+
+def launch(state: State, tools: StoreTools) -> Launch:
+    """Copy the prepared data folder and return how the store is started."""
+    place = state.place("store")
+    place.mkdir(parents=True, exist_ok=True)
+    copy_data(tools, place / "data")
+    argv = [str(tools.programs / "postgres"), "-D", str(place / "data")]
+    for name, value in _SETTINGS.items() | {("port", state.ports["store"])}:
+        argv += ["-c", f"{name}={value}"]
+    return Launch(argv, ENVIRONMENT, str(place), dict(tools.run_as))
+
+
+def copy_data(tools: StoreTools, target: Path) -> None:
+    """Copy the prepared data folder as the user that the store runs as."""
+    target.mkdir()
+    if tools.run_as:
+        shutil.chown(target, tools.run_as["user"], tools.run_as["group"])  # type: ignore[call-overload]
+    target.chmod(0o700)
+    done = subprocess.run(
+        ["cp", "-R", "--reflink=auto", f"{tools.data}/.", str(target)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd="/",
+        env=ENVIRONMENT,
+        **tools.run_as,  # type: ignore[call-overload]
+    )
+    if done.returncode:
+        raise StackError(
+            f"the prepared PostgreSQL data could not be copied to {target}: {done.stderr.strip()}"
+        )
+
+
+def drop_interlock(data: Path) -> None:
+    """Remove the System V segment by which a dead postmaster kept others from its data folder.
+
+    A server that was shut down has removed it; after a power cut only a restart would. Call this
+    when none of its processes lives, on the boot that it ran on.
+    """
+    try:
+        words = (data / "postmaster.pid").read_text().splitlines()[6].split()
+    except (OSError, IndexError):
+        return
+    for line in Path("/proc/sysvipc/shm").read_text().splitlines()[1:]:
+        key, number, _, _, _, _, attached, *_ = line.split()
+        if [key, number] == words and attached == "0":
+            ctypes.CDLL(None).shmctl(int(number), 0, None)  # 0 is IPC_RMID
