@@ -16,9 +16,10 @@ from onceproof.errors import RequestError
 from onceproof.home import onceproof_home
 from onceproof.stacks import VERBS, MemberStatus, Verb
 from onceproof.stacks.kafka_setup import kafka_tools
-from onceproof.stacks.local import LocalStack, default_folder, take_down
+from onceproof.stacks.local import LocalStack, default_folder
 from onceproof.stacks.spark_setup import spark_tools
 from onceproof.stacks.store_setup import store_tools
+from onceproof.stacks.taking_down import take_down
 
 Home = Annotated[
     Path | None,

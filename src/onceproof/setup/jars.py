@@ -10,13 +10,13 @@ import hashlib
 import importlib.resources
 import logging
 import os
-import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from onceproof.errors import RequestError
 from onceproof.setup.fetch import Coordinate, fetch
+from onceproof.setup.making import making, scratch
 
 LOCK = "jars.lock"
 log = logging.getLogger(__name__)
@@ -72,8 +72,7 @@ def _fill(home: Path, missing: list[Jar]) -> None:
             log.warning("%s is not the locked jar any more; it is fetched again", jar.path(home))
     log.info("fetching %d jars into %s", len(missing), home / "jars")
     (home / "jars").mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=home / "jars", prefix="part-") as part:
-        folder = Path(part)
+    with making(home), scratch(home / "jars") as folder:
         fetch([jar.coordinate for jar in missing], folder)
         for jar in missing:
             _take(jar, folder / jar.coordinate.file, home)

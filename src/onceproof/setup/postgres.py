@@ -9,15 +9,16 @@ import re
 import shutil
 import subprocess
 import tarfile
-import tempfile
 import zipfile
 from pathlib import Path
 from typing import Any
 
 from onceproof.errors import RequestError
 from onceproof.setup.jars import ensure_jars
+from onceproof.setup.making import ensure
 
 NEEDED = ("initdb", "postgres")
+EMBEDDED = "embedded"
 _MACHINES = {"x86_64": "store-amd64", "aarch64": "store-arm64"}
 
 
@@ -28,12 +29,15 @@ def find_programs(home: Path) -> Path:
 
 def find_on_machine() -> Path | None:
     """Return the newest packaged one; Debian keeps these off PATH."""
-    if given := os.environ.get("ONCEPROOF_POSTGRES"):
+    given = os.environ.get("ONCEPROOF_POSTGRES")
+    if given == EMBEDDED:
+        return None
+    if given:
         if _has_all(Path(given)):
             return Path(given)
         raise RequestError(
             f"ONCEPROOF_POSTGRES={given} has no {' and '.join(NEEDED)}: name the folder that has "
-            "them, or unset it to let one be found"
+            f"them, or write '{EMBEDDED}', or unset it to let one be found"
         )
     packaged = [*Path("/usr/lib/postgresql").glob("*/bin"), *Path("/usr").glob("pgsql-*/bin")]
     packaged.sort(key=lambda path: [int(n) for n in re.findall(r"\d+", str(path))], reverse=True)
@@ -55,22 +59,15 @@ def _embedded(home: Path) -> Path:
         )
     (jar,) = ensure_jars(home, [_MACHINES[machine]])[_MACHINES[machine]]
     folder = home / "postgres" / jar.stem
-    if not _has_all(folder / "bin"):
-        _unpack(jar, folder)
-    return folder / "bin"
+    return ensure(home, folder, lambda part, _: _unpack(jar, part / folder.name)) / "bin"
 
 
 def _unpack(jar: Path, folder: Path) -> None:
-    """Unpack beside and rename, so that two may do it at once and a half one is never used."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent, prefix="part-") as part:
-        with zipfile.ZipFile(jar) as archive:
-            (name,) = (name for name in archive.namelist() if name.endswith(".txz"))
-            with archive.open(name) as raw, tarfile.open(fileobj=raw, mode="r|xz") as tar:
-                tar.extractall(f"{part}/all", filter="tar")
-        Path(part, "all").chmod(0o755)
-        if not folder.exists():
-            Path(part, "all").rename(folder)
+    with zipfile.ZipFile(jar) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith(".txz"))
+        with archive.open(name) as raw, tarfile.open(fileobj=raw, mode="r|xz") as tar:
+            tar.extractall(folder, filter="tar")
+    folder.chmod(0o755)
 
 
 def run_as() -> dict[str, Any]:

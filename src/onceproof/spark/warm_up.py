@@ -1,56 +1,50 @@
 """One small driver that loads what drivers, executors, masters and workers need, for the archive.
 
-Run as a program, with its environment and options made by who calls it; the JVM writes the classes
-it has loaded when it ends.
+Run as a program, `warm_up ARCHIVE JAVA SPARK_HOME JAR...`: its JVM writes the classes that it has
+loaded when it ends. The master and the workers of a `local-cluster` live in the driver's JVM, so
+theirs are among them.
 """
 
 from __future__ import annotations
 
-import os
 import sys
+from pathlib import Path
 
-from onceproof.setup.java import QUICK, TIDY
-from onceproof.spark.settings import SMALL
+from onceproof.spark.session import LOCAL_CLUSTER, spark_session
+from onceproof.stacks.cluster import java_options
+from onceproof.stacks.tools import SparkTools
 
 
-def main(folder: str) -> None:
-    """Run a stream with a window, a shuffle and a Python function on executors of its own."""
-    from pyspark.sql import SparkSession, functions
+def main(archive: Path, tools: SparkTools) -> None:
+    """Run a stream with a window, a shuffle and a Python function, then write and read a file."""
+    from pyspark.sql import functions
 
-    dump = f"-XX:ArchiveClassesAtExit={os.environ['ONCEPROOF_DUMP']}"
-    builder = SparkSession.builder.master("local-cluster[2,1,1024]")
-    for name, value in SMALL.items():
-        builder = builder.config(name, value)
-    jars = os.environ["ONCEPROOF_SPARK_JARS"]
-    builder = builder.config("spark.driver.extraClassPath", jars)
-    builder = builder.config("spark.executor.extraClassPath", jars)
-    builder = builder.config("spark.executor.extraJavaOptions", " ".join((*TIDY, *QUICK)))
-    builder = builder.config("spark.driver.extraJavaOptions", " ".join((*TIDY, *QUICK, dump)))
-    spark = builder.getOrCreate()
-    double = functions.udf(lambda value: value * 2, "long")
-    rate = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 100).load()
-    counts = (
-        rate.select(double("value").alias("value"), "timestamp")
-        .withWatermark("timestamp", "1 second")
-        .groupBy(functions.window("timestamp", "4 seconds"), "value")
-        .count()
-    )
-    query = (
-        counts.writeStream.outputMode("update")
-        .foreachBatch(lambda frame, _: frame.write.format("noop").mode("append").save())
-        .option("checkpointLocation", f"{folder}/checkpoint")
-        .trigger(processingTime="0 seconds")
-        .start()
-    )
-    while len(query.recentProgress) < 3 and query.isActive:
-        query.awaitTermination(0.05)
-    if query.exception() is not None:
-        raise SystemExit(str(query.exception()))
-    query.stop()
-    spark.range(100).write.parquet(f"{folder}/parquet")
-    spark.read.parquet(f"{folder}/parquet").count()
-    spark.stop()
+    folder = archive.parent
+    dump = [*java_options(tools), f"-XX:ArchiveClassesAtExit={archive}"]
+    more = {"spark.driver.extraJavaOptions": " ".join(dump)}
+    with spark_session(tools, LOCAL_CLUSTER, folder, more) as spark:
+        double = functions.udf(lambda value: value * 2, "long")
+        rate = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 100).load()
+        counts = (
+            rate.select(double("value").alias("value"), "timestamp")
+            .withWatermark("timestamp", "1 second")
+            .groupBy(functions.window("timestamp", "4 seconds"), "value")
+            .count()
+        )
+        query = (
+            counts.writeStream.outputMode("update")
+            .foreachBatch(lambda frame, _: frame.write.format("noop").mode("append").save())
+            .option("checkpointLocation", f"{folder}/checkpoint")
+            .trigger(processingTime="0 seconds")
+            .start()
+        )
+        while len(query.recentProgress) < 3:
+            query.awaitTermination(0.05)  # raises what the query failed with
+        query.stop()
+        spark.range(100).write.parquet(f"{folder}/parquet")
+        spark.read.parquet(f"{folder}/parquet").count()
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    to, java, home, *jars = map(Path, sys.argv[1:])
+    main(to, SparkTools(java, home, tuple(jars), None, is_quick=True))

@@ -21,6 +21,7 @@ from typing import Any
 
 from onceproof.identity import Identity
 from onceproof.setup.java import QUICK, TIDY
+from onceproof.stacks import VERBS
 from onceproof.stacks.state import Launch, State
 from onceproof.stacks.tools import KafkaTools
 
@@ -75,6 +76,7 @@ class Broker:
 
     kind = "broker"
     stop_signal = "SIGTERM"
+    verbs = VERBS
 
     @property
     def name(self) -> str:

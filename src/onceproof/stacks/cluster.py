@@ -15,6 +15,7 @@ from typing import Any
 
 from onceproof.identity import Identity
 from onceproof.setup.java import QUICK, TIDY
+from onceproof.stacks import VERBS
 from onceproof.stacks.state import Launch, State
 from onceproof.stacks.tools import SparkTools
 
@@ -33,6 +34,7 @@ class Master:
     kind = "master"
     name = "master"
     stop_signal = "SIGTERM"
+    verbs = VERBS
 
     @property
     def address(self) -> str:
@@ -76,6 +78,7 @@ class Worker:
 
     kind = "worker"
     stop_signal = "SIGTERM"
+    verbs = VERBS
 
     @property
     def name(self) -> str:
@@ -177,6 +180,7 @@ def environment(tools: SparkTools) -> dict[str, str]:
     return {
         "JAVA_HOME": str(tools.java.parent.parent),
         "SPARK_HOME": str(tools.home),
+        "SPARK_SCALA_VERSION": "2.13",  # Spark's scripts would set it, and we start no script
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         "PATH": "/usr/bin:/bin",

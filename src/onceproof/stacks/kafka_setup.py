@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import logging
-import os
 import signal
-import tempfile
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
+from onceproof.errors import StackError
+from onceproof.identity import spawn
 from onceproof.polling import wait_for
-from onceproof.setup.archives import archive_path, ensure_archive
+from onceproof.setup.archives import archive_path, check_archive, ensure_archive
 from onceproof.setup.checks import Check
 from onceproof.setup.jars import ensure_jars, read_lock
 from onceproof.setup.java import find_java
+from onceproof.setup.making import Environment, ensure
 from onceproof.stacks import brokers
 from onceproof.stacks.ports import free_ports
 from onceproof.stacks.state import State
-from onceproof.stacks.tools import KafkaTools, check_archive, run_tool, scratch
+from onceproof.stacks.tools import KafkaTools, run_tool
 
 log = logging.getLogger(__name__)
 
@@ -30,10 +31,9 @@ def kafka_tools(home: Path, *, is_quick: bool = True) -> KafkaTools:
     (kafka,) = (jar for jar in class_path if jar.name.startswith("kafka_2.13-"))
     bootstrap = home / "kafka" / f"{kafka.stem}.checkpoint"
     bare = KafkaTools(java.program, class_path, bootstrap, None, is_quick=True)
-    if not bootstrap.exists():
-        _make_bootstrap(bare)
+    ensure(home, bootstrap, lambda part, mark: _make_bootstrap(bare, part, mark))
     archive = archive_path(home, "broker", java, class_path)
-    ensure_archive(archive, lambda part: _dump_broker(bare, part))
+    ensure_archive(home, archive, lambda part, mark: _dump(bare, part / archive.name, mark))
     return replace(bare, archive=archive, is_quick=is_quick)
 
 
@@ -42,47 +42,45 @@ def check_broker_archive(home: Path) -> Check:
     java = find_java()
     jars = [jar.path(home) for jar in read_lock() if jar.set == "brokers"]
     archive = archive_path(home, "broker", java, jars)
-    return check_archive("brokers", java.program, archive, ":".join(map(str, jars)))
+    return check_archive("brokers", java, archive, ":".join(map(str, jars)))
 
 
-def _make_bootstrap(tools: KafkaTools) -> None:
+def _make_bootstrap(tools: KafkaTools, place: Path, mark: Environment) -> None:
     """Have Kafka's own tool format a folder, and keep the file with the feature levels."""
-    tools.bootstrap.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=tools.bootstrap.parent, prefix="part-") as part:
-        place = Path(part)
-        lines = (
-            "process.roles=broker,controller\nnode.id=1\ncontroller.quorum.voters=1@127.0.0.1:9\n"
-            "listeners=PLAIN://127.0.0.1:8,CONTROLLER://127.0.0.1:9\n"
-            "listener.security.protocol.map=PLAIN:PLAINTEXT,CONTROLLER:PLAINTEXT\n"
-            "inter.broker.listener.name=PLAIN\ncontroller.listener.names=CONTROLLER\n"
-        )
-        (place / "format.properties").write_text(f"{lines}log.dirs={place}/data\n")
-        command = [*brokers.java(tools, place), "kafka.tools.StorageTool", "format"]
-        command += ["--cluster-id", brokers.new_id(), "--config", place / "format.properties"]
-        run_tool(command, {}, "Kafka's StorageTool")
-        os.replace(place / "data/bootstrap.checkpoint", tools.bootstrap)
+    lines = (
+        "process.roles=broker,controller\nnode.id=1\ncontroller.quorum.voters=1@127.0.0.1:9\n"
+        "listeners=PLAIN://127.0.0.1:8,CONTROLLER://127.0.0.1:9\n"
+        "listener.security.protocol.map=PLAIN:PLAINTEXT,CONTROLLER:PLAINTEXT\n"
+        "inter.broker.listener.name=PLAIN\ncontroller.listener.names=CONTROLLER\n"
+    )
+    (place / "format.properties").write_text(f"{lines}log.dirs={place}/data\n")
+    command = [*brokers.java(tools, place), "kafka.tools.StorageTool", "format"]
+    command += ["--cluster-id", brokers.new_id(), "--config", place / "format.properties"]
+    run_tool(command, mark, "Kafka's StorageTool")
+    (place / "data/bootstrap.checkpoint").rename(place / tools.bootstrap.name)
 
 
-def _dump_broker(tools: KafkaTools, part: Path) -> None:
+def _dump(tools: KafkaTools, archive: Path, mark: Environment) -> None:
     """Run one broker, make it load what a broker needs, and have its JVM write the archive."""
     log.info("making the Java archive of the brokers, once for this machine: some 10 s")
-    with scratch(part.parent) as folder:
-        ports = free_ports(f"broker:1/{kind}" for kind in brokers.LISTENERS)
-        cluster_id = brokers.new_id()
-        state = State.new(folder, cluster_id=cluster_id, brokers=1, workers=0, ports=ports)
-        one = brokers.launch(state, 1, tools, f"-XX:ArchiveClassesAtExit={part}")
-        state = replace(state, launches={"broker:1": one})
-        process = state.start("broker:1")
-        try:
-            broker = brokers.Broker(state, 1)
-            wait_for(
-                lambda: not broker.trouble(), 60, f"the first broker: see {state.log(broker.name)}"
-            )
-            _exercise(broker.address)
-            process.send(signal.SIGTERM)
-            wait_for(lambda: not process.is_alive, 60, "the first broker did not end")
-        finally:
-            process.send(signal.SIGKILL)
+    ports = free_ports(f"broker:1/{kind}" for kind in brokers.LISTENERS)
+    cluster_id = brokers.new_id()
+    state = State.new(archive.parent, cluster_id=cluster_id, brokers=1, workers=0, ports=ports)
+    launch = brokers.launch(state, 1, tools, f"-XX:ArchiveClassesAtExit={archive}")
+    output = archive.parent / "output"
+    process = spawn(launch.argv, log=output, env=mark, cwd=Path(launch.cwd))
+    try:
+        broker = brokers.Broker(state, 1)
+        wait_for(lambda: not broker.trouble(), 60, "the first broker does not serve")
+        _exercise(broker.address)
+        process.send(signal.SIGTERM)
+        wait_for(lambda: not process.is_alive, 60, "the first broker does not end")
+    except StackError as error:
+        raise StackError(f"{error}; it said: {output.read_text()[-1000:]}") from error
+    finally:
+        process.send(signal.SIGKILL)
+    if not archive.exists():
+        raise StackError(f"the broker's JVM wrote no archive: {output.read_text()[-1000:]}")
 
 
 def _exercise(address: str) -> None:

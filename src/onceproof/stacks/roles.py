@@ -15,6 +15,7 @@ from onceproof.stacks.brokers import admin, metadata_quorum
 
 _TRANSACTIONS = "__transaction_state"
 _MOVES_WITHIN_S = 30
+NOBODY = -1
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,10 @@ class Seat:
     of: str
     broker: int
     epoch: int
+
+    def orphaned(self) -> dict[str, Any]:
+        """Return the proof where no majority is left that could give the seat to another."""
+        return {"before": asdict(self), "after": None, "reason": "no majority of brokers is left"}
 
 
 @dataclass(frozen=True)
@@ -35,9 +40,17 @@ class Role:
 
     def seat(self) -> Seat:
         """Ask the brokers who holds the seat now."""
+        from kafka.errors import KafkaError
+
         kind, _, rest = self.text.partition("=")
-        with closing(admin(self.addresses)) as client:
-            return _SEATS[kind](client, rest)
+        if not self.addresses:
+            raise RequestError(f"broker:{self.text}: no broker lives to say who that is; start one")
+        try:
+            with closing(admin(self.addresses)) as client:
+                return _SEATS[kind](client, rest)
+        except KafkaError as error:
+            said = f"the brokers do not say who is broker:{self.text}"
+            raise StackError(f"{said}: {type(error).__name__} {error}") from error
 
     def moved(self, before: Seat) -> dict[str, Any]:
         """Wait until another broker holds the seat, and return both as proof."""
@@ -45,13 +58,13 @@ class Role:
         said = "the seat was still held"
 
         def look() -> Seat | None:
+            nonlocal said
             try:
                 now = self.seat()
-            except Exception as error:
-                nonlocal said
-                said = f"{type(error).__name__}: {error}"
+            except StackError as error:  # an election is on, and brokers say so in many ways
+                said = str(error)
                 return None
-            taken = now.broker != before.broker and now.broker >= 0 and now.epoch > before.epoch
+            taken = now.broker not in (before.broker, NOBODY) and now.epoch > before.epoch
             return now if taken else None
 
         try:

@@ -6,18 +6,18 @@ import importlib.metadata
 import importlib.util
 import logging
 import sys
-import tempfile
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
-from onceproof.errors import RequestError
-from onceproof.setup.archives import archive_path, ensure_archive
+from onceproof.errors import RequestError, StackError
+from onceproof.setup.archives import archive_path, check_archive, ensure_archive
 from onceproof.setup.checks import Check, refuse_unsound_spark
 from onceproof.setup.jars import ensure_jars, read_lock
-from onceproof.setup.java import QUICK, TIDY, Java, find_java
+from onceproof.setup.java import Java, find_java
+from onceproof.setup.making import Environment, ensure
 from onceproof.stacks import cluster
-from onceproof.stacks.tools import SparkTools, check_archive, run_tool, scratch
+from onceproof.stacks.tools import SparkTools, run_tool
 
 log = logging.getLogger(__name__)
 
@@ -29,7 +29,7 @@ def spark_tools(home: Path, *, is_quick: bool = True) -> SparkTools:
     jars = tuple(ensure_jars(home, ["spark"])["spark"])
     bare = SparkTools(java.program, _spark_home(home), jars, None, is_quick=True)
     archive = _archive(home, java, bare)
-    ensure_archive(archive, lambda part: _dump_spark(bare, part))
+    ensure_archive(home, archive, lambda part, mark: _dump(bare, part / archive.name, mark))
     return replace(bare, archive=archive, is_quick=is_quick)
 
 
@@ -39,7 +39,7 @@ def check_spark_archive(home: Path) -> Check:
     jars = tuple(jar.path(home) for jar in read_lock() if jar.set == "spark")
     bare = SparkTools(java.program, _spark_home(home), jars, None, is_quick=True)
     archive = _archive(home, java, bare)
-    return check_archive("Spark", java.program, archive, cluster.class_path(bare))
+    return check_archive("Spark", java, archive, cluster.class_path(bare))
 
 
 def _archive(home: Path, java: Java, tools: SparkTools) -> Path:
@@ -58,26 +58,21 @@ def _spark_home(home: Path) -> Path:
     source = Path(spec.submodule_search_locations[0])
     name = f"{importlib.metadata.version('pyspark')}-{sha256(bytes(source)).hexdigest()[:12]}"
     folder = home / "spark" / name
-    if not folder.exists():
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent, prefix="part-") as part:
-            made = Path(part, "all")
-            made.mkdir()
-            for entry in source.iterdir():
-                (made / entry.name).symlink_to(entry)
-            made.chmod(0o755)
-            made.rename(folder)
-    return folder
+    return ensure(home, folder, lambda part, _: _link_all(source, part / name))
 
 
-def _dump_spark(tools: SparkTools, part: Path) -> None:
+def _link_all(source: Path, folder: Path) -> None:
+    folder.mkdir()
+    folder.chmod(0o755)
+    for entry in source.iterdir():
+        (folder / entry.name).symlink_to(entry)
+
+
+def _dump(tools: SparkTools, archive: Path, mark: Environment) -> None:
     """Run one small driver with executors, whose JVM knows masters and workers too."""
     log.info("making the Java archive of Spark, once for this machine: some 30 s")
-    with scratch(part.parent) as folder:
-        env = cluster.environment(tools) | {
-            "SPARK_LOCAL_DIRS": str(folder),
-            "SPARK_LAUNCHER_OPTS": " ".join((*TIDY, *QUICK)),
-            "ONCEPROOF_DUMP": str(part),
-            "ONCEPROOF_SPARK_JARS": ":".join(map(str, tools.jars)),
-        }
-        run_tool([sys.executable, "-m", "onceproof.spark.warm_up", str(folder)], env, "the warm-up")
+    env = {**cluster.environment(tools), **mark}
+    command = [sys.executable, "-m", "onceproof.spark.warm_up", archive, tools.java, tools.home]
+    run_tool([*command, *tools.jars], env, "the first Spark driver")
+    if not archive.exists():
+        raise StackError(f"the first Spark driver's JVM wrote no archive to {archive}")

@@ -61,6 +61,11 @@ class State:
             data = json.loads((folder / "stack.json").read_text())
         except FileNotFoundError:
             return None
+        except ValueError as error:
+            raise RequestError(
+                f"{folder}/stack.json is no state of a stack ({error}): look whether its members "
+                "still run, remove the folder, or choose another --home"
+            ) from None
         if data.pop("schema") != SCHEMA:
             raise RequestError(
                 f"{folder}/stack.json was written by another release of Onceproof: end that stack "

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from onceproof.errors import StackError
 from onceproof.identity import Identity, everyone
+from onceproof.stacks import VERBS, Verb
 from onceproof.stacks.state import Launch, State
 from onceproof.stacks.tools import StoreTools
 
@@ -49,6 +50,11 @@ class Store:
     def name(self) -> str:
         """`store`, or `store:postmaster`."""
         return "store:postmaster" if self.is_postmaster else "store"
+
+    @property
+    def verbs(self) -> tuple[Verb, ...]:
+        """What can be done to it; its first process alone can be neither stopped nor started."""
+        return ("kill", "pause", "resume") if self.is_postmaster else VERBS
 
     @property
     def address(self) -> str:
@@ -106,7 +112,7 @@ def copy_data(tools: StoreTools, target: Path) -> None:
     """Copy the prepared data folder as the user that the store runs as."""
     target.mkdir()
     if tools.run_as:
-        shutil.chown(target, tools.run_as["user"], tools.run_as["group"])  # type: ignore[call-overload]
+        shutil.chown(target, tools.run_as["user"], tools.run_as["group"])
     target.chmod(0o700)
     done = subprocess.run(
         ["cp", "-R", "--reflink=auto", f"{tools.data}/.", str(target)],
@@ -115,7 +121,7 @@ def copy_data(tools: StoreTools, target: Path) -> None:
         check=False,
         cwd="/",
         env=ENVIRONMENT,
-        **tools.run_as,  # type: ignore[call-overload]
+        **tools.run_as,
     )
     if done.returncode:
         raise StackError(

@@ -5,31 +5,28 @@ from __future__ import annotations
 import shutil
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
+from onceproof.setup.making import Environment, ensure
 from onceproof.setup.postgres import find_programs, refuse_closed, run_as
 from onceproof.stacks import store
-from onceproof.stacks.tools import StoreTools, run_tool, scratch
+from onceproof.stacks.tools import StoreTools, run_tool
 
 
 def store_tools(home: Path) -> StoreTools:
     """Return what PostgreSQL is started from, its data folder initialised once and then copied."""
     programs = find_programs(home)
     user = run_as()
-    (home / "postgres").mkdir(parents=True, exist_ok=True)
-    refuse_closed(home / "postgres")
+    refuse_closed(home)
     digest = sha256(f"{programs}{(programs / 'postgres').stat().st_mtime_ns}{user}".encode())
     data = home / "postgres" / f"data-{digest.hexdigest()[:12]}"
-    if not data.exists():
-        _initialise(programs, data, user)
+    ensure(home, data, lambda part, mark: _initialise(programs, part / data.name, user, mark))
     return StoreTools(programs, data, user)
 
 
-def _initialise(programs: Path, data: Path, user: dict[str, int]) -> None:
-    with scratch(data.parent) as folder:
-        if user:
-            shutil.chown(folder, user["user"], user["group"])
-        command = [programs / "initdb", "-D", folder / "data", "-U", store.USER, "-A", "trust"]
-        command += ["-E", "UTF8", "--locale=C.UTF-8", "--no-sync"]
-        run_tool(command, store.ENVIRONMENT, "initdb", **user)
-        if not data.exists():
-            (folder / "data").rename(data)
+def _initialise(programs: Path, data: Path, user: dict[str, Any], mark: Environment) -> None:
+    if user:
+        shutil.chown(data.parent, user["user"], user["group"])
+    command = [programs / "initdb", "-D", data, "-U", store.USER, "-A", "trust"]
+    command += ["-E", "UTF8", "--locale=C.UTF-8", "--no-sync"]
+    run_tool(command, {**store.ENVIRONMENT, **mark}, "initdb", **user)

@@ -35,6 +35,10 @@ class Member(Protocol):
         """The signal that asks it to end in good order."""
 
     @property
+    def verbs(self) -> tuple[Verb, ...]:
+        """What can be done to it."""
+
+    @property
     def address(self) -> str:
         """Where its clients reach it."""
 

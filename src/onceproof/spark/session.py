@@ -1,0 +1,57 @@
+"""A driver in this process, with our settings, that leaves nothing behind."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from onceproof.spark.settings import settings
+from onceproof.stacks.cluster import environment
+from onceproof.stacks.tools import SparkTools
+
+# Two executors that are processes of their own, in a cluster that lives and dies with its driver.
+LOCAL_CLUSTER = "local-cluster[2,1,1024]"
+
+
+@contextmanager
+def spark_session(
+    tools: SparkTools, master: str, folder: Path, more: Mapping[str, str] | None = None
+) -> Iterator[Any]:
+    """Yield a session on this master; its files lie in the folder, and its JVM ends with the block.
+
+    One at a time in a process: Spark keeps its settings in the process's environment.
+    """
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder
+    for name, value in {**settings(tools, master), **(more or {})}.items():
+        builder = builder.config(name, value)
+    own = {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_LOCAL_DIRS": str(folder)}
+    before = dict(os.environ)
+    os.environ.update({**environment(tools), **own, "PATH": before.get("PATH", "/usr/bin:/bin")})
+    try:
+        session = builder.getOrCreate()
+        application = session.sparkContext.applicationId
+        try:
+            yield session
+        finally:
+            _end(session)
+            shutil.rmtree(tools.home / "work" / application, ignore_errors=True)
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+def _end(session: Any) -> None:
+    """Stop the session and end its JVM, so that the next one can have other options."""
+    context = type(session.sparkContext)
+    gateway = context._gateway
+    session.stop()
+    gateway.shutdown()
+    gateway.proc.stdin.close()
+    gateway.proc.wait(60)
+    context._gateway = context._jvm = None

@@ -1,0 +1,170 @@
+"""How a local stack comes up: files first, then every member at once."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import shutil
+import socket
+from collections.abc import Callable, Collection, Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from onceproof.errors import RequestError
+from onceproof.home import onceproof_home
+from onceproof.polling import wait_for
+from onceproof.setup.postgres import refuse_closed
+from onceproof.stacks import brokers, cluster, store
+from onceproof.stacks.kafka_setup import kafka_tools
+from onceproof.stacks.members import members
+from onceproof.stacks.ports import free_ports
+from onceproof.stacks.spark_setup import spark_tools
+from onceproof.stacks.state import Launch, State
+from onceproof.stacks.store_setup import store_tools
+from onceproof.stacks.taking_down import clear, end_processes, held_folder
+from onceproof.stacks.verbs import Member, await_health
+
+PARTS = ("kafka", "spark", "store")
+_NEEDED_BYTES = 1 << 29
+_ARCHIVE = "-XX:SharedArchiveFile="
+log = logging.getLogger(__name__)
+
+
+def refuse_wrong(brokers: int, workers: int, without: Collection[str]) -> None:
+    """Raise if a stack of this shape cannot be."""
+    if brokers not in (1, 3, 5):
+        raise RequestError(f"--brokers {brokers} gives no majority to count on: take 1, 3 or 5")
+    if not 1 <= workers <= 8:
+        raise RequestError(f"--workers {workers} is out of range: take 1 to 8")
+    for part in without:
+        if part not in PARTS:
+            raise RequestError(f"--without {part} names no part: take {', '.join(PARTS)}")
+    if set(PARTS) <= set(without):
+        raise RequestError("--without everything leaves no stack: leave at least one part in")
+
+
+def bring_up(folder: Path, counts: dict[str, int], *, has_store: bool, is_quick: bool) -> None:
+    """Start every member of a new stack in this folder, and return when all of them serve.
+
+    Whatever fails, nothing is left running; the logs stay until the next stack in this folder.
+    """
+    with _no_space_is_said(folder), held_folder(folder):
+        clear(folder)
+        _refuse_little_space(folder)
+        if has_store:
+            refuse_closed(folder)
+        state = _new_state(folder, counts, has_store=has_store)
+        try:
+            state = replace(state, launches=_launches(state, is_quick=is_quick))
+            state.save()
+            _start(state)
+            replace(state, ready=True).save()
+        except BaseException:
+            end_processes(state)
+            raise
+
+
+def _refuse_little_space(folder: Path) -> None:
+    """Raise if the folder's disk has not the room that a stack takes."""
+    folder.mkdir(parents=True, exist_ok=True)
+    free = shutil.disk_usage(folder).free
+    if free < _NEEDED_BYTES:
+        raise RequestError(
+            f"the disk of {folder} has only {free >> 20} MB free, and a stack needs "
+            f"{_NEEDED_BYTES >> 20}: make room, or choose another --home"
+        )
+
+
+@contextmanager
+def _no_space_is_said(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        where = error.filename or folder
+        raise RequestError(
+            f"no space left for {where}: make room, or choose another --home"
+        ) from None
+
+
+def _new_state(folder: Path, counts: dict[str, int], *, has_store: bool) -> State:
+    names = [
+        f"broker:{i + 1}/{kind}" for i in range(counts["brokers"]) for kind in brokers.LISTENERS
+    ]
+    names += ["master", "master/web"] if counts["workers"] else []
+    names += [f"worker:{i + 1}/web" for i in range(counts["workers"])]
+    names += ["store"] if has_store else []
+    state = State.new(folder, cluster_id=brokers.new_id(), ports=free_ports(names), **counts)
+    state.save()
+    for place in ("logs", "pids", "locks"):
+        (folder / place).mkdir()
+    return state
+
+
+def _launches(state: State, *, is_quick: bool) -> dict[str, Launch]:
+    """Make every member's files, the three parts at once, and return how each is started."""
+    home = onceproof_home()
+    parts: list[Callable[[], dict[str, Launch]]] = []
+    if state.brokers:
+        parts.append(lambda: _launch_brokers(state, home, is_quick=is_quick))
+    if state.workers:
+        parts.append(lambda: _launch_cluster(state, home, is_quick=is_quick))
+    if "store" in state.ports:
+        parts.append(lambda: {"store": store.launch(state, store_tools(home))})
+    with ThreadPoolExecutor(len(parts)) as pool:
+        done = [pool.submit(part) for part in parts]
+        return {name: launch for part in done for name, launch in part.result().items()}
+
+
+def _launch_brokers(state: State, home: Path, *, is_quick: bool) -> dict[str, Launch]:
+    tools = kafka_tools(home, is_quick=is_quick)
+    numbers = range(1, state.brokers + 1)
+    return {f"broker:{i}": brokers.launch(state, i, tools) for i in numbers}
+
+
+def _launch_cluster(state: State, home: Path, *, is_quick: bool) -> dict[str, Launch]:
+    tools = spark_tools(home, is_quick=is_quick)
+    numbers = range(1, state.workers + 1)
+    workers = {f"worker:{i}": cluster.launch_worker(state, i, tools) for i in numbers}
+    return {"master": cluster.launch_master(state, tools)} | workers
+
+
+def _start(state: State) -> None:
+    found = members(state)
+    with ThreadPoolExecutor(len(found)) as pool:
+        futures = [pool.submit(_start_one, state, member) for member in found.values()]
+        try:
+            for done in as_completed(futures):
+                done.result()
+        except BaseException:
+            end_processes(state)  # so that what waits for another member's health gives up
+            raise
+    for name, launch in state.launches.items():
+        _notice_stale_archive(state, name, launch)
+
+
+def _start_one(state: State, member: Member) -> None:
+    if member.kind == "worker":  # one that finds no master tries again only after 5 to 15 s
+        port = state.ports["master"]
+        wait_for(lambda: _answers("127.0.0.1", port), 60, "the master did not open its port")
+    state.start(member.name)
+    await_health(state, member, state.launches)
+
+
+def _answers(host: str, port: int) -> bool:
+    with closing(socket.socket()) as probe:
+        return probe.connect_ex((host, port)) == 0
+
+
+def _notice_stale_archive(state: State, name: str, launch: Launch) -> None:
+    """A JVM leaves out an archive that does not fit, without a word: look whether it has it."""
+    identity = state.identity(name)
+    for option in launch.argv:
+        if option.startswith(_ARCHIVE) and identity:
+            path = Path(option.removeprefix(_ARCHIVE))
+            if not identity.maps_file(path):
+                path.unlink(missing_ok=True)
+                log.warning("%s did not take its Java archive %s: made anew next time", name, path)

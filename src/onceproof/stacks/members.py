@@ -1,0 +1,20 @@
+"""Every kind of member that a local stack can have: this list is the registry."""
+
+from __future__ import annotations
+
+from onceproof.stacks import brokers, cluster, store
+from onceproof.stacks.state import State
+from onceproof.stacks.verbs import Member
+
+KINDS = (brokers.Broker, cluster.Master, cluster.Worker, store.Store)
+
+
+def members(state: State) -> dict[str, Member]:
+    """Return every member that the state names."""
+    found: list[Member] = [brokers.Broker(state, i + 1) for i in range(state.brokers)]
+    if state.workers:
+        found.append(cluster.Master(state))
+        found += [cluster.Worker(state, i + 1) for i in range(state.workers)]
+    if "store" in state.ports:
+        found.append(store.Store(state))
+    return {member.name: member for member in found}
