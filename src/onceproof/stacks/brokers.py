@@ -13,11 +13,11 @@ import shutil
 import socket
 import time
 import uuid
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from onceproof.identity import Identity
 from onceproof.setup.java import QUICK, TIDY
@@ -25,6 +25,7 @@ from onceproof.stacks import VERBS
 from onceproof.stacks.state import Launch, State
 from onceproof.stacks.tools import KafkaTools
 
+T = TypeVar("T")
 LISTENERS = ("client", "broker", "controller")
 HOST = "127.0.0.1"
 _HEAP = ("-Xms64m", "-Xmx256m", "-Xss512k", "-XX:MaxDirectMemorySize=128m")
@@ -63,8 +64,7 @@ _SETTINGS = {
 }
 # The voters' own word is older than this only while one of them does not follow.
 _FOLLOWS_WITHIN_MS = 3000
-# A client passes its question on to any broker it knows, for seconds also to one that is dead.
-_LOOKS = 4
+_LOOKS = 6
 
 
 @dataclass(frozen=True)
@@ -104,37 +104,47 @@ class Broker:
 
     def trouble(self) -> str:
         """Say what keeps this broker from serving; empty if it serves and is in the quorum."""
-        from kafka.errors import KafkaConnectionError, KafkaError
+        from kafka.errors import KafkaError
 
-        host, port = self.address.split(":")
-        said = ""
-        for _ in range(_LOOKS):
-            try:
-                socket.create_connection((host, int(port)), timeout=1).close()
-                with closing(admin([self.address])) as client:
-                    return _trouble(client, self.number, self.state.cluster_id)
-            except OSError as error:
-                return f"{self.address} does not answer: {error}"
-            except KafkaConnectionError as error:
-                said = str(error)
-            except KafkaError as error:
-                return f"{type(error).__name__}: {error}"
-        return said
+        try:
+            socket.create_connection(self.listens_on[0], timeout=1).close()
+            return ask([self.address], self._trouble)
+        except OSError as error:
+            return f"{self.address} does not answer: {error}"
+        except KafkaError as error:
+            return f"{type(error).__name__}: {error}"
+
+    def _trouble(self, client: Any) -> str:
+        cluster = client.describe_cluster()
+        if cluster["cluster_id"] != self.state.cluster_id:
+            return f"another cluster answers there: {cluster['cluster_id']}"
+        if self.number not in [broker["broker_id"] for broker in cluster["brokers"]]:
+            return "the controller has not let it serve"
+        quorum = metadata_quorum(client)
+        voters = {voter["replica_id"]: voter for voter in quorum["current_voters"]}
+        if quorum["leader_id"] < 0 or self.number not in voters:
+            return "it is not in the quorum"
+        behind_ms = time.time() * 1000 - voters[self.number]["last_caught_up_timestamp"]
+        is_behind = self.number != quorum["leader_id"] and behind_ms > _FOLLOWS_WITHIN_MS
+        return f"it is {behind_ms:.0f} ms behind the controller" if is_behind else ""
 
 
-def _trouble(client: Any, number: int, cluster_id: str) -> str:
-    cluster = client.describe_cluster()
-    if cluster["cluster_id"] != cluster_id:
-        return f"another cluster answers there: {cluster['cluster_id']}"
-    if number not in [broker["broker_id"] for broker in cluster["brokers"]]:
-        return "the controller has not let it serve"
-    quorum = metadata_quorum(client)
-    voters = {voter["replica_id"]: voter for voter in quorum["current_voters"]}
-    if quorum["leader_id"] < 0 or number not in voters:
-        return "it is not in the quorum"
-    behind_ms = time.time() * 1000 - voters[number]["last_caught_up_timestamp"]
-    is_behind = number != quorum["leader_id"] and behind_ms > _FOLLOWS_WITHIN_MS
-    return f"it is {behind_ms:.0f} ms behind the controller" if is_behind else ""
+def ask(addresses: Sequence[str], question: Callable[[Any], T]) -> T:
+    """Return the answer to a question that is put to a new admin client.
+
+    A client passes a question on to any broker of the cluster, for seconds also to one that is
+    dead: so one that got no answer is asked again.
+    """
+    from kafka.errors import KafkaConnectionError, KafkaTimeoutError
+
+    for look in range(_LOOKS):
+        try:
+            with closing(admin(addresses)) as client:
+                return question(client)
+        except (KafkaConnectionError, KafkaTimeoutError):
+            if look == _LOOKS - 1:
+                raise
+    raise AssertionError(_LOOKS)
 
 
 def admin(addresses: Sequence[str]) -> Any:

@@ -107,8 +107,9 @@ class LocalStack:
         with held(self.state.folder / "locks" / owner(member), name):
             proof = VERB_BODIES[verb](self.state, member, living)
         if role and seat:
-            has_majority = len(serving.keys() - {name}) > self.state.brokers // 2
-            proof["seat"] = role.moved(seat) if has_majority else seat.orphaned()
+            survivors = [other.address for other in serving.values() if other.name != name]
+            has_majority = len(survivors) > self.state.brokers // 2
+            proof["seat"] = role.moved(seat, survivors) if has_majority else seat.orphaned()
         return Done(verb, name, proof)
 
     def _names(self) -> list[str]:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Sequence
-from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from random import Random
 from typing import Any
 
 from onceproof.errors import RequestError, StackError
 from onceproof.polling import wait_for
-from onceproof.stacks.brokers import admin, metadata_quorum
+from onceproof.stacks.brokers import ask, metadata_quorum
 
 _TRANSACTIONS = "__transaction_state"
 _MOVES_WITHIN_S = 30
@@ -46,21 +45,21 @@ class Role:
         if not self.addresses:
             raise RequestError(f"broker:{self.text}: no broker lives to say who that is; start one")
         try:
-            with closing(admin(self.addresses)) as client:
-                return _SEATS[kind](client, rest)
+            return ask(self.addresses, lambda client: _SEATS[kind](client, rest))
         except KafkaError as error:
             said = f"the brokers do not say who is broker:{self.text}"
             raise StackError(f"{said}: {type(error).__name__} {error}") from error
 
-    def moved(self, before: Seat) -> dict[str, Any]:
-        """Wait until another broker holds the seat, and return both as proof."""
+    def moved(self, before: Seat, survivors: Sequence[str]) -> dict[str, Any]:
+        """Wait until a survivor says that another broker holds the seat; return both as proof."""
+        others = replace(self, addresses=survivors)
         began = time.monotonic()
         said = "the seat was still held"
 
         def look() -> Seat | None:
             nonlocal said
             try:
-                now = self.seat()
+                now = others.seat()
             except StackError as error:  # an election is on, and brokers say so in many ways
                 said = str(error)
                 return None

@@ -1,0 +1,132 @@
+"""Brokers by their roles, and what producers and readers see while brokers die."""
+
+import threading
+from collections import Counter
+from contextlib import closing
+
+import pytest
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.admin import NewTopic
+
+from onceproof.identity import Identity
+from onceproof.polling import wait_for
+from onceproof.stacks.brokers import admin, ask
+from onceproof.stacks.local import LocalStack
+
+pytestmark = pytest.mark.stack
+RECORDS = 20_000
+PATIENT = {
+    "acks": "all",
+    "linger_ms": 5,
+    "request_timeout_ms": 4000,
+    "delivery_timeout_ms": 120_000,
+    "retry_backoff_ms": 50,
+    "reconnect_backoff_max_ms": 500,
+    "metadata_max_age_ms": 5000,
+}
+
+
+def make_topic(stack: LocalStack, name: str, partitions: int = 4) -> str:
+    with closing(admin(stack.bootstrap)) as client:
+        config = {"retention.ms": "-1"}
+        client.create_topics([NewTopic(name, partitions, 3, topic_configs=config)])
+        client.wait_for_topics([name])
+    return name
+
+
+def replicas(stack: LocalStack, topic: str) -> list[int]:
+    (found,) = ask(stack.bootstrap, lambda client: client.describe_topics([topic]))
+    return [len(partition["isr_nodes"]) for partition in found["partitions"]]
+
+
+def read_back(stack: LocalStack, topic: str, partitions: int = 4) -> dict[tuple[int, int], bytes]:
+    consumer = KafkaConsumer(bootstrap_servers=stack.bootstrap, enable_auto_commit=False)
+    parts = [TopicPartition(topic, number) for number in range(partitions)]
+    consumer.assign(parts)
+    consumer.seek_to_beginning(*parts)
+    end = consumer.end_offsets(parts)
+    rows: dict[tuple[int, int], bytes] = {}
+    while any(consumer.position(part) < end[part] for part in parts):
+        for part, records in consumer.poll(500).items():
+            rows |= {(part.partition, record.offset): record.value for record in records}
+    consumer.close()
+    return rows
+
+
+@pytest.mark.parametrize("verb", ["kill", "pause", "stop"])
+def test_the_leader_of_a_partition_is_struck_and_another_leads(stack, rng, verb):
+    topic = make_topic(stack, f"led-{verb}", 1)
+    done = stack.apply(verb, f"broker:leader={topic}/0", rng)
+    before, after = done.proof["seat"]["before"], done.proof["seat"]["after"]
+    assert done.member == f"broker:{before['broker']}"
+    assert after["broker"] != before["broker"]
+    assert after["epoch"] > before["epoch"]
+
+
+def test_the_controller_is_struck_and_another_takes_over(stack, rng):
+    done = stack.apply("kill", "broker:controller", rng)
+    assert not Identity(done.proof["pid"], done.proof["started"]).is_alive
+    assert done.proof["seat"]["after"]["epoch"] > done.proof["seat"]["before"]["epoch"]
+
+
+def test_the_coordinator_of_a_transaction_is_the_broker_that_kafka_names(stack, rng):
+    producer = KafkaProducer(
+        bootstrap_servers=stack.bootstrap, acks="all", transactional_id="who-coordinates"
+    )
+    producer.init_transactions()
+    producer.begin_transaction()
+    producer.send(make_topic(stack, "coordinated", 1), b"open").get(30)
+    with closing(admin(stack.bootstrap)) as client:
+        said = client.describe_transactions(["who-coordinates"])["who-coordinates"]
+    producer.abort_transaction()
+    producer.close()
+    done = stack.apply("kill", "broker:coordinator=who-coordinates", rng)
+    assert done.member == f"broker:{said.coordinator_id}"
+    assert done.proof["seat"]["after"]["broker"] != said.coordinator_id
+
+
+def test_a_role_without_a_majority_left_says_so(stack, rng):
+    topic = make_topic(stack, "orphaned", 1)
+    stack.apply("kill", "broker:1", rng)
+    wait_for(lambda: replicas(stack, topic) == [2], 30, "the dead broker stays in the replicas")
+    done = stack.apply("kill", f"broker:leader={topic}/0", rng)
+    assert done.proof["seat"]["after"] is None
+    assert done.proof["seat"]["reason"] == "no majority of brokers is left"
+    started = stack.apply("start", "broker:1", rng)
+    assert started.proof["trouble"] == ""
+
+
+def test_a_rolling_restart_loses_and_doubles_no_acknowledged_record(stack, rng):
+    topic = make_topic(stack, "rolling")
+    producer = KafkaProducer(bootstrap_servers=stack.bootstrap, **PATIENT)
+    acked: dict[tuple[int, int], bytes] = {}
+    failed: list[BaseException] = []
+    rolled = threading.Event()
+
+    def send() -> None:
+        for number in range(RECORDS):
+            value = b"%d" % number
+            future = producer.send(topic, value=value, key=b"%d" % (number % 64))
+            future.add_callback(
+                lambda m, v=value: acknowledged.update({(m.partition, m.offset): v})
+            )
+            future.add_errback(failed.append)
+            if number >= RECORDS // 2:  # the second half takes as long as the restart does
+                rolled.wait(0.002)
+        producer.flush(120)
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    for name in ("broker:1", "broker:2", "broker:3"):
+        stack.apply("stop", name, rng)
+        stack.apply("start", name, rng)
+        wait_for(lambda: replicas(stack, topic) == [3] * 4, 60, f"{name} does not catch up")
+    is_still_sending = thread.is_alive()
+    rolled.set()
+    thread.join(180)
+    producer.close()
+    assert is_still_sending
+    assert failed == []
+    assert len(acked) == RECORDS
+    assert read_back(stack, topic) == acked
+    assert max(Counter(acked.values()).values()) == 1

@@ -1,0 +1,89 @@
+"""Every verb on every member: it takes hold, its proof is true, and its cure heals."""
+
+from random import Random
+
+import pytest
+
+from onceproof.errors import RequestError
+from onceproof.identity import Identity
+from onceproof.polling import wait_for
+from onceproof.stacks.local import LocalStack
+
+pytestmark = pytest.mark.stack
+MEMBERS = ["broker:1", "broker:2", "broker:3", "master", "worker:1", "worker:2", "store"]
+PAIRS = [("kill", "start"), ("stop", "start"), ("pause", "resume")]
+
+
+def look(stack: LocalStack, name: str):
+    return next(member for member in stack.status() if member.name == name)
+
+
+def test_the_list_here_names_every_member(stack: LocalStack):
+    assert list(stack.members) == MEMBERS
+
+
+@pytest.mark.parametrize(("fault", "cure"), PAIRS)
+@pytest.mark.parametrize("name", MEMBERS)
+def test_a_fault_takes_hold_and_its_cure_heals(stack, rng, name, fault, cure):
+    before = look(stack, name)
+    done = stack.apply(fault, name, rng)
+    victim = Identity(done.proof["pid"], done.proof["started"])
+    assert (victim.pid, victim.started) == (before.pid, before.started)
+    assert victim.is_paused if fault == "pause" else not victim.is_alive
+    assert not look(stack, name).healthy
+    healed = stack.apply(cure, name, rng)
+    assert healed.proof["changed"]
+    assert healed.proof["trouble"] == ""
+    wait_for(lambda: look(stack, name).healthy, 30, f"{name} is not healthy after its cure")
+    after = Identity(healed.proof["pid"], healed.proof["started"])
+    assert (after == victim) == (fault == "pause")
+
+
+@pytest.mark.parametrize("name", ["broker:1", "store"])
+def test_a_fault_that_finds_nothing_to_strike_is_refused(stack, rng, name):
+    stack.apply("kill", name, rng)
+    for fault in ("kill", "pause", "stop"):
+        with pytest.raises(RequestError, match=f"{name} is not running"):
+            stack.apply(fault, name, rng)
+
+
+def test_what_is_paused_cannot_be_paused_or_stopped_again(stack, rng):
+    stack.apply("pause", "worker:1", rng)
+    with pytest.raises(RequestError, match="worker:1 is paused already"):
+        stack.apply("pause", "worker:1", rng)
+    with pytest.raises(RequestError, match="worker:1 is paused and hears no request"):
+        stack.apply("stop", "worker:1", rng)
+    with pytest.raises(RequestError, match="worker:1 is paused, not dead"):
+        stack.apply("start", "worker:1", rng)
+
+
+@pytest.mark.parametrize("cure", ["resume", "start"])
+def test_a_cure_may_be_repeated(stack, rng, cure):
+    assert stack.apply(cure, "store", rng).proof["changed"] is False
+
+
+def test_any_is_a_living_member_that_the_seed_picks(stack):
+    names = {stack.apply("resume", "broker:any", Random(seed)).member for seed in range(20)}
+    assert names == {"broker:1", "broker:2", "broker:3"}
+    stack.apply("kill", "worker:2", Random(1))
+    names = {stack.apply("resume", "worker:any", Random(seed)).member for seed in range(20)}
+    assert names == {"worker:1"}
+
+
+@pytest.mark.parametrize(
+    ("verb", "target", "said"),
+    [
+        ("kill", "broker:9", "this stack has no member 'broker:9'"),
+        ("kill", "sotre", "its members are broker:1, broker:2"),
+        ("stop", "store:postmaster", "store:postmaster has no stop: its verbs are kill, pause"),
+        ("start", "broker:controller", "start takes a member, not a role"),
+        ("kill", "broker:controller=1", "'controller=1' takes no value"),
+        ("kill", "broker:leader=orders", "'leader=orders' names no partition"),
+        ("kill", "broker:leader=nowhere/0", "there is no topic 'nowhere'"),
+        ("kill", "broker:coordinator=", "'coordinator=' names no id"),
+    ],
+)
+def test_a_wrong_target_is_refused_with_what_to_write(stack, rng, verb, target, said):
+    with pytest.raises(RequestError) as refused:
+        stack.apply(verb, target, rng)
+    assert said in str(refused.value)
