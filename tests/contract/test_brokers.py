@@ -5,13 +5,12 @@ from collections import Counter
 from contextlib import closing
 
 import pytest
-from kafka import KafkaConsumer, KafkaProducer, TopicPartition
-from kafka.admin import NewTopic
+from kafka import KafkaProducer
 
 from onceproof.identity import Identity
 from onceproof.polling import wait_for
-from onceproof.stacks.brokers import admin, ask
-from onceproof.stacks.local import LocalStack
+from onceproof.stacks.brokers import admin
+from tests.contract.topics import in_sync, make_topic, read_back
 
 pytestmark = pytest.mark.stack
 RECORDS = 20_000
@@ -26,36 +25,9 @@ PATIENT = {
 }
 
 
-def make_topic(stack: LocalStack, name: str, partitions: int = 4) -> str:
-    with closing(admin(stack.bootstrap)) as client:
-        config = {"retention.ms": "-1"}
-        client.create_topics([NewTopic(name, partitions, 3, topic_configs=config)])
-        client.wait_for_topics([name])
-    return name
-
-
-def replicas(stack: LocalStack, topic: str) -> list[int]:
-    (found,) = ask(stack.bootstrap, lambda client: client.describe_topics([topic]))
-    return [len(partition["isr_nodes"]) for partition in found["partitions"]]
-
-
-def read_back(stack: LocalStack, topic: str, partitions: int = 4) -> dict[tuple[int, int], bytes]:
-    consumer = KafkaConsumer(bootstrap_servers=stack.bootstrap, enable_auto_commit=False)
-    parts = [TopicPartition(topic, number) for number in range(partitions)]
-    consumer.assign(parts)
-    consumer.seek_to_beginning(*parts)
-    end = consumer.end_offsets(parts)
-    rows: dict[tuple[int, int], bytes] = {}
-    while any(consumer.position(part) < end[part] for part in parts):
-        for part, records in consumer.poll(500).items():
-            rows |= {(part.partition, record.offset): record.value for record in records}
-    consumer.close()
-    return rows
-
-
 @pytest.mark.parametrize("verb", ["kill", "pause", "stop"])
 def test_the_leader_of_a_partition_is_struck_and_another_leads(stack, rng, verb):
-    topic = make_topic(stack, f"led-{verb}", 1)
+    topic = make_topic(stack.bootstrap, f"led-{verb}", 1)
     done = stack.apply(verb, f"broker:leader={topic}/0", rng)
     before, after = done.proof["seat"]["before"], done.proof["seat"]["after"]
     assert done.member == f"broker:{before['broker']}"
@@ -75,7 +47,7 @@ def test_the_coordinator_of_a_transaction_is_the_broker_that_kafka_names(stack, 
     )
     producer.init_transactions()
     producer.begin_transaction()
-    producer.send(make_topic(stack, "coordinated", 1), b"open").get(30)
+    producer.send(make_topic(stack.bootstrap, "coordinated", 1), b"open").get(30)
     with closing(admin(stack.bootstrap)) as client:
         said = client.describe_transactions(["who-coordinates"])["who-coordinates"]
     producer.abort_transaction()
@@ -86,9 +58,11 @@ def test_the_coordinator_of_a_transaction_is_the_broker_that_kafka_names(stack, 
 
 
 def test_a_role_without_a_majority_left_says_so(stack, rng):
-    topic = make_topic(stack, "orphaned", 1)
+    topic = make_topic(stack.bootstrap, "orphaned", 1)
     stack.apply("kill", "broker:1", rng)
-    wait_for(lambda: replicas(stack, topic) == [2], 30, "the dead broker stays in the replicas")
+    wait_for(
+        lambda: in_sync(stack.bootstrap, topic) == [2], 30, "the dead broker stays in the replicas"
+    )
     done = stack.apply("kill", f"broker:leader={topic}/0", rng)
     assert done.proof["seat"]["after"] is None
     assert done.proof["seat"]["reason"] == "no majority of brokers is left"
@@ -97,7 +71,7 @@ def test_a_role_without_a_majority_left_says_so(stack, rng):
 
 
 def test_a_rolling_restart_loses_and_doubles_no_acknowledged_record(stack, rng):
-    topic = make_topic(stack, "rolling")
+    topic = make_topic(stack.bootstrap, "rolling")
     producer = KafkaProducer(bootstrap_servers=stack.bootstrap, **PATIENT)
     acked: dict[tuple[int, int], bytes] = {}
     failed: list[BaseException] = []
@@ -107,12 +81,10 @@ def test_a_rolling_restart_loses_and_doubles_no_acknowledged_record(stack, rng):
         for number in range(RECORDS):
             value = b"%d" % number
             future = producer.send(topic, value=value, key=b"%d" % (number % 64))
-            future.add_callback(
-                lambda m, v=value: acknowledged.update({(m.partition, m.offset): v})
-            )
+            future.add_callback(lambda m, v=value: acked.update({(m.partition, m.offset): v}))
             future.add_errback(failed.append)
-            if number >= RECORDS // 2:  # the second half takes as long as the restart does
-                rolled.wait(0.002)
+            if number >= RECORDS // 2:  # the second half lasts for as long as the restart does
+                rolled.wait(120 if number == RECORDS - 100 else 0.002)
         producer.flush(120)
 
     thread = threading.Thread(target=send)
@@ -120,13 +92,13 @@ def test_a_rolling_restart_loses_and_doubles_no_acknowledged_record(stack, rng):
     for name in ("broker:1", "broker:2", "broker:3"):
         stack.apply("stop", name, rng)
         stack.apply("start", name, rng)
-        wait_for(lambda: replicas(stack, topic) == [3] * 4, 60, f"{name} does not catch up")
-    is_still_sending = thread.is_alive()
+        wait_for(
+            lambda: in_sync(stack.bootstrap, topic) == [3] * 4, 60, f"{name} does not catch up"
+        )
     rolled.set()
     thread.join(180)
     producer.close()
-    assert is_still_sending
     assert failed == []
     assert len(acked) == RECORDS
-    assert read_back(stack, topic) == acked
+    assert read_back(stack.bootstrap, topic) == acked
     assert max(Counter(acked.values()).values()) == 1

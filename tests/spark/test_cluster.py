@@ -1,0 +1,89 @@
+"""Spark on the stack: executors that are processes, and a batch that outlives one of them."""
+
+import signal
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from kafka import KafkaProducer
+
+from onceproof.home import onceproof_home
+from onceproof.polling import wait_for
+from onceproof.spark.session import LOCAL_CLUSTER, spark_session
+from onceproof.stacks.cluster import executors
+from onceproof.stacks.spark_setup import spark_tools
+from tests.contract.topics import make_topic
+
+pytestmark = [pytest.mark.stack, pytest.mark.spark]
+RECORDS = 10_000
+
+
+@pytest.fixture(scope="module")
+def topic(warm_stack):
+    name = make_topic(warm_stack.bootstrap, "read-by-spark")
+    producer = KafkaProducer(bootstrap_servers=warm_stack.bootstrap, acks="all")
+    for number in range(RECORDS):
+        producer.send(name, b"%d" % number)
+    producer.flush(60)
+    producer.close()
+    return name
+
+
+def read(spark, stack, topic):
+    source = spark.read.format("kafka").option("subscribe", topic)
+    source = source.option("kafka.bootstrap.servers", ",".join(stack.bootstrap))
+    return source.load().selectExpr("cast(value as string) as value")
+
+
+def counts(frame):
+    (row,) = frame.selectExpr("count(*) as rows", "count(distinct value) as values").collect()
+    return row.rows, row["values"]
+
+
+def test_a_batch_finishes_though_one_of_its_executors_is_killed(stack, topic, tmp_path):
+    tools = spark_tools(onceproof_home())
+    found: list[tuple[int, int]] = []
+    with spark_session(tools, stack.members["master"].address, tmp_path) as spark:
+        frame = read(spark, stack, topic).repartition(4).mapInPandas(hold(tmp_path), "value string")
+        batch = threading.Thread(target=lambda: found.append(counts(frame)))
+        batch.start()
+        wait_for(lambda: len(list(tmp_path.glob("task-*"))) >= 2, 60, "no two tasks run")
+        application = spark.sparkContext.applicationId
+        before = executors(stack.state.processes(), application)
+        victim = before[min(before)]
+        assert victim.maps_file(tools.archive)
+        victim.send(signal.SIGKILL)
+        wait_for(
+            lambda: executors(stack.state.processes(), application).keys() - before.keys(),
+            60,
+            "no executor takes the place of the dead one",
+        )
+        (tmp_path / "go").touch()
+        batch.join(120)
+    assert len(before) == 2
+    assert found == [(RECORDS, RECORDS)]
+
+
+def hold(folder: Path):
+    """A function whose tasks say that they run, and go on when they are let."""
+
+    def run(frames):
+        from pyspark import TaskContext
+
+        (folder / f"task-{TaskContext.get().taskAttemptId()}").touch()
+        while not (folder / "go").exists():
+            time.sleep(0.05)
+        yield from frames
+
+    return run
+
+
+def test_a_cluster_of_its_own_reads_too_and_leaves_nothing(stack, topic, tmp_path):
+    tools = spark_tools(onceproof_home())
+    with spark_session(tools, LOCAL_CLUSTER, tmp_path / "spark") as spark:
+        application = spark.sparkContext.applicationId
+        assert counts(read(spark, stack, topic)) == (RECORDS, RECORDS)
+        assert (tools.home / "work" / application).exists()
+    assert not (tools.home / "work" / application).exists()
+    assert list((tmp_path / "spark").glob("*")) == []
