@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import signal
 import sys
 
 import typer
@@ -28,6 +29,7 @@ def main() -> None:
     """Run the command line: 0 as claimed, 1 not as claimed, 2 unknown, 3 a wrong request."""
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     logging.getLogger("kafka").setLevel(logging.CRITICAL)  # it warns of every port that is closed
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was begun is undone
     sys.exit(run(sys.argv[1:]))
 
 

@@ -66,7 +66,7 @@ def up(
     """Start a stack: brokers, a Spark cluster and a PostgreSQL, real processes on loopback."""
     began = time.monotonic()
     stack = LocalStack.up(home, brokers=brokers, workers=workers, without=without or ())
-    _print_members(stack, time.monotonic() - began, as_json=as_json)
+    _print_members(stack, began, as_json=as_json)
 
 
 def down(home: Home = None) -> None:
@@ -78,13 +78,14 @@ def down(home: Home = None) -> None:
 def status(home: Home = None, as_json: AsJson = False) -> None:
     """Look at every member, now; exit 1 if one does not serve."""
     began = time.monotonic()
-    found = _print_members(LocalStack(home), time.monotonic() - began, as_json=as_json)
+    found = _print_members(LocalStack(home), began, as_json=as_json)
     if not all(member.healthy for member in found):
         raise typer.Exit(1)
 
 
-def _print_members(stack: LocalStack, seconds: float, *, as_json: bool) -> Iterable[MemberStatus]:
+def _print_members(stack: LocalStack, began: float, *, as_json: bool) -> Iterable[MemberStatus]:
     found = stack.status()
+    seconds = time.monotonic() - began
     if as_json:
         members = [asdict(member) for member in found]
         folder = str(stack.state.folder)

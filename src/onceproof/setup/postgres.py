@@ -7,7 +7,7 @@ import platform
 import pwd
 import re
 import shutil
-import subprocess
+import stat
 import tarfile
 import zipfile
 from pathlib import Path
@@ -92,8 +92,16 @@ def refuse_closed(folder: Path) -> None:
     if not user:
         return
     for place in (folder, *folder.parents):
-        if place.exists() and subprocess.run(["test", "-x", place], check=False, **user).returncode:
+        if place.exists() and not _can_enter(place.stat(), user):
             raise RequestError(
                 f"{place} is closed to the user that PostgreSQL runs as (root may not run it): "
                 f"chmod o+x {place}, or choose another --home or ONCEPROOF_HOME"
             )
+
+
+def _can_enter(place: os.stat_result, user: dict[str, Any]) -> bool:
+    if place.st_uid == user["user"]:
+        return bool(place.st_mode & stat.S_IXUSR)
+    if place.st_gid == user["group"]:
+        return bool(place.st_mode & stat.S_IXGRP)
+    return bool(place.st_mode & stat.S_IXOTH)

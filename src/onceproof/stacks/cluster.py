@@ -50,6 +50,9 @@ class Master:
         """It needs nobody."""
         return ""
 
+    def make_way(self) -> None:
+        """A dead one leaves nothing that keeps the next from starting."""
+
     def family(self, main: Identity | None) -> list[Identity]:
         """The processes that are this member: one JVM."""
         return [main] if main and main.is_alive else []
@@ -103,6 +106,9 @@ class Worker:
     def needs(self, living: Collection[str]) -> str:
         """Say what must live beside it before it can serve; empty if all of it does."""
         return "" if "master" in living else "the master"
+
+    def make_way(self) -> None:
+        """A dead one leaves nothing that keeps the next from starting."""
 
     def family(self, main: Identity | None) -> list[Identity]:
         """The processes that are this member: the worker's JVM. Its executors are not."""

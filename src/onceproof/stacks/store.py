@@ -85,6 +85,14 @@ class Store:
             return first
         return first + [one for one in everyone() if one != main and one.works_in(self.data)]
 
+    def make_way(self) -> None:
+        """Remove what a dead postmaster leaves to keep others away: its segment and its lock file.
+
+        A zombie's pid still looks taken, and PostgreSQL would refuse to start beside it.
+        """
+        drop_interlock(self.data)
+        (self.data / "postmaster.pid").unlink(missing_ok=True)
+
     def trouble(self) -> str:
         """Say what keeps the store from serving."""
         import psycopg

@@ -49,6 +49,9 @@ class Member(Protocol):
     def needs(self, living: Collection[str]) -> str:
         """Say what must live beside it before it can serve; empty if all of it does."""
 
+    def make_way(self) -> None:
+        """Remove what its last life left that would keep it from starting; none of it lives."""
+
     def family(self, main: Identity | None) -> list[Identity]:
         """Return its living processes, the main one first."""
 
@@ -132,6 +135,7 @@ def start(state: State, member: Member, living: Collection[str]) -> dict[str, An
         f"{name}` ends them",
     )
     refuse_taken(name, member.listens_on)
+    member.make_way()
     main = state.start(name)
     trouble = await_health(state, member, {*living, name})
     return _proof(main, began, changed=True, trouble=trouble)
@@ -147,14 +151,16 @@ def await_health(state: State, member: Member, living: Collection[str]) -> str:
     def look() -> bool:
         nonlocal said
         if main is None or not main.is_alive:
-            raise StackError(f"{member.name} ended by itself. Its log: {log_tail(state, member)}")
+            return True
         said = member.trouble()
         return not said
 
     try:
         wait_for(look, _HEALTHY_WITHIN_S, f"{member.name} does not serve", every_s=0.15)
     except StackError as error:
-        raise StackError(f"{error} {said}. See {state.log(owner(member))}") from None
+        raise StackError(f"{error}: {said}. See {state.log(owner(member))}") from None
+    if main is None or not main.is_alive:
+        raise StackError(f"{member.name} ended by itself. Its log: {log_tail(state, member)}")
     return ""
 
 

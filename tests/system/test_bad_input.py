@@ -1,0 +1,108 @@
+"""What is asked wrongly is refused with one sentence that says what to do, and exit 3."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from onceproof.stacks.local import LocalStack
+from tests.system.command import run, start
+from tests.system.test_stack_life import ROOT, SMALL, home  # noqa: F401
+
+pytestmark = [pytest.mark.stack, pytest.mark.system]
+
+
+def refused(*words, **env):
+    code, out, said = run(*words, **env)
+    assert (code, out) == (3, ""), (code, out, said)
+    assert said.startswith("onceproof: ")
+    return said.strip().splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["up", "--brokers", "2"], "--brokers 2 gives no majority to count on: take 1, 3 or 5"),
+        (["up", "--workers", "99"], "--workers 99 is out of range: take 1 to 8"),
+        (["up", "--without", "flink"], "--without flink names no part: take kafka, spark, store"),
+        (["frobnicate"], "No such command 'frobnicate'"),
+        (["kill"], "Missing argument 'member'"),
+        (["logs", "store", "--lines", "0"], "Invalid value for '--lines'"),
+    ],
+)
+def test_wrong_words_are_refused(words, said):
+    assert said in refused(*words)
+
+
+def test_a_stack_that_is_not_there_is_said(home):  # noqa: F811
+    for words in (["status"], ["kill", "store"], ["logs", "store"]):
+        assert "no stack was started in" in refused(*words, "--home", home)
+    assert run("down", "--home", home)[0] == 0
+
+
+def test_a_home_that_another_stack_holds_is_refused(home):  # noqa: F811
+    assert run("up", *SMALL, "--home", home)[0] == 0
+    assert "a stack is up in" in refused("up", *SMALL, "--home", home)
+    assert "this stack has no member 'broker:1'" in refused("kill", "broker:1", "--home", home)
+    assert "this stack has no member 'broker:1'" in refused("logs", "broker:1", "--home", home)
+    assert run("status", "--home", home)[0] == 0
+
+
+def test_a_home_that_another_up_is_filling_is_refused(home):  # noqa: F811
+    first = start("up", "--home", home)
+    while not (home / "stack.json").exists() and first.poll() is None:
+        os.sched_yield()
+    assert "is held by another onceproof command (pid" in refused("up", "--home", home)
+    assert first.communicate(timeout=120)[0]
+    assert first.returncode == 0
+
+
+def test_a_home_with_files_of_somebody_else_is_left_alone(home):  # noqa: F811
+    home.mkdir(parents=True)
+    (home / "thesis.txt").write_text("years of work")
+    assert "holds files that are no stack's (thesis.txt)" in refused("up", "--home", home)
+    assert run("down", "--home", home)[0] == 0
+    assert (home / "thesis.txt").read_text() == "years of work"
+    shutil.rmtree(home)
+
+
+def test_a_port_that_was_taken_meanwhile_is_named_with_its_holder(home, rng):  # noqa: F811
+    assert run("up", *SMALL, "--home", home)[0] == 0
+    stack = LocalStack(home)
+    stack.apply("kill", "store", rng)
+    with socket.create_server(("127.0.0.1", stack.state.ports["store"])):
+        said = refused("start", "store", "--home", home)
+    assert f"port {stack.state.ports['store']} on 127.0.0.1, which store needs, is in use" in said
+    assert f"process {os.getpid()}" in said
+    assert run("start", "store", "--home", home)[0] == 0
+
+
+def test_no_java_and_an_old_java_are_said(home, tmp_path):  # noqa: F811
+    nothing = {"PATH": "/nonexistent", "JAVA_HOME": ""}
+    assert "no Java was found by PATH" in refused("up", "--home", home, **nothing)
+    old = tmp_path / "bin/java"
+    old.parent.mkdir()
+    old.write_text("#!/bin/sh\necho 'openjdk version \"11.0.2\" 2019-01-15' >&2\n")
+    old.chmod(0o755)
+    said = refused("up", "--home", home, JAVA_HOME=str(tmp_path))
+    assert "is Java 11, older than 17: install a JDK" in said
+
+
+@pytest.mark.skipif(not ROOT, reason="only root can mount a small disk")
+def test_a_disk_without_room_is_said(home):  # noqa: F811
+    home.mkdir(parents=True)
+    inside = f"mount -t tmpfs -o size=16m none {home} && {sys.executable} -m onceproof up"
+    command = ["unshare", "--mount", "sh", "-c", f"{inside} --home {home}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 3
+    assert "MB free, and a stack needs 512: make room" in done.stderr
+
+
+@pytest.mark.skipif(not ROOT, reason="only root runs PostgreSQL as somebody else")
+def test_a_home_that_postgresql_cannot_reach_is_said(tmp_path):
+    (tmp_path / "closed").mkdir(mode=0o700)
+    said = refused("up", *SMALL, "--home", tmp_path / "closed/stack")
+    assert "is closed to the user that PostgreSQL runs as" in said

@@ -1,0 +1,156 @@
+"""A stack comes and goes, dies at any moment, and leaves nothing and nobody behind."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from onceproof.identity import Identity, boot_id, everyone
+from onceproof.polling import wait_for
+from onceproof.stacks.local import LocalStack
+from onceproof.stacks.state import MARK, State
+from tests.system.command import run, start
+
+pytestmark = [pytest.mark.stack, pytest.mark.system]
+SMALL = ("--without", "kafka", "--without", "spark")
+ROOT = os.geteuid() == 0
+
+
+@pytest.fixture
+def home(stacks_folder):
+    folder = stacks_folder / "life"
+    yield folder
+    run("down", "--home", folder)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def left_of(folder: Path) -> list[Identity]:
+    """Processes that a stack of this folder could have left: they work in it."""
+    return [
+        one
+        for one in everyone()
+        if str(folder) in " ".join(one.arguments()) or one.works_in(folder / "store/data")
+    ]
+
+
+def files_of(folder: Path) -> list[str]:
+    return (
+        [path.name for path in folder.iterdir() if path.name != "lock"] if folder.exists() else []
+    )
+
+
+MOMENTS = {
+    "at once": "stack.json",
+    "files half made": "logs",
+    "first broker": "pids/broker-1.json",
+    "store": "pids/store.json",
+    "master": "pids/master.json",
+    "last worker": "pids/worker-2.json",
+}
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
+def test_whenever_up_dies_the_next_down_leaves_nothing(home, moment, end):
+    if end == signal.SIGTERM and moment not in ("first broker", "last worker"):
+        pytest.skip("a request to end is heard alike at every moment: two are enough")
+    dying = start("up", "--home", home)
+    wait_for((home / MOMENTS[moment]).exists, 60, f"{moment} was never reached", every_s=0.002)
+    dying.send_signal(end)
+    dying.communicate(timeout=60)
+    assert run("down", "--home", home)[0] == 0
+    assert left_of(home) == []
+    assert files_of(home) == []
+
+
+def test_the_next_up_takes_the_place_of_one_that_was_killed(home):
+    dying = start("up", *SMALL, "--home", home)
+    wait_for((home / "pids/store.json").exists, 60, "the store was never started", every_s=0.002)
+    dying.kill()
+    dying.communicate(timeout=60)
+    first = State.load(home)
+    assert run("up", *SMALL, "--home", home)[0] == 0
+    assert State.load(home).mark != first.mark
+    assert not [one for one in everyone() if one.has_environment(MARK, first.mark)]
+
+
+def test_nobody_else_is_touched(home):
+    """Neither after a restart of the machine, nor where a pid was given to somebody else."""
+    with subprocess.Popen(["sleep", "60"]) as innocent:
+        stranger = Identity.of(innocent.pid)
+        assert run("up", *SMALL, "--home", home)[0] == 0
+        state = State.load(home)
+        (home / "pids/master.json").write_text(
+            f'{{"pid": {stranger.pid}, "started": {stranger.started - 1}}}'
+        )
+        replace(state, launches=state.launches | {"master": state.launches["store"]}).save()
+        assert run("down", "--home", home)[0] == 0
+        assert stranger.is_alive
+        home.mkdir(exist_ok=True)
+        (home / "pids").mkdir()
+        (home / "pids/store.json").write_text(
+            f'{{"pid": {stranger.pid}, "started": {stranger.started}}}'
+        )
+        replace(state, boot="another boot").save()
+        assert boot_id() != "another boot"
+        assert run("down", "--home", home)[0] == 0
+        assert stranger.is_alive
+        innocent.kill()
+
+
+def test_two_stacks_run_side_by_side(home, stacks_folder):
+    other = stacks_folder / "other"
+    shape = ("--without", "spark", "--brokers", 1)
+    assert run("up", *shape, "--home", home)[0] == 0
+    assert run("up", *shape, "--home", other)[0] == 0
+    first, second = LocalStack(home), LocalStack(other)
+    assert not set(first.state.ports.values()) & set(second.state.ports.values())
+    assert run("down", "--home", home)[0] == 0
+    assert run("status", "--home", other)[0] == 0
+    assert run("down", "--home", other)[0] == 0
+    assert left_of(other) == []
+
+
+def test_a_power_cut_leaves_no_shared_memory(home, rng):
+    segments = Path("/proc/sysvipc/shm")
+    before = segments.read_text()
+    assert run("up", *SMALL, "--home", home)[0] == 0
+    assert segments.read_text() != before
+    LocalStack(home).apply("kill", "store", rng)
+    assert run("down", "--home", home)[0] == 0
+    assert segments.read_text() == before
+
+
+OWNER = """
+import os, sys
+from pathlib import Path
+from onceproof.stacks.local import LocalStack
+with LocalStack.up(Path(sys.argv[1]), without=["kafka", "spark"]):
+    os.kill(os.getpid(), 9)
+"""
+
+
+def test_a_stack_that_a_program_owns_ends_with_the_program(home):
+    done = subprocess.run([sys.executable, "-c", OWNER, home], check=False, timeout=60)
+    assert done.returncode == -signal.SIGKILL
+    wait_for(lambda: not left_of(home) and not files_of(home), 30, "the stack outlives its owner")
+
+
+def test_the_embedded_postgresql_serves_where_the_machine_has_none(home):
+    assert run("up", *SMALL, "--home", home, ONCEPROOF_POSTGRES="embedded")[0] == 0
+    argv = LocalStack(home).state.launches["store"].argv
+    assert "embedded-postgres" in argv[0]
+    assert run("status", "--home", home)[0] == 0
+
+
+def test_brokers_can_be_had_alone_and_at_full_speed(home):
+    with LocalStack.up(home, brokers=1, without=["spark", "store"], is_quick=False) as stack:
+        assert list(stack.members) == ["broker:1"]
+        argv = stack.state.launches["broker:1"].argv
+        assert "-XX:TieredStopAtLevel=1" not in argv
+        assert all(member.healthy for member in stack.status())
