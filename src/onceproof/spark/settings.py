@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from onceproof.stacks.cluster import java_options
+from onceproof.stacks.spark_launch import java_options
 from onceproof.stacks.tools import SparkTools
 
 # One core and one executor a worker, a heap that three brokers leave room for, two partitions of a

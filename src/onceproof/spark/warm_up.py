@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from onceproof.spark.session import LOCAL_CLUSTER, spark_session
-from onceproof.stacks.cluster import java_options
+from onceproof.stacks.spark_launch import java_options
 from onceproof.stacks.tools import SparkTools
 
 

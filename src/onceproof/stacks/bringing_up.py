@@ -16,7 +16,7 @@ from onceproof.errors import RequestError
 from onceproof.home import onceproof_home
 from onceproof.polling import wait_for
 from onceproof.setup.postgres import refuse_closed
-from onceproof.stacks import brokers, cluster, store
+from onceproof.stacks import broker_launch, brokers, spark_launch, store
 from onceproof.stacks.kafka_setup import kafka_tools
 from onceproof.stacks.members import members
 from onceproof.stacks.ports import free_ports
@@ -97,7 +97,7 @@ def _new_state(folder: Path, counts: dict[str, int], *, has_store: bool) -> Stat
     names += ["master", "master/web"] if counts["workers"] else []
     names += [f"worker:{i + 1}/web" for i in range(counts["workers"])]
     names += ["store"] if has_store else []
-    state = State.new(folder, cluster_id=brokers.new_id(), ports=free_ports(names), **counts)
+    state = State.new(folder, cluster_id=broker_launch.new_id(), ports=free_ports(names), **counts)
     state.save()
     for place in ("logs", "pids", "locks"):
         (folder / place).mkdir()
@@ -122,14 +122,14 @@ def _launches(state: State, *, is_quick: bool) -> dict[str, Launch]:
 def _launch_brokers(state: State, home: Path, *, is_quick: bool) -> dict[str, Launch]:
     tools = kafka_tools(home, is_quick=is_quick)
     numbers = range(1, state.brokers + 1)
-    return {f"broker:{i}": brokers.launch(state, i, tools) for i in numbers}
+    return {f"broker:{i}": broker_launch.launch(state, i, tools) for i in numbers}
 
 
 def _launch_cluster(state: State, home: Path, *, is_quick: bool) -> dict[str, Launch]:
     tools = spark_tools(home, is_quick=is_quick)
     numbers = range(1, state.workers + 1)
-    workers = {f"worker:{i}": cluster.launch_worker(state, i, tools) for i in numbers}
-    return {"master": cluster.launch_master(state, tools)} | workers
+    workers = {f"worker:{i}": spark_launch.launch_worker(state, i, tools) for i in numbers}
+    return {"master": spark_launch.launch_master(state, tools)} | workers
 
 
 def _start(state: State) -> None:

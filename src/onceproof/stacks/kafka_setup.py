@@ -16,7 +16,7 @@ from onceproof.setup.checks import Check
 from onceproof.setup.jars import ensure_jars, read_lock
 from onceproof.setup.java import find_java
 from onceproof.setup.making import Environment, ensure
-from onceproof.stacks import brokers
+from onceproof.stacks import broker_launch, brokers
 from onceproof.stacks.ports import free_ports
 from onceproof.stacks.state import State
 from onceproof.stacks.tools import KafkaTools, run_tool
@@ -54,8 +54,8 @@ def _make_bootstrap(tools: KafkaTools, place: Path, mark: Environment) -> None:
         "inter.broker.listener.name=PLAIN\ncontroller.listener.names=CONTROLLER\n"
     )
     (place / "format.properties").write_text(f"{lines}log.dirs={place}/data\n")
-    command = [*brokers.java(tools, place), "kafka.tools.StorageTool", "format"]
-    command += ["--cluster-id", brokers.new_id(), "--config", place / "format.properties"]
+    command = [*broker_launch.java(tools, place), "kafka.tools.StorageTool", "format"]
+    command += ["--cluster-id", broker_launch.new_id(), "--config", place / "format.properties"]
     run_tool(command, mark, "Kafka's StorageTool")
     (place / "data/bootstrap.checkpoint").rename(place / tools.bootstrap.name)
 
@@ -64,9 +64,9 @@ def _dump(tools: KafkaTools, archive: Path, mark: Environment) -> None:
     """Run one broker, make it load what a broker needs, and have its JVM write the archive."""
     log.info("making the Java archive of the brokers, once for this machine: some 10 s")
     ports = free_ports(f"broker:1/{kind}" for kind in brokers.LISTENERS)
-    cluster_id = brokers.new_id()
+    cluster_id = broker_launch.new_id()
     state = State.new(archive.parent, cluster_id=cluster_id, brokers=1, workers=0, ports=ports)
-    launch = brokers.launch(state, 1, tools, f"-XX:ArchiveClassesAtExit={archive}")
+    launch = broker_launch.launch(state, 1, tools, f"-XX:ArchiveClassesAtExit={archive}")
     output = archive.parent / "output"
     process = spawn(launch.argv, log=output, env=mark, cwd=Path(launch.cwd))
     try:

@@ -16,7 +16,7 @@ from onceproof.setup.checks import Check, refuse_unsound_spark
 from onceproof.setup.jars import ensure_jars, read_lock
 from onceproof.setup.java import Java, find_java
 from onceproof.setup.making import Environment, ensure
-from onceproof.stacks import cluster
+from onceproof.stacks import spark_launch
 from onceproof.stacks.tools import SparkTools, run_tool
 
 log = logging.getLogger(__name__)
@@ -39,7 +39,7 @@ def check_spark_archive(home: Path) -> Check:
     jars = tuple(jar.path(home) for jar in read_lock() if jar.set == "spark")
     bare = SparkTools(java.program, _spark_home(home), jars, None, is_quick=True)
     archive = _archive(home, java, bare)
-    return check_archive("Spark", java, archive, cluster.class_path(bare))
+    return check_archive("Spark", java, archive, spark_launch.class_path(bare))
 
 
 def _archive(home: Path, java: Java, tools: SparkTools) -> Path:
@@ -71,7 +71,7 @@ def _link_all(source: Path, folder: Path) -> None:
 def _dump(tools: SparkTools, archive: Path, mark: Environment) -> None:
     """Run one small driver with executors, whose JVM knows masters and workers too."""
     log.info("making the Java archive of Spark, once for this machine: some 30 s")
-    env = {**cluster.environment(tools), **mark}
+    env = {**spark_launch.environment(tools), **mark}
     command = [sys.executable, "-m", "onceproof.spark.warm_up", archive, tools.java, tools.home]
     run_tool([*command, *tools.jars], env, "the first Spark driver")
     if not archive.exists():

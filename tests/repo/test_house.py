@@ -1,0 +1,111 @@
+"""The rules of the house that a machine can look after."""
+
+import ast
+import json
+import re
+import tomllib
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from onceproof.stacks import STACKS
+from onceproof.stacks.members import KINDS
+from tests.repo.tree import MODULES, PACKAGE, ROOT, parse, tracked
+
+HOMELESS = {"utils", "helpers", "common", "base", "misc", "manager", "handler"}
+LOCKS = ["requirements.lock", "requirements-dev.lock", "jars.lock"]
+
+
+def name(path):
+    return str(path.relative_to(ROOT))
+
+
+def test_no_module_is_called_after_nothing():
+    assert [name(path) for path in MODULES if path.stem in HOMELESS] == []
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name)
+def test_a_file_is_one_thing(path):
+    assert len(path.read_text().splitlines()) <= 200
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name)
+def test_a_function_can_be_seen_at_once(path):
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
+    functions = [node for node in ast.walk(parse(path)) if isinstance(node, kinds)]
+    long = [node.name for node in functions if node.end_lineno - node.lineno >= 40]
+    assert long == []
+
+
+def test_only_polling_sleeps():
+    sleepers = [name(path) for path in MODULES if re.search(r"\bsleep\(", path.read_text())]
+    assert sleepers == ["src/onceproof/polling.py"]
+
+
+def test_every_kind_of_member_is_registered():
+    kinds = set()
+    for path in PACKAGE.glob("stacks/*.py"):
+        for node in parse(path).body:
+            if isinstance(node, ast.ClassDef) and path.stem != "verbs":
+                functions = {part.name for part in node.body if isinstance(part, ast.FunctionDef)}
+                kinds |= {node.name} if {"family", "trouble"} <= functions else set()
+    assert kinds == {kind.__name__ for kind in KINDS}
+
+
+def test_every_stack_is_registered():
+    stacks = set()
+    for path in PACKAGE.glob("stacks/*.py"):
+        for node in parse(path).body:
+            if (
+                isinstance(node, ast.ClassDef)
+                and node.name.endswith("Stack")
+                and node.name != "Stack"
+            ):
+                stacks.add(f"onceproof.stacks.{path.stem}:{node.name}")
+    assert stacks == set(STACKS.values())
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_a_lock_names_no_address(lock):
+    assert "://" not in (ROOT / lock).read_text()
+
+
+def test_every_pin_has_a_hash():
+    for lock in LOCKS[:2]:
+        pins = re.split(r"\n(?=[a-z0-9])", (ROOT / lock).read_text())
+        assert [pin.split()[0] for pin in pins if "--hash=sha256:" not in pin] == []
+
+
+def test_the_lock_holds_what_the_project_asks_for():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    asked = [*project["dependencies"], *(one for extra in extras.values() for one in extra)]
+    names = {re.split(r"[\[<>=]", one)[0] for one in asked} - {"onceproof"}
+    lock = (ROOT / "requirements.lock").read_text()
+    pinned = set(re.findall(r"^([a-z0-9._-]+)==", lock, re.MULTILINE))
+    assert names <= pinned
+    exact = [one for one in asked if "==" in one and "onceproof" not in one]
+    assert [one for one in exact if re.sub(r"\[.*\]", "", one) not in lock] == []
+
+
+def test_a_target_of_the_makefile_is_under_five_lines():
+    text = (ROOT / "Makefile").read_text()
+    recipes = re.findall(r"^[a-z./]+:.*\n((?:\t.*\n)*)", text, re.MULTILINE)
+    assert max(recipe.count("\n") for recipe in recipes) < 5
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "docs/schemas").glob("*.json")), ids=name)
+def test_a_schema_is_one(path):
+    Draft202012Validator.check_schema(json.loads(path.read_text()))
+
+
+def test_nothing_is_tracked_that_only_one_machine_has():
+    home = re.compile(r"/(root|home/\w+|work)/")
+    texts = {path: path.read_text(errors="ignore") for path in tracked() if path.suffix != ".lock"}
+    assert [name(path) for path, text in texts.items() if home.search(text)] == []
+
+
+def test_every_page_that_the_readme_names_is_there():
+    for page in ("README.md", "CONTRIBUTING.md"):
+        links = re.findall(r"\]\(([^)#]+)", (ROOT / page).read_text())
+        assert [link for link in links if "://" not in link and not (ROOT / link).exists()] == []

@@ -1,0 +1,59 @@
+"""Imports go downward only, and what is heavy is imported where it is used."""
+
+import pytest
+
+from tests.repo.tree import MODULES, PACKAGE, imports
+
+# Each layer may import itself and those above it in this list. Those that stand in one line do not
+# know each other, but for the exceptions below.
+LAYERS = [
+    ["errors"],
+    ["polling", "home", "identity"],
+    ["setup"],
+    ["stacks"],
+    ["spark"],
+    ["cli", "__main__"],
+]
+HEAVY = {
+    "pyspark",
+    "airflow",
+    "great_expectations",
+    "duckdb",
+    "pandas",
+    "pyarrow",
+    "kafka",
+    "psycopg",
+}
+RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
+
+
+def part(path):
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def below(path):
+    names = {name for name in imports(path) if name.startswith("onceproof.")}
+    return {name.split(".")[1] for name in names} & RANK.keys()
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_a_module_imports_only_what_lies_below_it(path):
+    own = part(path)
+    if own == "__init__":
+        assert below(path) == set()
+        return
+    assert own in RANK, f"{own} has no place in LAYERS: give it one"
+    upward = {name for name in below(path) if RANK[name] > RANK[own]}
+    beside = {name for name in below(path) if RANK[name] == RANK[own] and name != own}
+    assert upward | (beside - {"cli"}) == set()
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_what_is_heavy_is_imported_inside_functions(path):
+    assert {name.split(".")[0] for name in imports(path, top_only=True)} & HEAVY == set()
+
+
+def test_every_layer_stands_for_something():
+    assert {name for name in RANK if name != "__main__"} == {
+        part(path) for path in MODULES if part(path) not in ("__init__", "__main__")
+    }

@@ -1,0 +1,35 @@
+import errno
+
+import pytest
+
+from onceproof.errors import RequestError
+from onceproof.stacks.bringing_up import bring_up, refuse_wrong
+
+
+@pytest.mark.parametrize("brokers", [0, 2, 4, 6, -1])
+def test_numbers_without_a_majority_are_refused(brokers):
+    with pytest.raises(RequestError, match=f"--brokers {brokers} gives no majority"):
+        refuse_wrong(brokers, 2, [])
+
+
+def test_a_stack_of_nothing_is_refused():
+    with pytest.raises(RequestError, match="leaves no stack"):
+        refuse_wrong(3, 2, ["kafka", "spark", "store"])
+
+
+def test_a_disk_that_fills_up_meanwhile_is_said(tmp_path, monkeypatch):
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device", "/disk/file")
+
+    monkeypatch.setattr("onceproof.stacks.bringing_up._launches", full)
+    with pytest.raises(RequestError, match="no space left for /disk/file: make room"):
+        bring_up(tmp_path / "stack", {"brokers": 1, "workers": 0}, has_store=False, is_quick=True)
+
+
+def test_another_error_of_the_disk_is_not_taken_for_that(tmp_path, monkeypatch):
+    def broken(*_, **__):
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr("onceproof.stacks.bringing_up._launches", broken)
+    with pytest.raises(OSError, match="Input/output error"):
+        bring_up(tmp_path / "stack", {"brokers": 1, "workers": 0}, has_store=False, is_quick=True)

@@ -1,0 +1,69 @@
+import os
+import signal
+from dataclasses import replace
+
+import pytest
+
+from onceproof.identity import Identity, everyone, spawn
+from onceproof.polling import wait_for
+
+
+@pytest.fixture
+def sleeper(tmp_path):
+    one = spawn(["sleep", "60"], log=tmp_path / "log", env={"WHO": "me"}, cwd=tmp_path)
+    yield one
+    one.send(signal.SIGKILL)
+    wait_for(lambda: not one.is_alive, 5, "it does not die")
+
+
+def test_a_process_is_itself_by_pid_and_start_time(sleeper):
+    assert Identity.of(sleeper.pid) == sleeper
+    assert sleeper.is_alive
+    assert not replace(sleeper, started=sleeper.started + 1).is_alive
+
+
+def test_no_signal_reaches_another_process_with_the_same_pid(sleeper):
+    assert replace(sleeper, started=sleeper.started - 1).send(signal.SIGKILL) is False
+    assert sleeper.is_alive
+
+
+def test_a_paused_process_is_alive_and_paused(sleeper):
+    sleeper.send(signal.SIGSTOP)
+    wait_for(lambda: sleeper.is_paused, 5, "it does not stop")
+    assert sleeper.is_alive
+    sleeper.send(signal.SIGCONT)
+    wait_for(lambda: not sleeper.is_paused, 5, "it does not go on")
+
+
+def test_the_dead_are_dead_and_leave_no_zombie(sleeper):
+    assert sleeper.send(signal.SIGKILL)
+    wait_for(lambda: not sleeper.is_alive, 5, "it does not die")
+    assert sleeper.send(signal.SIGKILL) is False
+    assert not os.path.exists(f"/proc/{sleeper.pid}")
+
+
+def test_a_process_has_a_session_and_streams_of_its_own(sleeper, tmp_path):
+    assert os.getsid(sleeper.pid) == sleeper.pid
+    targets = [os.readlink(f"/proc/{sleeper.pid}/fd/{number}") for number in (0, 1, 2)]
+    assert targets == ["/dev/null", str(tmp_path / "log"), str(tmp_path / "log")]
+
+
+def test_a_process_tells_what_it_was_started_with(sleeper, tmp_path):
+    assert sleeper.arguments() == ["sleep", "60"]
+    assert sleeper.has_environment("WHO", "me")
+    assert not sleeper.has_environment("WHO", "m")
+    assert sleeper.works_in(tmp_path)
+    assert sleeper.pss_bytes() > 0
+    assert sleeper in set(everyone())
+
+
+def test_the_gone_tell_nothing():
+    gone = Identity(2**22 + 1, 1)
+    assert (gone.is_alive, gone.is_paused, gone.arguments(), gone.children()) == (
+        *(False, False),
+        *([], []),
+    )
+    assert (gone.pss_bytes(), gone.works_in(os.curdir), gone.send(signal.SIGTERM)) == (
+        *(0, False),
+        False,
+    )
