@@ -5,6 +5,7 @@ Linux only: /proc tells, and a pidfd carries the signal, so none can reach a str
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -87,6 +88,15 @@ class Identity:
             return (PROC / f"{self.pid}/cwd").readlink() == folder
         except OSError:
             return False
+
+    def open_files(self) -> set[str]:
+        """Return what its handles point to; empty if the process is gone or somebody else's."""
+        found = set()
+        with contextlib.suppress(OSError):
+            for handle in (PROC / f"{self.pid}/fd").iterdir():
+                with contextlib.suppress(OSError):  # closed meanwhile
+                    found.add(str(handle.readlink()))
+        return found
 
     def arguments(self) -> list[str]:
         """Return the command line; empty if the process is gone."""

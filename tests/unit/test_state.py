@@ -65,8 +65,9 @@ def test_a_state_of_another_release_is_refused(state):
 
 
 def test_a_lock_that_is_held_names_its_holder(tmp_path):
-    with held(tmp_path / "lock", "the stack"):
-        with pytest.raises(RequestError, match=f"the stack is held by .* \\(pid {os.getpid()}\\)"):
-            held(tmp_path / "lock", "the stack").__enter__()
-    with held(tmp_path / "lock", "the stack"):
+    lock = tmp_path / "lock"
+    said = f"the stack is held by .* \\(pid {os.getpid()}\\)"
+    with held(lock, "the stack"), pytest.raises(RequestError, match=said), held(lock, "the stack"):
+        pytest.fail("two hold one lock")
+    with held(lock, "the stack"):
         pass

@@ -63,10 +63,6 @@ def _holder(port: int) -> str:
         if line.split()[1].endswith(f":{port:04X}") and line.split()[3] == "0A"
     }
     for one in everyone():
-        try:
-            handles = {str(path.readlink()) for path in Path(f"/proc/{one.pid}/fd").iterdir()}
-        except OSError:
-            continue
-        if sockets & handles:
+        if sockets & one.open_files():
             return f"process {one.pid} ({' '.join(one.arguments())[:60]})"
     return "a process that this user may not see"
