@@ -29,6 +29,9 @@ test: lint setup
 bench: setup
 	$(BIN)/python benchmarks/stack_start.py
 
+prove: setup
+	$(BIN)/python -m tests.prove $(PART)
+
 nightly: setup
 	$(BIN)/onceproof up
 	$(BIN)/onceproof status

@@ -43,6 +43,14 @@ def test_a_java_home_without_java_is_refused(tmp_path, monkeypatch):
         find_java()
 
 
+def test_options_of_the_environment_make_no_other_java(tmp_path, monkeypatch):
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    install(tmp_path, 'openjdk version "17.0.1"')
+    before = find_java()
+    install(tmp_path, 'Picked up JAVA_TOOL_OPTIONS: -Da=b\nopenjdk version "17.0.1"')
+    assert find_java() == before
+
+
 def test_an_archive_belongs_to_one_java_and_these_very_jars(tmp_path, monkeypatch):
     install(tmp_path, 'openjdk version "17.0.1"')
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))

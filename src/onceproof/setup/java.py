@@ -52,7 +52,8 @@ def find_java() -> Java:
         raise RequestError(f"no Java was found by {where}: {REMEDY}")
     program = Path(found).resolve()
     done = subprocess.run([program, "-version"], capture_output=True, text=True, check=False)
-    text = done.stderr.strip()
+    lines = done.stderr.strip().splitlines()
+    text = "\n".join(line for line in lines if not line.startswith("Picked up "))
     version = re.search(r'version "(?:1\.)?(\d+)', text)
     if done.returncode or not version:
         raise RequestError(f"{program} -version says {text!r}, which names no version: {REMEDY}")

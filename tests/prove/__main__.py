@@ -1,0 +1,36 @@
+"""`make prove PART=...`: what is too long for CI; its result goes to docs/results.md."""
+
+import datetime
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.prove import pythons, stack
+
+PARTS = {"stack": stack.prove, "pythons": pythons.prove}
+RESULTS = Path(__file__).parents[2] / "docs/results.md"
+HEAD = """# Results
+
+What `make prove` and `make bench` measured, with commit and date. Generated: not edited by hand.
+"""
+
+
+def commit() -> str:
+    command = ["git", "describe", "--always", "--dirty", "--exclude", "*"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def write(part: str, text: str) -> None:
+    """Replace the part's section, or add it."""
+    today = datetime.datetime.now(tz=datetime.UTC).date()
+    section = f"\n## {part}\n\nCommit {commit()}, {today}.\n\n{text.strip()}\n"
+    before = RESULTS.read_text() if RESULTS.exists() else HEAD
+    without = re.sub(rf"\n## {part}\n.*?(?=\n## |\Z)", "", before, flags=re.DOTALL)
+    RESULTS.write_text(without + section)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2 or sys.argv[1] not in PARTS:
+        sys.exit(f"PART={' '.join(sys.argv[1:])} is none: write make prove PART={'|'.join(PARTS)}")
+    write(sys.argv[1], PARTS[sys.argv[1]]())
