@@ -27,9 +27,13 @@ class Identity:
 
     @classmethod
     def of(cls, pid: int) -> Identity | None:
-        """Return who has this pid now, or None if nobody does; a zombie is nobody."""
+        """Return who has this pid now, or None if nobody does; a zombie is nobody.
+
+        A JVM's first thread may be a zombie while others still hold its ports: that is not dead.
+        """
         fields = _stat(pid)
-        return None if fields is None or fields[0] in "ZX" else cls(pid, int(fields[19]))
+        is_gone = fields is None or (fields[0] in "ZX" and int(fields[17]) <= 1)
+        return None if fields is None or is_gone else cls(pid, int(fields[19]))
 
     @property
     def is_alive(self) -> bool:

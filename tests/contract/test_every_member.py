@@ -7,34 +7,29 @@ import pytest
 from onceproof.errors import RequestError
 from onceproof.identity import Identity
 from onceproof.polling import wait_for
-from onceproof.stacks.local import LocalStack
 
 pytestmark = pytest.mark.stack
 MEMBERS = ["broker:1", "broker:2", "broker:3", "master", "worker:1", "worker:2", "store"]
 PAIRS = [("kill", "start"), ("stop", "start"), ("pause", "resume")]
 
 
-def look(stack: LocalStack, name: str):
-    return next(member for member in stack.status() if member.name == name)
-
-
-def test_the_list_here_names_every_member(stack: LocalStack):
+def test_the_list_here_names_every_member(stack):
     assert list(stack.members) == MEMBERS
 
 
 @pytest.mark.parametrize(("fault", "cure"), PAIRS)
 @pytest.mark.parametrize("name", MEMBERS)
 def test_a_fault_takes_hold_and_its_cure_heals(stack, rng, name, fault, cure):
-    before = look(stack, name)
+    before = stack.look(name)
     done = stack.apply(fault, name, rng)
     victim = Identity(done.proof["pid"], done.proof["started"])
     assert (victim.pid, victim.started) == (before.pid, before.started)
     assert victim.is_paused if fault == "pause" else not victim.is_alive
-    assert not look(stack, name).healthy
+    assert not stack.look(name).healthy
     healed = stack.apply(cure, name, rng)
     assert healed.proof["changed"]
     assert healed.proof["trouble"] == ""
-    wait_for(lambda: look(stack, name).healthy, 30, f"{name} is not healthy after its cure")
+    wait_for(lambda: stack.look(name).healthy, 30, f"{name} is not healthy after its cure")
     after = Identity(healed.proof["pid"], healed.proof["started"])
     assert (after == victim) == (fault == "pause")
 

@@ -1,6 +1,8 @@
 import os
 import signal
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -67,3 +69,24 @@ def test_the_gone_tell_nothing():
         *(0, False),
         False,
     )
+
+
+LEADER_ENDS = """
+import ctypes, threading
+from pathlib import Path
+def outlive():
+    while not Path("go").exists():
+        pass
+threading.Thread(target=outlive).start()
+ctypes.CDLL(None).pthread_exit(None)
+"""
+
+
+def test_a_process_whose_first_thread_has_ended_is_not_dead(tmp_path):
+    program = [sys.executable, "-c", LEADER_ENDS]
+    one = spawn(program, log=tmp_path / "log", env={}, cwd=tmp_path)
+    stat = Path(f"/proc/{one.pid}/stat")
+    wait_for(lambda: ") Z " in stat.read_text(), 10, "its first thread does not end")
+    assert one.is_alive
+    one.send(signal.SIGKILL)
+    wait_for(lambda: not one.is_alive, 10, "it does not die")

@@ -6,6 +6,7 @@ import errno
 import logging
 import shutil
 import socket
+import threading
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import closing, contextmanager
@@ -134,24 +135,27 @@ def _launch_cluster(state: State, home: Path, *, is_quick: bool) -> dict[str, La
 
 def _start(state: State) -> None:
     found = members(state)
+    is_over = threading.Event()
     with ThreadPoolExecutor(len(found)) as pool:
-        futures = [pool.submit(_start_one, state, member) for member in found.values()]
+        futures = [pool.submit(_start_one, state, member, is_over) for member in found.values()]
         try:
             for done in as_completed(futures):
                 done.result()
         except BaseException:
-            end_processes(state)  # so that what waits for another member's health gives up
+            is_over.set()
+            end_processes(state)  # so that nobody goes on waiting for a member's health
             raise
     for name, launch in state.launches.items():
         _notice_stale_archive(state, name, launch)
 
 
-def _start_one(state: State, member: Member) -> None:
+def _start_one(state: State, member: Member, is_over: threading.Event) -> None:
     if member.kind == "worker":  # one that finds no master tries again only after 5 to 15 s
-        port = state.ports["master"]
-        wait_for(lambda: _answers("127.0.0.1", port), 60, "the master did not open its port")
-    state.start(member.name)
-    await_health(state, member, state.launches)
+        master = ("127.0.0.1", state.ports["master"])
+        wait_for(lambda: is_over.is_set() or _answers(*master), 60, "the master opens no port")
+    if not is_over.is_set():
+        state.start(member.name)
+        await_health(state, member, state.launches)
 
 
 def _answers(host: str, port: int) -> bool:

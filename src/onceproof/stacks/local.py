@@ -86,9 +86,9 @@ class LocalStack:
 
     def status(self) -> list[MemberStatus]:
         """Look at every member, all at once."""
-        found = list(self.members.values())
+        found = list(self.members)
         with ThreadPoolExecutor(max(1, len(found))) as pool:
-            return list(pool.map(self._look, found))
+            return list(pool.map(self.look, found))
 
     def apply(self, verb: Verb, target: str, rng: Random) -> Done:
         """Do the verb to the member that the target names, and wait until it has taken hold."""
@@ -122,7 +122,9 @@ class LocalStack:
             if (one := self.state.identity(name)) and one.is_alive and not one.is_paused
         }
 
-    def _look(self, member: Member) -> MemberStatus:
+    def look(self, name: str) -> MemberStatus:
+        """Look at one member."""
+        member = self.members[name]
         main = self.state.identity(member.name)
         family = member.family(main)
         if main is None or main not in family:
