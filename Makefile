@@ -33,9 +33,7 @@ prove: setup
 	$(BIN)/python -m tests.prove $(PART)
 
 nightly: setup
-	$(BIN)/onceproof up
-	$(BIN)/onceproof status
-	$(BIN)/onceproof down
+	$(BIN)/onceproof up && $(BIN)/onceproof status; ended=$$?; $(BIN)/onceproof down; exit $$ended
 
 lock: .venv/ready
 	$(BIN)/uv pip compile pyproject.toml --extra all --output-file requirements.lock $(LOCKED)

@@ -30,5 +30,6 @@ def prove() -> str:
                 check=True,
             )
             packages = len(listed.stdout.splitlines()) - 2
-            lines.append(f"| {version} | {packages} | {done.stdout.strip().splitlines()[-1]} |")
+            (passed,) = (line for line in done.stdout.splitlines() if " passed in " in line)
+            lines.append(f"| {version} | {packages} | {passed.strip('= ')} |")
     return "\n".join(lines)
