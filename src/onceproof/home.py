@@ -3,6 +3,8 @@
 import os
 from pathlib import Path
 
+from onceproof.errors import RequestError
+
 
 def onceproof_home() -> Path:
     """Return `ONCEPROOF_HOME`, or the user's cache folder.
@@ -11,6 +13,11 @@ def onceproof_home() -> Path:
     so for root the default is the machine's cache folder, which another user can enter.
     """
     if given := os.environ.get("ONCEPROOF_HOME"):
+        if set(given) & set(" \t\n:,"):
+            raise RequestError(
+                f"ONCEPROOF_HOME={given!r} has a blank, colon or comma, which a class path and "
+                "Spark's options cannot carry: name a folder without"
+            )
         return Path(given).absolute()
     if os.geteuid() == 0:
         return Path("/var/cache/onceproof")

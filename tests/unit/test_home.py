@@ -1,0 +1,30 @@
+import os
+from pathlib import Path
+
+import pytest
+
+from onceproof.errors import RequestError
+from onceproof.home import onceproof_home
+
+
+def test_the_home_is_the_one_that_is_given(monkeypatch):
+    monkeypatch.setenv("ONCEPROOF_HOME", "/some/where")
+    assert onceproof_home() == Path("/some/where")
+
+
+@pytest.mark.parametrize("given", ["/some where", "/some:where", "/some,where"])
+def test_a_home_that_java_cannot_name_is_refused(monkeypatch, given):
+    monkeypatch.setenv("ONCEPROOF_HOME", given)
+    with pytest.raises(RequestError, match="has a blank, colon or comma"):
+        onceproof_home()
+
+
+@pytest.mark.parametrize(
+    ("user", "home"),
+    [(0, "/var/cache/onceproof"), (1000, "/cache/onceproof")],
+)
+def test_roots_home_is_one_that_other_users_can_enter(monkeypatch, user, home):
+    monkeypatch.delenv("ONCEPROOF_HOME", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", "/cache")
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    assert onceproof_home() == Path(home)
