@@ -19,16 +19,17 @@ def rng() -> Random:
 
 
 @pytest.fixture(scope="session")
-def stacks_folder() -> Path:
+def stacks_folder() -> Iterator[Path]:
     """A folder that PostgreSQL's user can enter, which pytest's own is not for root."""
-    return onceproof_home() / f"test-{os.getpid()}"
+    folder = onceproof_home() / f"test-{os.getpid()}"
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")
 def warm_stack(stacks_folder: Path) -> Iterator[LocalStack]:
     with LocalStack.up(stacks_folder / "warm") as stack:
         yield stack
-    shutil.rmtree(stacks_folder)
 
 
 @pytest.fixture

@@ -47,6 +47,7 @@ def files_of(folder: Path) -> list[str]:
 MOMENTS = {
     "at once": "stack.json",
     "files half made": "logs",
+    "data half copied": "store/data/base",
     "first broker": "pids/broker-1.json",
     "store": "pids/store.json",
     "master": "pids/master.json",

@@ -23,6 +23,7 @@ from onceproof.identity import Identity, boot_id, everyone, spawn
 
 SCHEMA = 1
 MARK = "ONCEPROOF_STACK"
+STATE = "stack.json"
 
 
 @dataclass(frozen=True)
@@ -58,17 +59,17 @@ class State:
     def load(cls, folder: Path) -> State | None:
         """Read the stack of this folder; None if there is none."""
         try:
-            data = json.loads((folder / "stack.json").read_text())
+            data = json.loads((folder / STATE).read_text())
         except FileNotFoundError:
             return None
         except ValueError as error:
             raise RequestError(
-                f"{folder}/stack.json is no state of a stack ({error}): look whether its members "
+                f"{folder}/{STATE} is no state of a stack ({error}): look whether its members "
                 "still run, remove the folder, or choose another --home"
             ) from None
         if data.pop("schema") != SCHEMA:
             raise RequestError(
-                f"{folder}/stack.json was written by another release of Onceproof: end that stack "
+                f"{folder}/{STATE} was written by another release of Onceproof: end that stack "
                 "with the release that started it, or choose another --home"
             )
         launches = {name: Launch(**launch) for name, launch in data.pop("launches").items()}
@@ -78,7 +79,7 @@ class State:
         """Write `stack.json`, whole or not at all."""
         data = dataclasses.asdict(self) | {"schema": SCHEMA}
         del data["folder"]
-        _write(self.folder / "stack.json", data)
+        _write(self.folder / STATE, data)
 
     def log(self, member: str) -> Path:
         """Return the log file of a member; every start appends to it."""

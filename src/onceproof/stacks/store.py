@@ -17,7 +17,7 @@ from pathlib import Path
 from onceproof.errors import StackError
 from onceproof.identity import Identity, everyone
 from onceproof.stacks import VERBS, Verb
-from onceproof.stacks.state import Launch, State
+from onceproof.stacks.state import MARK, Launch, State
 from onceproof.stacks.tools import StoreTools
 
 USER = "onceproof"
@@ -109,15 +109,15 @@ def launch(state: State, tools: StoreTools) -> Launch:
     """Copy the prepared data folder and return how the store is started."""
     place = state.place("store")
     place.mkdir(parents=True, exist_ok=True)
-    copy_data(tools, place / "data")
+    copy_data(tools, place / "data", {MARK: state.mark})
     argv = [str(tools.programs / "postgres"), "-D", str(place / "data")]
     for name, value in _SETTINGS.items() | {("port", state.ports["store"])}:
         argv += ["-c", f"{name}={value}"]
     return Launch(argv, ENVIRONMENT, str(place), dict(tools.run_as))
 
 
-def copy_data(tools: StoreTools, target: Path) -> None:
-    """Copy the prepared data folder as the user that the store runs as."""
+def copy_data(tools: StoreTools, target: Path, mark: dict[str, str]) -> None:
+    """Copy the prepared data folder as the store's user, by a process of the stack."""
     target.mkdir()
     if tools.run_as:
         shutil.chown(target, tools.run_as["user"], tools.run_as["group"])
@@ -128,7 +128,7 @@ def copy_data(tools: StoreTools, target: Path) -> None:
         text=True,
         check=False,
         cwd="/",
-        env=ENVIRONMENT,
+        env=ENVIRONMENT | mark,
         **tools.run_as,
     )
     if done.returncode:

@@ -12,7 +12,7 @@ from onceproof.errors import RequestError
 from onceproof.identity import boot_id
 from onceproof.polling import wait_for
 from onceproof.stacks import store
-from onceproof.stacks.state import State, held
+from onceproof.stacks.state import STATE, State, held
 
 
 def take_down(folder: Path) -> bool:
@@ -54,11 +54,12 @@ def held_folder(folder: Path) -> AbstractContextManager[None]:
 
 
 def _remove(state: State) -> None:
+    """Remove the files when the processes are gone; the state last, so that it can be repeated."""
     end_processes(state)
-    for entry in state.folder.iterdir():
-        if entry.name == "lock":
-            continue
+    entries = [entry for entry in state.folder.iterdir() if entry.name not in ("lock", STATE)]
+    for entry in entries:
         shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+    (state.folder / STATE).unlink()
 
 
 def end_processes(state: State) -> None:
