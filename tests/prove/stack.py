@@ -29,8 +29,9 @@ def prove() -> str:
         dying.kill()
         dying.communicate(timeout=60)
         reached[f"{len(list(home.glob('pids/*.json')))} started"] += 1
-        if run("down", "--home", home)[0] != 0:
-            raise SystemExit(f"down failed after {moment:.2f} s")
+        code, _, said = run("down", "--home", home)
+        if code != 0:
+            raise SystemExit(f"down failed after {moment:.2f} s: {said}")
         if left := [one.arguments() for one in everyone() if str(home) in str(one.arguments())]:
             raise SystemExit(f"left after {moment:.2f} s: {left}")
         if files := [path.name for path in home.glob("*") if path.name != "lock"]:
