@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from onceproof.errors import RequestError
 from onceproof.identity import Identity, boot_id, everyone
 from onceproof.polling import wait_for
 from onceproof.stacks.local import LocalStack
@@ -155,3 +156,20 @@ def test_brokers_can_be_had_alone_and_at_full_speed(home):
         argv = stack.state.launches["broker:1"].argv
         assert "-XX:TieredStopAtLevel=1" not in argv
         assert all(member.healthy for member in stack.status())
+
+
+def test_a_verb_on_a_stack_that_was_taken_down_starts_nothing(home, rng):
+    assert run("up", *SMALL, "--home", home)[0] == 0
+    stack = LocalStack(home)
+    stack.down()
+    with pytest.raises(RequestError, match="was taken down meanwhile"):
+        stack.apply("start", "store", rng)
+    assert left_of(home) == []
+
+
+def test_what_was_killed_before_it_had_a_state_is_no_obstacle(home):
+    home.mkdir(parents=True)
+    (home / "stack.part").touch()
+    assert run("up", *SMALL, "--home", home)[0] == 0
+    assert run("down", "--home", home)[0] == 0
+    assert files_of(home) == []

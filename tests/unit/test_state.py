@@ -2,6 +2,7 @@ import json
 import os
 import signal
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -71,3 +72,12 @@ def test_a_lock_that_is_held_names_its_holder(tmp_path):
         pytest.fail("two hold one lock")
     with held(lock, "the stack"):
         pass
+
+
+def test_those_who_share_a_lock_keep_out_only_one_who_wants_it_alone(tmp_path):
+    lock = tmp_path / "lock"
+    shared = partial(held, lock, "it", is_shared=True)
+    with shared(), shared(), pytest.raises(RequestError, match="it is held"), held(lock, "it"):
+        pytest.fail("one is alone among others")
+    with held(lock, "it"), pytest.raises(RequestError), shared():
+        pytest.fail("one shares what another has alone")

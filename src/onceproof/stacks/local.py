@@ -16,7 +16,7 @@ from onceproof.stacks.bringing_up import bring_up, refuse_wrong
 from onceproof.stacks.members import members
 from onceproof.stacks.roles import NOBODY, find_role, pick
 from onceproof.stacks.state import State, held
-from onceproof.stacks.taking_down import take_down
+from onceproof.stacks.taking_down import held_folder, take_down
 from onceproof.stacks.verbs import VERB_BODIES, Member, owner
 
 POSTMASTER = "store:postmaster"
@@ -92,6 +92,13 @@ class LocalStack:
 
     def apply(self, verb: Verb, target: str, rng: Random) -> Done:
         """Do the verb to the member that the target names, and wait until it has taken hold."""
+        with held_folder(self.state.folder, is_shared=True):
+            now = State.load(self.state.folder)
+            if now is None or now.mark != self.state.mark:
+                raise RequestError(f"the stack in {self.state.folder} was taken down meanwhile")
+            return self._apply(verb, target, rng)
+
+    def _apply(self, verb: Verb, target: str, rng: Random) -> Done:
         living = self._living()
         serving = {name: living[name] for name in living if living[name].kind == "broker"}
         role = find_role(target, [broker.address for broker in serving.values()])

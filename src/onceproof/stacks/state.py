@@ -18,8 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from onceproof.errors import RequestError
+from onceproof.errors import RequestError, StackError
 from onceproof.identity import Identity, boot_id, everyone, spawn
+from onceproof.polling import wait_for
 
 SCHEMA = 1
 MARK = "ONCEPROOF_STACK"
@@ -127,13 +128,16 @@ class State:
 
 
 @contextlib.contextmanager
-def held(path: Path, whose: str) -> Iterator[None]:
-    """Hold a lock file for as long as the block runs; refuse if another process holds it."""
+def held(path: Path, whose: str, *, is_shared: bool = False, wait_s: float = 0) -> Iterator[None]:
+    """Hold a lock file for as long as the block runs; refuse if another process holds it.
+
+    Those that hold it shared keep out only one that wants it alone.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a+") as file:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+            wait_for(lambda: _lock(file.fileno(), is_shared=is_shared), wait_s, "")
+        except StackError:
             file.seek(0)
             raise RequestError(
                 f"{whose} is held by another onceproof command (pid {file.read().strip()}): wait "
@@ -143,6 +147,14 @@ def held(path: Path, whose: str) -> Iterator[None]:
         file.write(str(os.getpid()))
         file.flush()
         yield
+
+
+def _lock(handle: int, *, is_shared: bool) -> bool:
+    try:
+        fcntl.flock(handle, (fcntl.LOCK_SH if is_shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _file(member: str) -> str:

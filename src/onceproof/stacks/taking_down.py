@@ -14,15 +14,20 @@ from onceproof.polling import wait_for
 from onceproof.stacks import store
 from onceproof.stacks.state import STATE, State, held
 
+# What an `up` may leave that was killed before it had a state.
+_OURS = ("lock", "stack.part")
+_VERBS_END_S = 30
+
 
 def take_down(folder: Path) -> bool:
     """End the stack of this folder and remove its files; False if there was none."""
     if not folder.exists():
         return False
-    with held_folder(folder):
+    with held_folder(folder, wait_s=_VERBS_END_S):
         found = State.load(folder)
         if found is not None:
             _remove(found)
+        (folder / "stack.part").unlink(missing_ok=True)
     return found is not None
 
 
@@ -30,7 +35,7 @@ def clear(folder: Path) -> None:
     """Remove what a dead stack left here; refuse a living one, and files that are not ours."""
     found = State.load(folder)
     if found is None:
-        if strange := [entry.name for entry in folder.iterdir() if entry.name != "lock"]:
+        if strange := [entry.name for entry in folder.iterdir() if entry.name not in _OURS]:
             raise RequestError(
                 f"{folder} holds files that are no stack's ({strange[0]}): choose an empty --home"
             )
@@ -48,9 +53,12 @@ def _is_up(state: State, name: str) -> bool:
     return identity is not None and identity.is_alive
 
 
-def held_folder(folder: Path) -> AbstractContextManager[None]:
-    """Hold the folder against every other command that would start or end its stack."""
-    return held(folder / "lock", f"the stack in {folder}")
+def held_folder(
+    folder: Path, *, is_shared: bool = False, wait_s: float = 0
+) -> AbstractContextManager[None]:
+    """Hold the folder's lock: verbs do it together, what starts or ends the stack alone."""
+    whose = f"the stack in {folder}"
+    return held(folder / "lock", whose, is_shared=is_shared, wait_s=wait_s)
 
 
 def _remove(state: State) -> None:
