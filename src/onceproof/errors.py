@@ -14,3 +14,7 @@ class RequestError(OnceproofError):
 
 class StackError(OnceproofError):
     """The stack did not do what was asked of it in time; what was started has been stopped."""
+
+
+class EvidenceError(OnceproofError):
+    """Evidence of a run is missing, unreadable or contradicts itself; the judge says UNKNOWN."""

@@ -1,0 +1,97 @@
+"""The plan of a run as the judge needs it: what was to be done, and what the run is held to.
+
+`plan.json` holds more than this (all that a replay needs); here stands what must be in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, TypeVar
+
+from onceproof.documents import field, read_object
+from onceproof.errors import EvidenceError, RequestError
+from onceproof.guarantee import Anomaly, Guarantee, Promise
+from onceproof.verdict import Claim, Grade
+
+E = TypeVar("E", bound=StrEnum)
+
+
+class Writes(StrEnum):
+    """How a sink's rows come to be: each one added for good, or the newest of its key in place."""
+
+    APPEND = "append"
+    UPSERT = "upsert"
+
+
+@dataclass(frozen=True)
+class PlannedFault:
+    """One fault that must strike; its name is the actor of its records in the history."""
+
+    name: str
+    target: str
+    trigger: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run was to do. `document` is all of plan.json, for what is shown and not judged."""
+
+    scenario: str
+    seed: int
+    claim: Claim
+    writes: Writes
+    faults: tuple[PlannedFault, ...]
+    document: Mapping[str, Any]
+
+    @classmethod
+    def read(cls, path: Path) -> Plan:
+        """Read and check a plan.json, or raise `EvidenceError` with what is wrong with it."""
+        document = read_object(path)
+        sink = field(document, "sink", dict, "the plan")
+        try:
+            claim = Claim(
+                Promise(
+                    _one_of(Guarantee, field(document, "hold_to", str, "the plan")),
+                    field(sink, "atomic_batches", bool, "the plan's sink"),
+                    field(sink, "ordered", bool, "the plan's sink"),
+                ),
+                _one_of(Grade, field(document, "claims", str, "the plan")),
+                frozenset(
+                    _one_of(Anomaly, name)
+                    for name in field(document, "anomalies", list, "the plan")
+                ),
+            )
+        except RequestError as error:
+            raise EvidenceError(f"the plan cannot be met: {error}") from None
+        return cls(
+            scenario=field(document, "scenario", str, "the plan"),
+            seed=field(document, "seed", int, "the plan"),
+            claim=claim,
+            writes=_one_of(Writes, field(sink, "writes", str, "the plan's sink")),
+            faults=_faults(document),
+            document=document,
+        )
+
+
+def _faults(document: Mapping[str, Any]) -> tuple[PlannedFault, ...]:
+    faults = tuple(
+        PlannedFault(*(field(fault, name, str, "a planned fault") for name in _FAULT_FIELDS))
+        for fault in field(document, "faults", list, "the plan")
+    )
+    if len({fault.name for fault in faults}) < len(faults):
+        raise EvidenceError("the plan has two faults of one name: give each its own")
+    return faults
+
+
+_FAULT_FIELDS = ("name", "target", "trigger")
+
+
+def _one_of(kind: type[E], value: Any) -> E:
+    try:
+        return kind(value)
+    except ValueError:
+        words = ", ".join(kind)
+        raise EvidenceError(f"the plan says {value!r}, which is none of: {words}") from None

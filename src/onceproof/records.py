@@ -1,0 +1,158 @@
+"""One record of a run's history, and its line of JSON; docs/history.md explains the words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Any, TypeVar
+
+from onceproof import documents
+from onceproof.errors import EvidenceError
+
+LONGEST_LINE_BYTES = 1 << 16
+W = TypeVar("W", bound=StrEnum)
+
+
+class Outcome(StrEnum):
+    """How an operation ended; an unknown one is neither done nor undone until it is read back."""
+
+    OK = "ok"
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+
+
+class Op(StrEnum):
+    """What is recorded."""
+
+    PHASE_START = "phase.start"
+    PHASE_END = "phase.end"
+    INPUT_PROGRESS = "input.progress"
+    INPUT_TOPICS = "input.topics"
+    ATTEMPT_START = "attempt.start"
+    ATTEMPT_END = "attempt.end"
+    BATCH_OFFSETS = "batch.offsets"
+    BATCH_COMMIT = "batch.commit"
+    DECISION = "decision"
+    FAULT_STRIKE = "fault.strike"
+    FAULT_HEAL = "fault.heal"
+    POLL = "poll"
+    READ = "read"
+    SINK_RECOVER = "sink.recover"
+    SINK_OPEN = "sink.open"
+    HISTORY_TORN = "history.torn"
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What a record of an op must carry; the proof's fields only where the outcome is ok."""
+
+    batch: bool = False
+    attempt: bool = False
+    proof: Mapping[str, type] = field(default_factory=dict)
+
+
+NEEDS: dict[Op, Needs] = {
+    Op.INPUT_PROGRESS: Needs(proof={"offered": int, "acknowledged": int}),
+    Op.INPUT_TOPICS: Needs(proof={"topics": dict}),
+    Op.ATTEMPT_START: Needs(attempt=True),
+    Op.ATTEMPT_END: Needs(attempt=True),
+    Op.BATCH_OFFSETS: Needs(batch=True, proof={"offsets": dict}),
+    Op.BATCH_COMMIT: Needs(batch=True),
+    Op.DECISION: Needs(batch=True, attempt=True, proof={"decided": str}),
+    Op.POLL: Needs(proof={"poll": int, "rows": int, "since": int}),
+    Op.READ: Needs(proof={"rows": int, "digest": str}),
+    Op.SINK_OPEN: Needs(proof={"open": int, "hidden": int}),
+}
+
+
+@dataclass(frozen=True)
+class Record:
+    """One event: what, by whom, and how it ended, with the proof of it."""
+
+    seq: int
+    mono: float
+    wall: float
+    actor: str
+    op: Op
+    outcome: Outcome
+    batch: int | None = None
+    attempt: int | None = None
+    proof: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_ok(self) -> bool:
+        """Whether the operation is known to have been done."""
+        return self.outcome is Outcome.OK
+
+
+def to_line(record: Record) -> bytes:
+    """Return a record as the line it is kept in, or raise if nobody could read that back."""
+    fields = {name: value for name, value in asdict(record).items() if value not in (None, {})}
+    try:
+        line = json.dumps(fields, allow_nan=False).encode() + b"\n"
+    except (TypeError, ValueError) as error:
+        raise EvidenceError(
+            f"{record.op} by {record.actor}: its proof is no JSON: {error}"
+        ) from None
+    if len(line) > LONGEST_LINE_BYTES:
+        raise EvidenceError(
+            f"{record.op} by {record.actor} has {len(line):,} bytes, and a record may have"
+            f" {LONGEST_LINE_BYTES:,}: write rows to parquet"
+        )
+    from_line(record.seq, line)
+    return line
+
+
+def from_line(number: int, line: bytes) -> Record:
+    """Return the record of the history's line of this number, which must be its `seq` too."""
+    where = f"line {number} of the history"
+    try:
+        found = documents.parse_object(line.decode(), where)
+    except UnicodeDecodeError:
+        raise EvidenceError(f"{where} is not text: the file was damaged") from None
+    seq = documents.count(found, "seq", where)
+    if seq != number:
+        raise EvidenceError(f"{where} has seq {seq}: records are missing, twice or out of order")
+    if strange := found.keys() - Record.__dataclass_fields__.keys():
+        raise EvidenceError(f"{where} has {', '.join(sorted(strange))}, which no record has")
+    record = Record(
+        seq,
+        _clock(found, "mono", where),
+        _clock(found, "wall", where),
+        documents.field(found, "actor", str, where),
+        _word(Op, found, "op", where),
+        _word(Outcome, found, "outcome", where),
+        documents.count(found, "batch", where) if "batch" in found else None,
+        documents.count(found, "attempt", where) if "attempt" in found else None,
+        documents.field(found, "proof", dict, where) if "proof" in found else {},
+    )
+    _check(record, where)
+    return record
+
+
+def _check(record: Record, where: str) -> None:
+    needs = NEEDS.get(record.op, Needs())
+    for name in ("batch", "attempt"):
+        if getattr(needs, name) and getattr(record, name) is None:
+            raise EvidenceError(f"{where}: {record.op} has no {name}")
+    for name, kind in needs.proof.items() if record.is_ok else ():
+        documents.field(record.proof, name, kind, f"{where}: the proof of {record.op}")
+
+
+def _clock(found: Mapping[str, Any], name: str, where: str) -> float:
+    value = found.get(name)
+    if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+        raise EvidenceError(f"{where}: {name} is {value!r}, and must be a number of seconds")
+    return float(value)
+
+
+def _word(kind: type[W], found: Mapping[str, Any], name: str, where: str) -> W:
+    try:
+        return kind(found.get(name))
+    except ValueError:
+        words = ", ".join(kind)
+        raise EvidenceError(
+            f"{where}: {name} is {found.get(name)!r}, which is none of: {words}"
+        ) from None

@@ -1,0 +1,83 @@
+"""The layout of a run's directory, as data, for every part that writes or reads one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class RunDirectory:
+    """One run: all that was planned, done and found, in `runs/<scenario>/<utc>-<seed>/`."""
+
+    root: Path
+
+    @property
+    def plan(self) -> Path:
+        """Scenario, seed, versions and faults: enough to replay."""
+        return self.root / "plan.json"
+
+    @property
+    def history(self) -> Path:
+        """What happened, one record a line."""
+        return self.root / "history.jsonl"
+
+    @property
+    def reads(self) -> Path:
+        """Folder of parquet: what the reader saw during the faults."""
+        return self.root / "reads"
+
+    @property
+    def ledger(self) -> Path:
+        """Folder of parquet: what was sent, a row an event."""
+        return self.root / "ledger"
+
+    @property
+    def checkpoint_log(self) -> Path:
+        """The checkpoint's offsets/ and commits/, archived while the job ran."""
+        return self.root / "checkpoint-log"
+
+    @property
+    def expected(self) -> Path:
+        """Folder of parquet: what the reference says the sink should hold."""
+        return self.root / "expected"
+
+    @property
+    def observed(self) -> Path:
+        """Folder of parquet: what readers of the sink see after the end."""
+        return self.root / "observed"
+
+    @property
+    def differences(self) -> Path:
+        """Folder of parquet: the rows that differ."""
+        return self.root / "differences"
+
+    @property
+    def summary(self) -> Path:
+        """The counts and samples of the differences."""
+        return self.differences / "summary.json"
+
+    @property
+    def logs(self) -> Path:
+        """One file a process."""
+        return self.root / "logs"
+
+    @property
+    def validation(self) -> Path:
+        """What the expectations found."""
+        return self.root / "validation.json"
+
+    @property
+    def verdict(self) -> Path:
+        """The verdict document."""
+        return self.root / "verdict.json"
+
+    @property
+    def report(self) -> Path:
+        """The report for people."""
+        return self.root / "report.html"
+
+    @property
+    def junit(self) -> Path:
+        """The findings as CI systems read them."""
+        return self.root / "junit.xml"

@@ -1,0 +1,197 @@
+"""Findings and the verdict that they make: PASS < UNKNOWN < FAIL, and the worst decides.
+
+Nothing here looks at evidence. What is missing is never read as good: no finding is UNKNOWN, and a
+verdict without a claim is never as claimed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from onceproof.errors import RequestError
+from onceproof.guarantee import Anomaly, Promise
+
+EXIT_AS_CLAIMED, EXIT_NOT_AS_CLAIMED, EXIT_UNKNOWN, EXIT_WRONG_REQUEST = range(4)
+
+
+class Grade(StrEnum):
+    """What a finding or a verdict says, from the best to the worst."""
+
+    PASS = "PASS"  # noqa: S105
+    UNKNOWN = "UNKNOWN"
+    FAIL = "FAIL"
+
+
+def worst(grades: Iterable[Grade]) -> Grade:
+    """Return the worst of the grades; of none at all, UNKNOWN."""
+    return max(grades, key=list(Grade).index, default=Grade.UNKNOWN)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one checker found: a grade, the reason as a sentence, and the numbers behind it.
+
+    `anomalies` holds every class that the checker counted, legal or not. `traceback` is set only
+    where the checker itself raised.
+    """
+
+    checker: str
+    verdict: Grade
+    reason: str
+    numbers: Mapping[str, Any] = field(default_factory=dict)
+    anomalies: Mapping[Anomaly, int] = field(default_factory=dict)
+    traceback: str = ""
+
+
+def weigh(
+    checker: str,
+    counts: Mapping[Anomaly, int],
+    promise: Promise,
+    clean: str,
+    numbers: Mapping[str, Any] | None = None,
+) -> Finding:
+    """Return the finding for counted anomalies: FAIL if one of them breaks the promise.
+
+    `clean` is the sentence for counts that are all zero. Legal anomalies pass, and are named.
+    """
+    seen = {anomaly: count for anomaly, count in counts.items() if count}
+    illegal = {anomaly: count for anomaly, count in seen.items() if not promise.allows(anomaly)}
+    if illegal:
+        reason = f"{_rows(illegal)}: not allowed under {promise}"
+    elif seen:
+        reason = f"{_rows(seen)}: allowed under {promise}"
+    else:
+        reason = clean
+    grade = Grade.FAIL if illegal else Grade.PASS
+    return Finding(checker, grade, reason, dict(numbers or {}), dict(counts))
+
+
+def _rows(counts: Mapping[Anomaly, int]) -> str:
+    words = {Anomaly.UNCOMMITTED_READ: "read uncommitted", Anomaly.ZOMBIE: "written by a zombie"}
+    said = [
+        f"{count:,} {'row' if count == 1 else 'rows'} {words.get(anomaly, anomaly)}"
+        for anomaly, count in counts.items()
+    ]
+    return " and ".join(filter(None, [", ".join(said[:-1]), said[-1]]))
+
+
+@dataclass(frozen=True)
+class Claim:
+    """The verdict that a scenario must get, and with FAIL, the anomalies that must appear.
+
+    A claim of FAIL is a negative control: it holds a sink to more than it declares, to prove that
+    the judge would see it.
+    """
+
+    promise: Promise
+    verdict: Grade
+    anomalies: frozenset[Anomaly] = frozenset()
+
+    def __post_init__(self) -> None:
+        """Refuse a claim that no run could ever meet."""
+        if self.verdict is Grade.UNKNOWN:
+            raise RequestError("claims: UNKNOWN can be no run's aim: write PASS or FAIL")
+        if self.verdict is Grade.PASS and self.anomalies:
+            raise RequestError(
+                f"claims: PASS names the anomalies {_names(self.anomalies)}, and none may appear:"
+                " write claims: FAIL, or no anomalies"
+            )
+        if self.verdict is Grade.FAIL and not self.anomalies:
+            raise RequestError("claims: FAIL names no anomalies: write those that must appear")
+        if legal := {anomaly for anomaly in self.anomalies if self.promise.allows(anomaly)}:
+            raise RequestError(
+                f"anomalies: {_names(legal)} cannot fail a run that is held to"
+                f" {self.promise.guarantee}: write a stronger hold_to, or leave it out"
+            )
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """All findings of a run, against what was claimed; `claim` is None where no plan tells it."""
+
+    findings: tuple[Finding, ...]
+    claim: Claim | None
+
+    @property
+    def grade(self) -> Grade:
+        """PASS, UNKNOWN or FAIL: the worst finding's."""
+        grades = [finding.verdict for finding in self.findings]
+        if self.claim and self._illegal(self.claim.promise):
+            grades.append(Grade.FAIL)  # whatever grade the checker that counted it gave
+        return worst(grades)
+
+    @property
+    def differences(self) -> dict[Anomaly, int]:
+        """How many rows of each class, zero included.
+
+        Two checkers that counted one class looked at the same rows, so the larger count stands.
+        """
+        return {
+            anomaly: max((f.anomalies.get(anomaly, 0) for f in self.findings), default=0)
+            for anomaly in Anomaly
+        }
+
+    @property
+    def exit_code(self) -> int:
+        """0 as claimed, 1 not as claimed, 2 unknown.
+
+        A negative control is as claimed only if exactly the named anomalies broke its promise and
+        nothing is unknown: neither a fault that may not have landed nor a checker that raised.
+        """
+        if self.claim is None or self.grade is Grade.UNKNOWN:
+            return EXIT_UNKNOWN
+        if self.claim.verdict is Grade.PASS or self.grade is Grade.PASS:
+            same = self.grade is self.claim.verdict
+            return EXIT_AS_CLAIMED if same else EXIT_NOT_AS_CLAIMED
+        return self._exit_of_control(self.claim)
+
+    def _exit_of_control(self, claim: Claim) -> int:
+        failed = [finding for finding in self.findings if finding.verdict is Grade.FAIL]
+        unnamed = self._illegal(claim.promise) - claim.anomalies
+        if unnamed or not all(_broken(finding, claim.promise) for finding in failed):
+            return EXIT_NOT_AS_CLAIMED
+        if any(finding.verdict is Grade.UNKNOWN for finding in self.findings):
+            return EXIT_UNKNOWN
+        missing = claim.anomalies - self._illegal(claim.promise)
+        return EXIT_NOT_AS_CLAIMED if missing else EXIT_AS_CLAIMED
+
+    def _illegal(self, promise: Promise) -> set[Anomaly]:
+        return {anomaly for finding in self.findings for anomaly in _broken(finding, promise)}
+
+    @property
+    def as_claimed(self) -> bool:
+        """Whether the run proved what its scenario claims."""
+        return self.exit_code == EXIT_AS_CLAIMED
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """The sentences behind the grade, the worst first and none twice.
+
+        A control that is not as claimed also says what it missed or showed unasked.
+        """
+        grades = [Grade.FAIL, Grade.UNKNOWN] if self.grade is not Grade.PASS else [Grade.PASS]
+        said = [f.reason for grade in grades for f in self.findings if f.verdict is grade]
+        return tuple(dict.fromkeys([*self._about_the_claim(), *said])) or (
+            "No checker found anything, so nothing is known",
+        )
+
+    def _about_the_claim(self) -> list[str]:
+        if self.claim is None or self.claim.verdict is Grade.PASS:
+            return []
+        illegal = self._illegal(self.claim.promise)
+        unnamed, missing = illegal - self.claim.anomalies, self.claim.anomalies - illegal
+        return [
+            *([f"Claimed to appear, but not seen: {_names(missing)}"] if missing else []),
+            *([f"Seen, but not among those claimed: {_names(unnamed)}"] if unnamed else []),
+        ]
+
+
+def _broken(finding: Finding, promise: Promise) -> set[Anomaly]:
+    return {a for a, count in finding.anomalies.items() if count and not promise.allows(a)}
+
+
+def _names(anomalies: Iterable[Anomaly]) -> str:
+    return ", ".join(sorted(anomalies))
