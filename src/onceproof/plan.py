@@ -37,12 +37,16 @@ class PlannedFault:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run was to do. `document` is all of plan.json, for what is shown and not judged."""
+    """What a run was to do. `document` is all of plan.json, for what is shown and not judged.
+
+    `versioned` says that the sink's rows carry a number that only grows within a key.
+    """
 
     scenario: str
     seed: int
     claim: Claim
     writes: Writes
+    versioned: bool
     faults: tuple[PlannedFault, ...]
     document: Mapping[str, Any]
 
@@ -71,6 +75,7 @@ class Plan:
             seed=field(document, "seed", int, "the plan"),
             claim=claim,
             writes=_one_of(Writes, field(sink, "writes", str, "the plan's sink")),
+            versioned=field(sink, "versioned", bool, "the plan's sink"),
             faults=_faults(document),
             document=document,
         )

@@ -150,7 +150,7 @@ def _clock(found: Mapping[str, Any], name: str, where: str) -> float:
 
 def _word(kind: type[W], found: Mapping[str, Any], name: str, where: str) -> W:
     try:
-        return kind(found.get(name))
+        return kind(str(found.get(name)))
     except ValueError:
         words = ", ".join(kind)
         raise EvidenceError(

@@ -9,7 +9,7 @@ import sys
 import typer
 from typer.exceptions import TyperException
 
-from onceproof.cli import doctor, stack
+from onceproof.cli import doctor, judge, stack
 from onceproof.errors import OnceproofError, RequestError
 
 EXIT_UNKNOWN = 2
@@ -23,6 +23,7 @@ app = typer.Typer(
 )
 doctor.register(app)
 stack.register(app)
+judge.register(app)
 
 
 def main() -> None:

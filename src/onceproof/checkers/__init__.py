@@ -1,0 +1,72 @@
+"""A checker is a function of the evidence of a run to a `Finding`; here are all of them.
+
+It reads evidence and nothing else, and says UNKNOWN or raises `EvidenceError` where evidence that
+it needs is missing: never PASS. One that raises anything else is UNKNOWN too, with its traceback.
+The finding's name is the checker's name, which is its module's.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Sequence
+
+from onceproof.checkers.ended import ended
+from onceproof.checkers.faults_landed import faults_landed
+from onceproof.checkers.input_committed import input_committed
+from onceproof.checkers.input_kept import input_kept
+from onceproof.checkers.reads import reads
+from onceproof.checkers.regressed import regressed
+from onceproof.checkers.reordered import reordered
+from onceproof.checkers.rows import rows
+from onceproof.checkers.stuck import stuck
+from onceproof.checkers.torn import torn
+from onceproof.checkers.uncommitted_read import uncommitted_read
+from onceproof.checkers.zombie import zombie
+from onceproof.errors import EvidenceError
+from onceproof.evidence import Evidence
+from onceproof.verdict import Finding, Grade
+
+Checker = Callable[[Evidence], Finding]
+
+CHECKERS: tuple[Checker, ...] = (
+    rows,
+    faults_landed,
+    input_committed,
+    input_kept,
+    ended,
+    reads,
+    uncommitted_read,
+    torn,
+    reordered,
+    regressed,
+    zombie,
+    stuck,
+)
+
+
+def run_checkers(evidence: Evidence, checkers: Sequence[Checker] = CHECKERS) -> tuple[Finding, ...]:
+    """Return the finding of every checker, in order; none can keep another from its own."""
+    return tuple(_found_by(checker, evidence) for checker in checkers)
+
+
+def _found_by(checker: Checker, evidence: Evidence) -> Finding:
+    name = checker.__name__
+    try:
+        finding = checker(evidence)
+        if finding.checker != name or not isinstance(finding.verdict, Grade):
+            raise TypeError(f"the checker {name} must return its own Finding, not {finding!r}")
+    except EvidenceError as error:
+        return Finding(name, Grade.UNKNOWN, _sentence(str(error)))
+    except Exception as error:  # whatever it is, the run is not proved
+        reason = f"The checker {name} raised {type(error).__name__}: {first_line(error)}"
+        return Finding(name, Grade.UNKNOWN, reason, traceback=traceback.format_exc())
+    return finding
+
+
+def first_line(error: Exception) -> str:
+    """Return the first line of what an error says; the rest stands in its traceback."""
+    return next(iter(str(error).splitlines()), "")
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]

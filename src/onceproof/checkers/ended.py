@@ -1,0 +1,38 @@
+"""The run was over when the sink was read: every attempt dead, the sink recovered once more."""
+
+from __future__ import annotations
+
+from onceproof.evidence import Evidence
+from onceproof.records import Op, Outcome
+from onceproof.verdict import Finding, Grade
+
+
+def ended(evidence: Evidence) -> Finding:
+    """Say UNKNOWN if an attempt may still have been alive, or recovery has not run after the last.
+
+    A write-ahead log applies its last batch late, and a zombie writes after the last sweep: read
+    before, either makes a false red or a false green.
+    """
+    started = {record.attempt for record in evidence.of(Op.ATTEMPT_START)}
+    ends = [r for r in evidence.of(Op.ATTEMPT_END) if r.outcome is not Outcome.UNKNOWN]
+    alive = sorted(str(attempt) for attempt in started - {record.attempt for record in ends})
+    last_start = max((record.seq for record in evidence.of(Op.ATTEMPT_START)), default=0)
+    last_end = max((record.seq for record in ends), default=0)
+    recovered = [r.seq for r in evidence.of(Op.SINK_RECOVER) if r.is_ok and r.seq > last_end]
+    reads = [record.seq for record in evidence.of(Op.READ) if record.is_ok]
+    said = []
+    if not started:
+        said.append("The job was never started")
+    if alive:
+        said.append(f"Nobody saw the end of attempt {', '.join(alive)}: it may still be writing")
+    elif last_start > last_end:
+        said.append("An attempt was started once more after the last end that anybody saw")
+    if not recovered:
+        said.append("The sink was not recovered after the last attempt had ended")
+    elif sum(seq > recovered[0] for seq in reads) < 2:
+        said.append("The sink was not read twice after it had been recovered")
+    numbers = {"attempts": len(started)}
+    if said:
+        return Finding("ended", Grade.UNKNOWN, "; ".join(said), numbers)
+    reason = f"The sink was read after the end of attempt {max(started, key=str)} and a recovery"
+    return Finding("ended", Grade.PASS, reason, numbers)

@@ -1,0 +1,59 @@
+"""Every planned fault struck, with proof, while there was something left to disturb."""
+
+from __future__ import annotations
+
+from onceproof.evidence import Evidence
+from onceproof.plan import PlannedFault
+from onceproof.records import Op, Record
+from onceproof.verdict import Finding, Grade
+
+
+def faults_landed(evidence: Evidence) -> Finding:
+    """Say UNKNOWN for each planned fault that left no proof, or struck when all was committed.
+
+    A fault that nobody planned is as bad: the plan is then not what happened.
+    """
+    planned = evidence.plan.faults
+    strikes = landed(evidence)
+    known = {fault.name for fault in planned}
+    unplanned = {record.actor for record in evidence.of(Op.FAULT_STRIKE)} - known
+    troubles = [_trouble(fault, evidence, strikes) for fault in planned]
+    said = [
+        *filter(None, troubles),
+        *(f"{name} struck, and nobody had planned it" for name in sorted(unplanned)),
+    ]
+    numbers = {"planned": len(planned), "landed": len(known & strikes.keys())}
+    if said:
+        return Finding("faults_landed", Grade.UNKNOWN, "; ".join(said), numbers)
+    names = ", ".join(fault.name for fault in planned)
+    calm = "No fault was planned, and none struck"
+    reason = f"Every planned fault landed, with proof: {names}" if planned else calm
+    return Finding("faults_landed", Grade.PASS, reason, numbers)
+
+
+def landed(evidence: Evidence) -> dict[str, Record]:
+    """Return the first strike with a proof of each fault that has one."""
+    found: dict[str, Record] = {}
+    for record in evidence.of(Op.FAULT_STRIKE):
+        if record.is_ok and has_proof(record):
+            found.setdefault(record.actor, record)
+    return found
+
+
+def has_proof(record: Record) -> bool:
+    """Whether a strike carries proof: something in it, and nothing that denies it."""
+    return bool(record.proof) and record.proof.get("landed", True) is True
+
+
+def _trouble(fault: PlannedFault, evidence: Evidence, strikes: dict[str, Record]) -> str:
+    if fault.name not in strikes:
+        tried = any(record.actor == fault.name for record in evidence.of(Op.FAULT_STRIKE))
+        return f"{fault.name} {'left no proof that it landed' if tried else 'never struck'}"
+    strike = strikes[fault.name].seq
+    before = [position for seq, position in evidence.positions if seq < strike]
+    ledger = evidence.ledger
+    if before and ledger.covered_by(before[-1]) == ledger.acknowledged:
+        return f"{fault.name} struck after all input was committed, so it disturbed nothing"
+    if not any(seq > strike for seq, _ in evidence.positions):
+        return f"{fault.name} struck, and no batch was committed after it"
+    return ""

@@ -1,0 +1,34 @@
+"""All input that was acknowledged is before the position of the last commit."""
+
+from __future__ import annotations
+
+from onceproof.evidence import Evidence
+from onceproof.verdict import Finding, Grade
+
+
+def input_committed(evidence: Evidence) -> Finding:
+    """Say UNKNOWN unless the engine's last commit covers the whole ledger, with no batch missing.
+
+    What was not read yet is not lost yet: a run that ended too early proves nothing.
+    """
+    ledger = evidence.ledger
+    last = evidence.positions[-1][1] if evidence.positions else {}
+    committed = ledger.covered_by(last)
+    numbers = {
+        "offered": ledger.offered,
+        "acknowledged": ledger.acknowledged,
+        "committed": committed,
+    }
+    said = []
+    if not ledger.acknowledged:
+        said.append("No input was acknowledged, so nothing is proved")
+    for (topic, partition), offsets in ledger.offsets.items():
+        if last.get((topic, partition), 0) <= offsets[-1]:
+            said.append(
+                f"Input was not all committed: {topic}-{partition} up to"
+                f" {last.get((topic, partition), 0):,}, and the ledger goes on to {offsets[-1]:,}"
+            )
+    if said:
+        return Finding("input_committed", Grade.UNKNOWN, "; ".join(said), numbers)
+    reason = f"All {ledger.acknowledged:,} acknowledged input records were committed"
+    return Finding("input_committed", Grade.PASS, reason, numbers)

@@ -1,0 +1,59 @@
+"""Readers read: during the faults, after them, and at the end twice with the same result."""
+
+from __future__ import annotations
+
+from onceproof.checkers.faults_landed import landed
+from onceproof.evidence import Evidence
+from onceproof.ledger import count_rows
+from onceproof.records import Op
+from onceproof.verdict import Finding, Grade
+
+
+def reads(evidence: Evidence) -> Finding:
+    """Say UNKNOWN if nothing was read, no poll came after a fault, or two last reads disagree.
+
+    Polls are also needed in the quiet at the end: what was seen and is gone by then was not real.
+    """
+    seen = evidence.reads.count("select count(*) from reads where copies > 0")
+    said = [
+        *([] if seen else ["The reader saw no row in the whole run"]),
+        *_polled_too_early(evidence),
+        *_not_at_rest(evidence),
+    ]
+    polls = len(evidence.polls)
+    numbers = {"polls": polls, "rows_polled": seen}
+    if said:
+        return Finding("reads", Grade.UNKNOWN, "; ".join(said), numbers)
+    reason = f"The sink was read {polls:,} times during the run, and at the end twice alike"
+    return Finding("reads", Grade.PASS, reason, numbers)
+
+
+def _polled_too_early(evidence: Evidence) -> list[str]:
+    newest = evidence.polls[-1].since
+    quiet = max((r.seq for r in evidence.of(Op.ATTEMPT_END, Op.SINK_RECOVER)), default=0)
+    return [
+        *(
+            f"No poll began after {name} had struck"
+            for name, strike in landed(evidence).items()
+            if newest < strike.seq
+        ),
+        *(
+            ["No poll began after the last attempt had ended and the sink was recovered"]
+            if newest < quiet
+            else []
+        ),
+    ]
+
+
+def _not_at_rest(evidence: Evidence) -> list[str]:
+    finals = [record.proof for record in evidence.of(Op.READ) if record.is_ok]
+    if len(finals) < 2:
+        return ["The sink was not read twice at the end"]
+    last, before = finals[-1], finals[-2]
+    if (last["rows"], last["digest"]) != (before["rows"], before["digest"]):
+        return ["The last two reads of the sink do not agree: it had not come to rest"]
+    if not last["rows"]:
+        return ["Nothing was read at the end"]
+    if (kept := count_rows(evidence.run.observed)) != last["rows"]:
+        return [f"The last read had {last['rows']:,} rows, and observed/ holds {kept:,}"]
+    return []

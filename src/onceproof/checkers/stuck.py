@@ -1,0 +1,27 @@
+"""No committed row is hidden from readers by a transaction that was left open."""
+
+from __future__ import annotations
+
+from onceproof.errors import EvidenceError
+from onceproof.evidence import Evidence
+from onceproof.guarantee import Anomaly
+from onceproof.records import Op
+from onceproof.verdict import Finding, weigh
+
+
+def stuck(evidence: Evidence) -> Finding:
+    """Count the hidden rows of the last look for open transactions, which must be after the end.
+
+    A transaction that hides nobody knows how many rows counts as one.
+    """
+    last_end = max((record.seq for record in evidence.of(Op.ATTEMPT_END)), default=0)
+    looks = [r for r in evidence.of(Op.SINK_OPEN) if r.is_ok and r.seq > last_end]
+    if not looks:
+        raise EvidenceError("nobody looked for open transactions after the last attempt had ended")
+    proof = looks[-1].proof
+    if min(proof["open"], proof["hidden"]) < 0:
+        raise EvidenceError(f"the last look for open transactions counts below 0: {dict(proof)}")
+    counts = {Anomaly.STUCK: max(proof["hidden"], proof["open"])}
+    clean = "No transaction is open, so nothing is hidden from readers"
+    numbers = {"open": proof["open"], "hidden": proof["hidden"]}
+    return weigh("stuck", counts, evidence.plan.claim.promise, clean, numbers)

@@ -1,0 +1,89 @@
+"""What was sent, as the ledger's parquet tells: the offsets that were acknowledged."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from onceproof.errors import EvidenceError
+
+Partition = tuple[str, int]
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """The acknowledged offsets of each topic-partition, in order, and how many rows were offered.
+
+    Rows without an offset were offered and never acknowledged: whether they arrived is unknown.
+    """
+
+    offered: int
+    offsets: Mapping[Partition, list[int]]
+
+    @classmethod
+    def read(cls, folder: Path) -> Ledger:
+        """Read `topic`, `partition` and `offset` of every file, or raise `EvidenceError`."""
+        rows = query_parquet(
+            folder,
+            'select topic, partition, count(*), list("offset" order by "offset")'
+            ' filter (where "offset" is not null)'
+            " from read_parquet(?, union_by_name=true) group by all order by all",
+        )
+        offsets = {(topic, partition): found for topic, partition, _, found in rows if found}
+        for (topic, partition), found in offsets.items():
+            for offset in (one for one, other in pairwise(found) if one == other):
+                raise EvidenceError(f"the ledger has {topic}-{partition} offset {offset} twice")
+        return cls(sum(row[2] for row in rows), offsets)
+
+    @property
+    def acknowledged(self) -> int:
+        """How many rows have a place in the input."""
+        return sum(map(len, self.offsets.values()))
+
+    def covered_by(self, position: Mapping[Partition, int]) -> int:
+        """Count the acknowledged rows that lie before a position (the next offset to be read)."""
+        return sum(bisect_left(found, position.get(at, 0)) for at, found in self.offsets.items())
+
+
+LIMITS = {"memory_limit": "1GB", "threads": "2"}
+
+
+def parquet_files(folder: Path) -> list[Path]:
+    """Return a folder's parquet files at any depth, or raise `EvidenceError` if it has none.
+
+    Names that begin with `_` or `.` are no data: writers leave half-made files under them.
+    """
+    files = [
+        path
+        for path in sorted(folder.rglob("*.parquet"))
+        if not any(part[0] in "_." for part in path.relative_to(folder).parts)
+    ]
+    if not files:
+        raise EvidenceError(f"{folder.name}/ is missing from the run's directory, or holds no rows")
+    return files
+
+
+def query_parquet(folder: Path, query: str, store: Any = None) -> list[tuple[Any, ...]]:
+    """Return what a query over a folder's files (its `?`) gives, or raise `EvidenceError`."""
+    import duckdb
+
+    files = [str(path) for path in parquet_files(folder)]
+    try:
+        found: list[tuple[Any, ...]] = (
+            (store or duckdb.connect(config=LIMITS)).execute(query, [files]).fetchall()
+        )
+    except duckdb.Error as error:
+        why = str(error).splitlines()[0]
+        raise EvidenceError(f"{folder.name}/ is not as it should be: {why}") from error
+    return found
+
+
+def count_rows(folder: Path) -> int:
+    """Count the rows of a folder's parquet files, from their footers."""
+    import pyarrow.parquet as parquet
+
+    return sum(int(parquet.read_metadata(path).num_rows) for path in parquet_files(folder))

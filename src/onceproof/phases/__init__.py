@@ -1,0 +1,1 @@
+"""Phases are functions on a run directory; each may be repeated safely."""

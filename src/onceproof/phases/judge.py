@@ -1,0 +1,39 @@
+"""The phase that decides: from the run's directory alone, always, whatever failed before it."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+from onceproof.checkers import run_checkers
+from onceproof.errors import RequestError
+from onceproof.evidence import Evidence, known
+from onceproof.phases.verdict_document import parts, verdict_document
+from onceproof.report import write_reports
+from onceproof.run import RunDirectory
+from onceproof.verdict import Verdict
+
+
+def judge_run(run_directory: Path) -> Verdict:
+    """Judge a run and write verdict.json, report.html and junit.xml into its directory.
+
+    May be repeated: an older verdict is gone before the new one is begun, so none outlives its
+    evidence. Only a directory that is not there is refused.
+    """
+    if not run_directory.is_dir():
+        raise RequestError(f"{run_directory} is no directory: give one that a run has written")
+    run = RunDirectory(run_directory)
+    for old in (run.verdict, run.report, run.junit):
+        old.unlink(missing_ok=True)
+    evidence = Evidence(run)
+    findings = run_checkers(evidence)
+    told, troubles = parts(evidence)
+    plan = known(lambda: evidence.plan)
+    verdict = Verdict((*findings, *troubles), plan.claim if plan else None)
+    document = verdict_document(evidence, verdict, told)
+    half_made = run.verdict.with_suffix(".part")
+    half_made.write_text(json.dumps(document, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+    os.replace(half_made, run.verdict)
+    write_reports(run)
+    return verdict

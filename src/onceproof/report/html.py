@@ -1,0 +1,50 @@
+"""The verdict as one page of HTML: no script, no network, readable on a telephone and on paper."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from onceproof.report.plot import SERIES, plot
+
+_HERE = Path(__file__).parent
+NOTHING = "\N{EN DASH}"
+WIDE, NARROW = (800, 320), (352, 280)
+
+
+def to_html(document: Mapping[str, Any]) -> str:
+    """Return the page; every text of the document is escaped."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+
+    pages = Environment(
+        loader=FileSystemLoader(_HERE),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    pages.filters |= {"shown": _shown, "count": _count}
+    style = Markup((_HERE / "page.css").read_text(encoding="utf-8"))  # noqa: S704  our own
+    drawings = {
+        name: plot(document["timeline"], *size)
+        for name, size in {"wide": WIDE, "narrow": NARROW}.items()
+    }
+    return pages.get_template("page.html.j2").render(
+        document=document, style=style, drawings=drawings, series=SERIES
+    )
+
+
+def _shown(value: Any) -> str:
+    """Return a value as a person reads it: text as it is, nothing as a dash, the rest as JSON."""
+    if value is None or value == {} or value == "":
+        return NOTHING
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_shown(each)}" for name, each in value.items())
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _count(value: int | None) -> str:
+    return NOTHING if value is None else f"{value:,}"

@@ -1,0 +1,157 @@
+"""Runs written by hand for tests: a good one of six rows, to be spoiled in one place."""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as parquet
+
+from onceproof.evidence import Evidence
+from onceproof.records import Op, Outcome, Record, to_line
+from onceproof.run import RunDirectory
+
+READS = pa.schema(
+    [(name, pa.int64()) for name in ("poll", "copies")]
+    + [(name, pa.string()) for name in ("key", "value")]
+    + [(name, pa.int64()) for name in ("version", "position", "batch", "attempt")]
+)
+LEDGER = pa.schema([("topic", pa.string()), ("partition", pa.int64()), ("offset", pa.int64())])
+NO_DIFFERENCE = {"lost": 0, "duplicated": 0, "unexpected": 0, "changed": 0}
+
+
+def plan(**changes: Any) -> dict[str, Any]:
+    """A plan: exactly-once, upserts, one kill; sink fields may be given like the others."""
+    sink = {"name": "two_phase_table", "guarantee": "exactly-once"}
+    for name, value in {"atomic_batches": False, "ordered": False, "versioned": True}.items():
+        sink[name] = changes.pop(name, value)
+    sink["writes"] = changes.pop("writes", "upsert")
+    kill = {"name": "kill_driver", "target": "driver", "trigger": "failpoint decided of batch 1"}
+    return {
+        "scenario": "window_totals__two_phase_table__kill_driver",
+        "seed": 7,
+        "hold_to": "exactly-once",
+        "claims": "PASS",
+        "anomalies": [],
+        "sink": sink,
+        "faults": [kill],
+        "versions": {"onceproof": "0.1.0", "spark": "4.2.0"},
+        "replay": "onceproof run window_totals__two_phase_table__kill_driver --seed 7",
+    } | changes
+
+
+def control(*anomalies: str, **changes: Any) -> dict[str, Any]:
+    """The plan of a negative control that must show these anomalies."""
+    return plan(claims="FAIL", anomalies=list(anomalies), **changes)
+
+
+def did(op: str, actor: str = "onceproof", outcome: str = "ok", **fields: Any) -> dict[str, Any]:
+    """One record but for its number and clocks; `batch` and `attempt` are its own."""
+    own = {name: fields.pop(name) for name in ("batch", "attempt") if name in fields}
+    return {"op": op, "actor": actor, "outcome": outcome, **own, "proof": fields}
+
+
+def saw(poll: int, key: Any, version: Any = 1, **columns: Any) -> dict[str, Any]:
+    """One row that came into sight (`copies=-1`: one that is gone)."""
+    row = {"poll": poll, "copies": 1, "key": key, "value": f"{key}={version}", "version": version}
+    return row | {"position": None, "batch": 0, "attempt": 1} | columns
+
+
+def topics(end: int, start: int = 0, topic_id: str = "A") -> dict[str, Any]:
+    """The proof of a look at the input topics."""
+    partitions = {"0": {"start": start, "end": end}}
+    return {"topics": {"events": {"id": topic_id, "partitions": partitions}}}
+
+
+def offsets(next_offset: int) -> dict[str, Any]:
+    return {"offsets": {"events": {"0": next_offset}}}
+
+
+STRIKE = did("fault.strike", "kill_driver", pid=4711, dead=True, failpoint="decided")
+
+
+def good_history() -> list[dict[str, Any]]:
+    """Two batches of three rows; the driver is killed in the second, attempt 2 repeats it."""
+    return [
+        did("input.topics", **topics(0)),
+        did("attempt.start", "supervisor", attempt=1),
+        did("input.progress", "produce", offered=6, acknowledged=6),
+        did("batch.offsets", "archiver", batch=0, **offsets(3)),
+        did("batch.commit", "archiver", batch=0),
+        did("poll", "reader", poll=1, rows=3),
+        did("batch.offsets", "archiver", batch=1, **offsets(6)),
+        STRIKE,
+        did("attempt.end", "supervisor", "failed", attempt=1),
+        did("attempt.start", "supervisor", attempt=2),
+        did("poll", "reader", poll=2, rows=0),
+        did("batch.commit", "archiver", batch=1),
+        did("attempt.end", "supervisor", attempt=2),
+        did("sink.recover", "sink"),
+        did("sink.open", "observe", open=0, hidden=0),
+        did("input.topics", **topics(7)),
+        did("poll", "reader", poll=3, rows=3),
+        did("read", "observe", rows=6, digest="d1"),
+        did("read", "observe", rows=6, digest="d1"),
+    ]
+
+
+def good_reads() -> list[dict[str, Any]]:
+    first = [saw(1, key) for key in ("a", "b", "c")]
+    return first + [saw(3, key, 2, batch=1, attempt=2) for key in ("d", "e", "f")]
+
+
+@dataclass
+class HandwrittenRun:
+    """All parts of a run's directory as plain data; `write` makes the directory."""
+
+    plan: Any = field(default_factory=plan)
+    history: list[dict[str, Any]] = field(default_factory=good_history)
+    reads: list[dict[str, Any]] | None = field(default_factory=good_reads)
+    ledger: list[int | None] | None = field(default_factory=lambda: list(range(6)))
+    differences: dict[str, Any] = field(default_factory=NO_DIFFERENCE.copy)
+    samples: list[Any] = field(default_factory=list)
+    expected: int = 6
+    observed: int = 6
+    clocks: Any = None
+
+    def write(self, folder: Path) -> Evidence:
+        run = RunDirectory(folder)
+        run.differences.mkdir(parents=True, exist_ok=True)
+        run.plan.write_text(json.dumps(self.plan))
+        run.history.write_bytes(b"".join(self.lines()))
+        summary = {
+            "differences": self.differences,
+            "samples": self.samples,
+            "rows": {"expected": self.expected, "observed": self.observed},
+        }
+        run.summary.write_text(json.dumps(summary))
+        if self.reads is not None:
+            write_rows(run.reads, self.reads, READS)
+        if self.ledger is not None:
+            sent = [{"topic": "events", "partition": 0, "offset": at} for at in self.ledger]
+            write_rows(run.ledger, sent, LEDGER)
+        numbers = pa.schema([("n", pa.int64())])
+        for path, rows in ((run.expected, self.expected), (run.observed, self.observed)):
+            write_rows(path, [{"n": n} for n in range(rows)], numbers)
+        return Evidence(run)
+
+    def lines(self) -> list[bytes]:
+        lines = []
+        for seq, told in enumerate(self.history, 1):
+            proof = dict(told["proof"])
+            if told["op"] == "poll" and told["outcome"] == "ok":
+                proof.setdefault("since", seq - 1)
+            mono, wall = self.clocks(seq) if self.clocks else (100 + seq / 2, 1.7e9 + seq / 2)
+            own = {name: told.get(name) for name in ("batch", "attempt")}
+            outcome = Outcome(told["outcome"])
+            record = Record(
+                seq, mono, wall, told["actor"], Op(told["op"]), outcome, **own, proof=proof
+            )
+            lines.append(to_line(record))
+        return lines
+
+
+def write_rows(folder: Path, rows: list[dict[str, Any]], schema: pa.Schema) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    parquet.write_table(pa.Table.from_pylist(rows, schema), folder / "part-0.parquet")
