@@ -58,10 +58,12 @@ def field(document: Mapping[str, Any], name: str, kind: type[T], where: str) -> 
     if not isinstance(document, Mapping):
         raise EvidenceError(f"{where} is {document!r}, and must be a JSON object")
     if name not in document:
-        raise EvidenceError(f"{where} has no {name!r}")
+        raise EvidenceError(f"there is no {str(name)!r} in {where}")
     value = document[name]
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         raise EvidenceError(f"{where}: {name} is {value!r}, and must be of type {kind.__name__}")
+    if isinstance(value, int) and value.bit_length() > 63:
+        raise EvidenceError(f"{where}: {name} is beyond any count")
     return value
 
 

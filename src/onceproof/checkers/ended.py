@@ -23,6 +23,8 @@ def ended(evidence: Evidence) -> Finding:
     said = []
     if not started:
         said.append("The job was never started")
+    for attempt in {record.attempt for record in ends} - started:
+        said.append(f"Somebody saw the end of attempt {attempt}, which never started")
     if alive:
         said.append(f"Nobody saw the end of attempt {', '.join(alive)}: it may still be writing")
     elif last_start > last_end:

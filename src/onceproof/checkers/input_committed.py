@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from onceproof.evidence import Evidence
+from onceproof.records import Op
 from onceproof.verdict import Finding, Grade
 
 
@@ -28,7 +29,17 @@ def input_committed(evidence: Evidence) -> Finding:
                 f"Input was not all committed: {topic}-{partition} up to"
                 f" {last.get((topic, partition), 0):,}, and the ledger goes on to {offsets[-1]:,}"
             )
+    said += _missing_batches(evidence)
     if said:
         return Finding("input_committed", Grade.UNKNOWN, "; ".join(said), numbers)
     reason = f"All {ledger.acknowledged:,} acknowledged input records were committed"
     return Finding("input_committed", Grade.PASS, reason, numbers)
+
+
+def _missing_batches(evidence: Evidence) -> list[str]:
+    batches = {r.batch for r in evidence.of(Op.BATCH_COMMIT) if r.is_ok and r.batch is not None}
+    newest = max(batches, default=-1)
+    missing = next((batch for batch in range(newest) if batch not in batches), None)
+    if missing is None:
+        return []
+    return [f"Batch {missing} was never committed, though batch {newest} was"]

@@ -17,6 +17,7 @@ _MARK = {"PASS": "✓", "UNKNOWN": "?", "FAIL": "✗"}
 
 def print_verdict(document: Mapping[str, Any], console: Console | None = None) -> None:
     """Print the verdict first, then its reasons, findings, faults and how to replay."""
+    document = _printable(document)
     shown = [
         _headline(document),
         _lines(set(document["reasons"]) - {f["reason"] for f in document["findings"]}),
@@ -28,6 +29,19 @@ def print_verdict(document: Mapping[str, Any], console: Console | None = None) -
     told = [part for part in shown if part is not None]
     console = console or Console(highlight=False)
     console.print(Group(*(Padding(part, (0, 0, 1, 0)) for part in told[:-1]), told[-1]))
+
+
+def _printable(value: Any) -> Any:
+    """Return the document without anything that a terminal would obey or could not show."""
+    if isinstance(value, dict):
+        return {name: _printable(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_printable(each) for each in value]
+    if isinstance(value, str):
+        return "".join(
+            sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in value
+        )
+    return value
 
 
 def _headline(document: Mapping[str, Any]) -> Text:

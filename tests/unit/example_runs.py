@@ -1,0 +1,183 @@
+"""Three runs as they look in earnest, for the report: one green, one red, one unknown."""
+
+from random import Random
+
+from handwritten_run import HandwrittenRun, did, offsets, plan, saw, topics
+
+BATCHES, ROWS = 24, 50
+VERSIONS = {
+    "onceproof": "0.1.0", "commit": "c655e12a", "python": "3.11.7", "java": "17.0.9",
+    "spark": "4.2.0", "kafka brokers": "4.3.1", "postgresql": "18.6",
+}  # fmt: skip
+KILL = {"name": "kill_driver", "target": "driver", "trigger": "failpoint apply_half of batch 7"}
+CUT = {
+    "name": "cut_broker",
+    "target": "broker:leader=orders/0",
+    "trigger": "0.6 of input committed",
+}
+
+
+def example_plan(scenario, sink, faults, **changes):
+    found = plan(
+        scenario=scenario,
+        pipeline="window_totals",
+        workload="orders",
+        subject="git:9f2c41d",
+        faults=faults,
+        versions=VERSIONS,
+        replay=f"onceproof run {scenario} --seed 7",
+        **changes,
+    )
+    found["sink"] |= sink
+    return found
+
+
+class Story:
+    """A run as it goes on: records with their times, and what the reader sees."""
+
+    def __init__(self):
+        self.random, self.now = Random(7), 0.0  # noqa: S311
+        self.history, self.times, self.reads = [], [], []
+        self.poll, self.attempt = 0, 1
+
+    def then(self, op, actor, seconds=0.0, outcome="ok", **fields):
+        self.now += seconds
+        self.history.append(did(op, actor, outcome, **fields))
+        self.times.append(self.now)
+
+    def look(self, seconds=0.1, rows=()):
+        self.poll += 1
+        self.reads += rows
+        self.then("poll", "reader", seconds, poll=self.poll, rows=len(rows))
+
+    def rows(self, batch, share=1.0, attempt=None):
+        first = batch * ROWS
+        return [
+            saw(
+                self.poll + 1, f"order-{first + n:05}", batch=batch, attempt=attempt or self.attempt
+            )
+            for n in range(int(ROWS * share))
+        ]
+
+    def begin(self):
+        for phase in ("plan", "prepare"):
+            self.then("phase.start", phase)
+            self.then("phase.end", phase, 0.4)
+        self.then("input.topics", "prepare", **topics(0))
+        self.then("phase.start", "process")
+        self.then("attempt.start", "supervisor", 0.5, attempt=1)
+        self.now += 3
+
+    def offer(self, batch):
+        sent = min(BATCHES * ROWS, (batch + 4) * ROWS)
+        self.then("input.progress", "produce", offered=sent, acknowledged=sent)
+
+    def batch(self, batch, seen=True):
+        self.offer(batch)
+        self.then("batch.offsets", "archiver", 0.2, batch=batch, **offsets((batch + 1) * ROWS))
+        self.look(0.3 + self.random.random() / 3, self.rows(batch) if seen else ())
+        self.then("batch.commit", "archiver", 0.1, batch=batch)
+
+    def restart(self, seconds):
+        self.then("attempt.end", "supervisor", 0.1, "failed", attempt=self.attempt)
+        self.attempt += 1
+        self.then("attempt.start", "supervisor", 1.0, attempt=self.attempt)
+        self.look(seconds / 2)
+        self.look(seconds / 2)
+
+    def end(self, rows, polled=True):
+        self.then("attempt.end", "supervisor", 1.0, attempt=self.attempt)
+        self.then("sink.recover", "sink", 0.5)
+        self.then("phase.end", "process")
+        self.then("sink.open", "observe", 0.1, open=0, hidden=0)
+        self.then("input.topics", "observe", **topics(BATCHES * ROWS + 1))
+        if polled:
+            self.look(0.3)
+        for _ in range(2):
+            self.then("read", "observe", 0.6, rows=rows, digest="8d3f")
+
+    def run(self, told, observed, **fields):
+        total = BATCHES * ROWS
+        clocks = lambda seq: (4000 + self.times[seq - 1], 1.8e9 + self.times[seq - 1])  # noqa: E731
+        return HandwrittenRun(
+            told, self.history, self.reads, list(range(total)),
+            expected=total, observed=observed, clocks=clocks, **fields,
+        )  # fmt: skip
+
+
+def strike(story, fault, **proof):
+    story.then("fault.strike", fault["name"], 0.1, **proof)
+
+
+def green():
+    """Two faults in an exactly-once sink, and nothing wrong."""
+    story = Story()
+    story.begin()
+    for batch in range(BATCHES):
+        if batch == 7:
+            story.offer(batch)
+            story.then("batch.offsets", "archiver", 0.2, batch=7, **offsets(8 * ROWS))
+            strike(story, KILL, pid=48213, started=9125531, dead=True, failpoint="decided")
+            story.restart(5)
+        if batch == 15:
+            strike(story, CUT, connections_refused=True, proxy="127.0.0.1:40113")
+            story.look(2)
+            story.then("fault.heal", "cut_broker", 1.5)
+        story.batch(batch)
+    story.end(BATCHES * ROWS)
+    sink = {"name": "two_phase_table", "family": "two_phase", "store": "postgres"}
+    told = example_plan("window_totals__two_phase_table__kill_and_cut", sink, [KILL, CUT])
+    return story.run(told, BATCHES * ROWS)
+
+
+def red():
+    """A sink that forgets its batch, killed half-way through one, and held to exactly-once."""
+    story = Story()
+    story.begin()
+    for batch in range(BATCHES):
+        if batch == 7:
+            story.offer(batch)
+            story.then("batch.offsets", "archiver", 0.2, batch=7, **offsets(8 * ROWS))
+            story.look(0.3, story.rows(7, 0.5))
+            strike(story, KILL, pid=48213, started=9125531, dead=True, failpoint="apply_half")
+            story.restart(6)
+        story.batch(batch)
+    story.end(BATCHES * ROWS + 24)
+    samples = [
+        {
+            "class": "duplicated",
+            "key": {"order_id": f"order-{350 + n:05}", "region": "north"},
+            "expected": {"amount": 1250 + n, "copies": 1},
+            "observed": {"amount": 1250 + n, "copies": 2},
+            "topic": "orders", "partition": n % 2, "offset": 175 + n, "batch": 7, "attempt": 2,
+        }
+        for n in range(4)
+    ]  # fmt: skip
+    samples.append(
+        {
+            "class": "lost", "key": {"order_id": "order-00901", "region": "south"},
+            "expected": {"amount": 77, "copies": 1}, "observed": None,
+            "topic": "orders", "partition": 1, "offset": 450, "batch": 18, "attempt": 2,
+        }
+    )  # fmt: skip
+    sink = {"name": "append_table", "family": "append", "store": "postgres"}
+    told = example_plan("window_totals__append_table__kill_driver", sink, [KILL], writes="append")
+    counts = {"lost": 1, "duplicated": 25, "unexpected": 0, "changed": 0}
+    return story.run(told, BATCHES * ROWS + 24, differences=counts, samples=samples)
+
+
+def unknown():
+    """The cut never took hold, and the reader died before the end."""
+    story = Story()
+    story.begin()
+    for batch in range(BATCHES):
+        if batch == 15:
+            story.then("fault.strike", "cut_broker", 0.2, "unknown")
+        story.batch(batch)
+    story.end(BATCHES * ROWS, polled=False)
+    sink = {"name": "two_phase_topic", "family": "two_phase", "store": "kafka"}
+    told = example_plan("window_totals__two_phase_topic__cut_broker", sink, [CUT])
+    return story.run(told, BATCHES * ROWS)
+
+
+EXAMPLES = {"green": (green, "PASS"), "red": (red, "FAIL"), "unknown": (unknown, "UNKNOWN")}

@@ -1,0 +1,327 @@
+"""Checkers of how the run went: each is shown what it must not pass, then what it must."""
+
+import pytest
+from handwritten_run import STRIKE, HandwrittenRun, did, offsets, plan, topics
+
+from onceproof.checkers import CHECKERS, run_checkers
+from onceproof.checkers.ended import ended
+from onceproof.checkers.faults_landed import faults_landed
+from onceproof.checkers.input_committed import input_committed
+from onceproof.checkers.input_kept import input_kept
+from onceproof.checkers.reads import reads
+from onceproof.checkers.rows import rows
+from onceproof.checkers.stuck import stuck
+from onceproof.errors import EvidenceError
+from onceproof.verdict import Finding, Grade
+
+PASS, UNKNOWN, FAIL = Grade
+
+
+@pytest.fixture
+def run():
+    return HandwrittenRun()
+
+
+def without(run, op):
+    run.history = [record for record in run.history if record["op"] != op]
+
+
+def last(run, op):
+    return max(at for at, record in enumerate(run.history) if record["op"] == op)
+
+
+def found(checker, run, folder):
+    """The finding as the judge would have it: an error is UNKNOWN."""
+    [finding] = run_checkers(run.write(folder), [checker])
+    assert not finding.traceback
+    return finding
+
+
+@pytest.mark.parametrize("checker", CHECKERS, ids=lambda checker: checker.__name__)
+def test_every_checker_passes_the_good_run(checker, run, tmp_path):
+    assert found(checker, run, tmp_path).verdict is PASS
+
+
+@pytest.mark.parametrize("anomaly", ["lost", "duplicated", "unexpected", "changed"])
+def test_rows_fail_on_a_difference_of_any_class(anomaly, run, tmp_path):
+    run.differences[anomaly] = 1
+    finding = found(rows, run, tmp_path)
+    assert finding.verdict is FAIL
+    assert finding.anomalies[anomaly] == 1
+
+
+def test_rows_fail_on_a_class_that_the_comparison_took_from_the_history(run, tmp_path):
+    run.differences["stuck"] = 2
+    assert found(rows, run, tmp_path).verdict is FAIL
+
+
+def test_rows_that_the_guarantee_allows_pass_and_are_counted(run, tmp_path):
+    run.plan = plan(hold_to="at-least-once")
+    run.differences["duplicated"], run.observed = 2, 8
+    finding = found(rows, run, tmp_path)
+    assert (finding.verdict, finding.anomalies["duplicated"]) == (PASS, 2)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        ({"expected": 0, "observed": 0}, "No row was expected"),
+        ({"observed": 5}, "make +0 rows"),
+        ({"differences": {"lost": 0}}, "no 'duplicated'"),
+        ({"differences": {"lost": -1}}, "below 0"),
+        ({"differences": {"lost": True}}, "type int"),
+        ({"differences": {"lost": 0.0}}, "type int"),
+        ({"differences": {"losst": 0}}, "nobody knows"),
+        ({"samples": ["text"]}, "no JSON object"),
+    ],
+)
+def test_rows_are_unknown_where_the_comparison_does_not_add_up(spoil, words, run, tmp_path):
+    for name, value in spoil.items():
+        setattr(run, name, value)
+    finding = found(rows, run, tmp_path)
+    assert finding.verdict is UNKNOWN
+    assert words in finding.reason
+
+
+def test_rows_are_unknown_where_the_rows_are_not_those_compared(run, tmp_path):
+    evidence = run.write(tmp_path)
+    run.observed = 5
+    run.write(tmp_path / "other")
+    (tmp_path / "other/observed").rename(tmp_path / "observed/later")
+    with pytest.raises(EvidenceError, match="compare again"):
+        rows(evidence)
+
+
+def test_a_fault_that_never_struck_is_unknown(run, tmp_path):
+    without(run, "fault.strike")
+    finding = found(faults_landed, run, tmp_path)
+    assert (finding.verdict, finding.reason) == (UNKNOWN, "kill_driver never struck")
+
+
+@pytest.mark.parametrize(
+    "strike",
+    [
+        did("fault.strike", "kill_driver"),
+        did("fault.strike", "kill_driver", "unknown", pid=4711),
+        did("fault.strike", "kill_driver", "failed", pid=4711),
+        did("fault.strike", "kill_driver", landed=False),
+        did("fault.strike", "kill_driver", landed="no"),
+    ],
+)
+def test_a_fault_without_proof_is_unknown(strike, run, tmp_path):
+    run.history[run.history.index(STRIKE)] = strike
+    finding = found(faults_landed, run, tmp_path)
+    assert finding.verdict is UNKNOWN
+    assert finding.reason == "kill_driver left no proof that it landed"
+
+
+def test_a_fault_after_all_input_was_committed_is_unknown(run, tmp_path):
+    run.history.remove(STRIKE)
+    sentinel = [did("batch.offsets", batch=2, **offsets(7)), did("batch.commit", batch=2)]
+    at = last(run, "batch.commit") + 1
+    run.history[at:at] = [STRIKE, *sentinel]
+    finding = found(faults_landed, run, tmp_path)
+    assert finding.verdict is UNKNOWN
+    assert "after all input was committed" in finding.reason
+
+
+def test_a_fault_after_which_nothing_was_committed_is_unknown(run, tmp_path):
+    run.ledger = list(range(8))
+    run.history.remove(STRIKE)
+    run.history.append(STRIKE)
+    assert "no batch was committed after it" in found(faults_landed, run, tmp_path).reason
+
+
+def test_a_fault_that_nobody_planned_is_unknown(run, tmp_path):
+    run.plan = plan(faults=[])
+    finding = found(faults_landed, run, tmp_path)
+    assert finding.verdict is UNKNOWN
+    assert finding.reason == "kill_driver struck, and nobody had planned it"
+
+
+def test_a_calm_run_without_faults_passes(run, tmp_path):
+    run.plan = plan(faults=[])
+    without(run, "fault.strike")
+    assert found(faults_landed, run, tmp_path).verdict is PASS
+
+
+def test_input_that_was_not_all_committed_is_unknown(run, tmp_path):
+    del run.history[last(run, "batch.commit")]
+    finding = found(input_committed, run, tmp_path)
+    assert finding.verdict is UNKNOWN
+    assert finding.numbers == {"offered": 6, "acknowledged": 6, "committed": 3}
+
+
+def test_input_of_a_partition_that_nobody_read_is_unknown(run, tmp_path):
+    for record in run.history:
+        if record["op"] == "batch.offsets":
+            record["proof"] = {"offsets": {"events": {"1": 6}}}
+    assert found(input_committed, run, tmp_path).verdict is UNKNOWN
+
+
+def test_a_commit_that_went_back_to_an_older_position_is_unknown(run, tmp_path):
+    run.history += [did("batch.offsets", batch=0, **offsets(3)), did("batch.commit", batch=0)]
+    assert found(input_committed, run, tmp_path).verdict is UNKNOWN
+
+
+def test_a_batch_that_is_missing_among_the_commits_is_unknown(run, tmp_path):
+    run.history = [r for r in run.history if (r["op"], r.get("batch")) != ("batch.commit", 0)]
+    reason = found(input_committed, run, tmp_path).reason
+    assert reason == "Batch 0 was never committed, though batch 1 was"
+
+
+def test_a_commit_of_unknown_outcome_commits_nothing(run, tmp_path):
+    run.history[last(run, "batch.commit")]["outcome"] = "unknown"
+    assert found(input_committed, run, tmp_path).verdict is UNKNOWN
+
+
+@pytest.mark.parametrize("ledger", [None, [], [None, None], [0, 1, 1, 2]])
+def test_a_ledger_that_is_missing_empty_or_doubled_is_unknown(ledger, run, tmp_path):
+    run.ledger = ledger
+    assert found(input_committed, run, tmp_path).verdict is UNKNOWN
+
+
+def test_a_commit_at_offsets_that_nobody_recorded_is_unknown(run, tmp_path):
+    without(run, "batch.offsets")
+    assert "nobody knows" in found(input_committed, run, tmp_path).reason
+
+
+@pytest.mark.parametrize(
+    ("look", "words"),
+    [
+        (topics(7, topic_id="B"), "made anew"),
+        (topics(7, start=2), "has expired"),
+        (topics(5), "before the ledger's 5"),
+        ({"topics": {}}, "no 'id' in topic events at the end"),
+    ],
+)
+def test_input_that_did_not_stay_is_unknown(look, words, run, tmp_path):
+    run.history[last(run, "input.topics")]["proof"] = look
+    finding = found(input_kept, run, tmp_path)
+    assert finding.verdict is UNKNOWN
+    assert words in finding.reason
+
+
+def test_input_that_was_looked_at_only_once_is_unknown(run, tmp_path):
+    del run.history[0]
+    assert found(input_kept, run, tmp_path).verdict is UNKNOWN
+
+
+@pytest.mark.parametrize("op", ["attempt.end", "attempt.start", "sink.recover", "read"])
+def test_a_run_that_had_not_ended_is_unknown(op, run, tmp_path):
+    without(run, op)
+    assert found(ended, run, tmp_path).verdict is UNKNOWN
+
+
+def test_an_end_of_unknown_outcome_is_no_end(run, tmp_path):
+    run.history[last(run, "attempt.end")]["outcome"] = "unknown"
+    assert "attempt 2" in found(ended, run, tmp_path).reason
+
+
+def test_a_read_before_the_last_end_does_not_count(run, tmp_path):
+    run.history.append(run.history.pop(last(run, "attempt.end")))
+    assert found(ended, run, tmp_path).verdict is UNKNOWN
+
+
+def test_an_end_without_a_start_is_unknown(run, tmp_path):
+    run.history.remove(did("attempt.start", "supervisor", attempt=1))
+    assert "attempt 1, which never started" in found(ended, run, tmp_path).reason
+
+
+def test_an_attempt_that_was_started_again_is_unknown(run, tmp_path):
+    run.history.append(did("attempt.start", attempt=1))
+    assert found(ended, run, tmp_path).verdict is UNKNOWN
+
+
+@pytest.mark.parametrize(
+    "finals",
+    [
+        [],
+        [did("read", rows=6, digest="d1")],
+        [did("read", rows=6, digest="d1"), did("read", rows=6, digest="d2")],
+        [did("read", rows=6, digest="d1"), did("read", "observe", "failed")],
+        [did("read", rows=0, digest="d1"), did("read", rows=0, digest="d1")],
+        [did("read", rows=5, digest="d1"), did("read", rows=5, digest="d1")],
+    ],
+)
+def test_reads_at_the_end_that_prove_no_rest_are_unknown(finals, run, tmp_path):
+    without(run, "read")
+    run.history += finals
+    assert found(reads, run, tmp_path).verdict is UNKNOWN
+
+
+def test_no_poll_at_all_is_unknown(run, tmp_path):
+    without(run, "poll")
+    assert "no poll succeeded" in found(reads, run, tmp_path).reason
+
+
+def test_a_reader_that_saw_nothing_is_unknown(run, tmp_path):
+    run.reads = []
+    for record in run.history:
+        if record["op"] == "poll":
+            record["proof"]["rows"] = 0
+    assert found(reads, run, tmp_path).verdict is UNKNOWN
+
+
+def test_a_reader_that_stopped_before_the_fault_is_unknown(run, tmp_path):
+    run.history = [r for r in run.history if r["op"] != "poll" or r["proof"]["poll"] == 1]
+    run.reads = run.reads[:3]
+    reason = found(reads, run, tmp_path).reason
+    assert "No poll began after kill_driver had struck" in reason
+    assert "No poll began after the last attempt had ended" in reason
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda run: run.reads.pop(),
+        lambda run: run.reads.append(run.reads[0] | {"poll": 9}),
+        lambda run: run.reads.append(run.reads[0] | {"copies": 0}),
+        lambda run: run.history[5]["proof"].update(poll=3),
+        lambda run: run.history[5]["proof"].update(since=9),
+        lambda run: run.history[last(run, "poll")]["proof"].update(since=3),
+    ],
+    ids=["row gone", "poll unknown", "no copies", "poll twice", "future", "overlap"],
+)
+def test_reads_that_contradict_the_history_are_unknown(spoil, run, tmp_path):
+    spoil(run)
+    assert found(reads, run, tmp_path).verdict is UNKNOWN
+
+
+def test_rows_hidden_by_an_open_transaction_fail(run, tmp_path):
+    run.history[last(run, "sink.open")]["proof"] = {"open": 1, "hidden": 5}
+    finding = found(stuck, run, tmp_path)
+    assert (finding.verdict, finding.anomalies["stuck"]) == (FAIL, 5)
+
+
+def test_an_open_transaction_fails_though_nobody_knows_what_it_hides(run, tmp_path):
+    run.history[last(run, "sink.open")]["proof"] = {"open": 1, "hidden": 0}
+    assert found(stuck, run, tmp_path).verdict is FAIL
+
+
+def test_nobody_having_looked_for_open_transactions_is_unknown(run, tmp_path):
+    run.history.insert(0, run.history.pop(last(run, "sink.open")))
+    assert found(stuck, run, tmp_path).verdict is UNKNOWN
+
+
+def test_a_checker_that_raises_is_unknown_and_its_traceback_is_kept(run, tmp_path):
+    def broken(_evidence):
+        return {}["no such thing"]
+
+    good, bad = run_checkers(run.write(tmp_path), [rows, broken])
+    assert good.verdict is PASS
+    assert bad.verdict is UNKNOWN
+    assert bad.reason == "The checker broken raised KeyError: 'no such thing'"
+    assert "in broken" in bad.traceback
+
+
+@pytest.mark.parametrize(
+    "answer", [None, True, Finding("other", PASS, ""), Finding("odd", "PASS!", "")]
+)
+def test_a_checker_that_answers_nonsense_is_unknown(answer, run, tmp_path):
+    def odd(_evidence):
+        return answer
+
+    [finding] = run_checkers(run.write(tmp_path), [odd])
+    assert (finding.verdict, finding.checker) == (UNKNOWN, "odd")
+    assert finding.traceback

@@ -1,0 +1,155 @@
+import json
+import os
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from onceproof.errors import EvidenceError
+from onceproof.history import History
+from onceproof.records import Op, Outcome
+
+
+@pytest.fixture
+def history(tmp_path):
+    return History(tmp_path / "history.jsonl")
+
+
+def three(history):
+    for attempt in (1, 2, 3):
+        history.append("supervisor", Op.ATTEMPT_START, attempt=attempt)
+    return history.path
+
+
+def test_what_was_appended_is_read_back_in_order(history):
+    proof = {"decided": "commit", "key": "ü\n\u2028"}
+    history.append("sink", Op.DECISION, Outcome.UNKNOWN, batch=7, attempt=1)
+    written = history.append("sink", Op.DECISION, batch=7, attempt=1, proof=proof)
+    first, second = history.read()
+    assert (first.seq, first.outcome, first.is_ok) == (1, Outcome.UNKNOWN, False)
+    assert second == written
+    assert second.proof == proof
+    assert history.last_seq() == 2
+
+
+def test_a_torn_last_line_is_left_out(history):
+    path = three(history)
+    path.write_bytes(path.read_bytes()[:-1])
+    assert [record.seq for record in history.read()] == [1, 2]
+
+
+def test_an_append_after_a_torn_line_keeps_what_was_torn(history):
+    path = three(history)
+    path.write_bytes(path.read_bytes()[:-20])
+    history.append("reader", Op.POLL, proof={"poll": 1, "rows": 0, "since": 2})
+    torn, poll = history.read()[2:]
+    assert (torn.op, torn.seq, poll.seq) == (Op.HISTORY_TORN, 3, 4)
+    assert '"actor": "supervisor"' in torn.proof["text"]
+
+
+@given(cut=st.integers(0, 400))
+def test_wherever_a_writer_died_the_history_can_be_read_and_continued(tmp_path_factory, cut):
+    history = History(tmp_path_factory.mktemp("run") / "history.jsonl")
+    path = three(history)
+    os.truncate(path, min(cut, path.stat().st_size))
+    history.append("sink", Op.SINK_RECOVER)
+    records = history.read()
+    assert [record.seq for record in records] == list(range(1, len(records) + 1))
+    assert records[-1].op is Op.SINK_RECOVER
+
+
+def spoiled(path, number, **fields):
+    lines = path.read_text().splitlines()
+    lines[number] = json.dumps(json.loads(lines[number]) | fields)
+    path.write_text("\n".join(lines) + "\n")
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"seq": 7}, "missing, twice or out of order"),
+        ({"seq": "2"}, "type int"),
+        ({"op": "fault.strke"}, "none of"),
+        ({"outcome": "fine"}, "none of"),
+        ({"mono": "noon"}, "number of seconds"),
+        ({"wall": True}, "number of seconds"),
+        ({"actor": None}, "type str"),
+        ({"attempt": -1}, "below 0"),
+        ({"proof": []}, "type dict"),
+        ({"colour": "red"}, "colour, which no record has"),
+        ({"op": "poll", "proof": {"poll": 1, "rows": 2}}, "poll"),
+        ({"op": "decision", "proof": {"decided": "commit"}}, "has no batch"),
+    ],
+)
+def test_a_middle_line_that_is_not_as_written_is_an_error_with_its_number(history, fields, words):
+    path = three(history)
+    spoiled(path, 1, **fields)
+    with pytest.raises(EvidenceError, match=f"(line 2 .*{words})|(no 'since' in line 2 )"):
+        history.read()
+
+
+@pytest.mark.parametrize("junk", [b"{", b"", b"[]", b"\xff\xfe", b'{"seq": NaN}', b'{"a":1,"a":2}'])
+def test_a_corrupt_middle_line_is_an_error_with_its_number(history, junk):
+    path = three(history)
+    lines = path.read_bytes().split(b"\n")
+    lines[1] = junk
+    path.write_bytes(b"\n".join(lines))
+    with pytest.raises(EvidenceError, match="line 2 of the history"):
+        history.read()
+
+
+def test_a_record_that_stands_twice_is_an_error(history):
+    path = three(history)
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join([*lines[:2], lines[1], lines[2]]))
+    with pytest.raises(EvidenceError, match="line 3 of the history has seq 2"):
+        history.read()
+
+
+def test_a_record_that_is_missing_is_an_error(history):
+    path = three(history)
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join([lines[0], lines[2]]))
+    with pytest.raises(EvidenceError, match="line 2 of the history has seq 3"):
+        history.read()
+
+
+def test_no_history_and_an_empty_one_are_errors(history):
+    with pytest.raises(EvidenceError, match="cannot be read"):
+        history.read()
+    history.path.touch()
+    with pytest.raises(EvidenceError, match="holds no record"):
+        history.read()
+
+
+def test_rows_do_not_fit_into_a_record(history):
+    with pytest.raises(EvidenceError, match="write rows to parquet"):
+        history.append("reader", Op.READ, proof={"rows": 1, "digest": "x" * 70_000})
+    assert history.last_seq() == 0
+
+
+def test_a_record_that_could_not_be_read_back_is_not_written(history):
+    with pytest.raises(EvidenceError, match="has no attempt"):
+        history.append("supervisor", Op.ATTEMPT_START)
+    with pytest.raises(EvidenceError, match="no JSON"):
+        history.append("agent", Op.FAULT_STRIKE, proof={"at": {1, 2}})
+    assert history.last_seq() == 0
+
+
+def append_many(path):
+    history = History(path)
+    for at in range(50):
+        history.append(f"process-{os.getpid()}", Op.BATCH_COMMIT, batch=at)
+
+
+def test_processes_that_append_at_once_lose_nothing_and_keep_their_own_order(history):
+    with ProcessPoolExecutor(4, get_context("spawn")) as pool:
+        list(pool.map(append_many, [history.path] * 4))
+    records = history.read()
+    assert len(records) == 200
+    for actor in {record.actor for record in records}:
+        mine = [record for record in records if record.actor == actor]
+        assert [record.batch for record in mine] == sorted(record.batch for record in mine)
+    assert [r.mono for r in records] == sorted(r.mono for r in records)

@@ -1,0 +1,286 @@
+"""The judge phase on whole directories; most of these try to trick it into a green verdict."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from handwritten_run import STRIKE, HandwrittenRun, control, did, plan, saw
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from onceproof.checkers import CHECKERS
+from onceproof.cli import run as command_line
+from onceproof.guarantee import Anomaly
+from onceproof.phases import judge
+from onceproof.phases.judge import judge_run
+from onceproof.verdict import Grade
+
+PASS, UNKNOWN, FAIL = Grade
+SCHEMA = json.loads((Path(__file__).parents[2] / "docs/schemas/verdict.json").read_text())
+
+
+@pytest.fixture
+def run():
+    return HandwrittenRun()
+
+
+def judged(folder):
+    """Judge, and hold what was written against the verdict and the schema."""
+    verdict = judge_run(folder)
+    document = json.loads((folder / "verdict.json").read_text())
+    Draft202012Validator(SCHEMA).validate(document)
+    assert document["verdict"] == verdict.grade
+    assert document["as_claimed"] == verdict.as_claimed
+    assert (folder / "report.html").stat().st_size > 1000
+    assert (folder / "junit.xml").exists()
+    return verdict, document
+
+
+def grade_of(run, folder):
+    run.write(folder)
+    return judged(folder)[0].grade
+
+
+def test_a_good_run_passes_and_every_checker_has_its_finding(run, tmp_path):
+    run.write(tmp_path)
+    verdict, document = judged(tmp_path)
+    assert (verdict.grade, verdict.exit_code) == (PASS, 0)
+    assert [f["checker"] for f in document["findings"]] == [c.__name__ for c in CHECKERS]
+    assert document["differences"] == dict.fromkeys(Anomaly, 0)
+    assert document["counts"] == {
+        "offered": 6, "acknowledged": 6, "committed": 6, "expected": 6, "observed": 6, "late": None
+    }  # fmt: skip
+
+
+def test_an_empty_directory_is_unknown(tmp_path):
+    verdict, document = judged(tmp_path)
+    assert (verdict.grade, verdict.exit_code) == (UNKNOWN, 2)
+    assert document["claims"] is None
+    assert not any(finding["verdict"] == PASS for finding in document["findings"])
+
+
+EVIDENCE = [
+    "plan.json", "history.jsonl", "reads", "ledger", "expected", "observed", "differences",
+    "differences/summary.json", "reads/part-0.parquet", "ledger/part-0.parquet",
+    "expected/part-0.parquet", "observed/part-0.parquet",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", EVIDENCE)
+def test_whatever_is_missing_the_verdict_is_unknown(name, run, tmp_path):
+    run.write(tmp_path)
+    gone = tmp_path / name
+    shutil.rmtree(gone) if gone.is_dir() else gone.unlink()
+    assert judged(tmp_path)[0].grade is UNKNOWN
+
+
+FILES = [name for name in EVIDENCE if "." in name]
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("share", [0, 0.3, 0.9])
+def test_whatever_is_cut_short_the_verdict_is_unknown(name, share, run, tmp_path):
+    run.write(tmp_path)
+    whole = (tmp_path / name).read_bytes()
+    (tmp_path / name).write_bytes(whole[: int(len(whole) * share)])
+    assert judged(tmp_path)[0].grade is UNKNOWN
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_whatever_is_no_file_of_its_kind_the_verdict_is_unknown(name, run, tmp_path):
+    run.write(tmp_path)
+    (tmp_path / name).write_bytes(b"\x00\xff\x00")
+    assert judged(tmp_path)[0].grade is UNKNOWN
+
+
+@pytest.mark.parametrize("at", range(19))
+def test_without_any_one_record_the_verdict_is_unknown(at, run, tmp_path):
+    gone = run.history.pop(at)
+    harmless = gone["op"] == "input.progress" or gone["proof"].get("poll") == 2
+    assert grade_of(run, tmp_path) is (PASS if harmless else UNKNOWN)
+
+
+@given(st.data())
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_a_line_of_the_history_that_is_damaged_is_never_green(tmp_path, data):
+    HandwrittenRun().write(tmp_path)
+    path = tmp_path / "history.jsonl"
+    raw = bytearray(path.read_bytes())
+    ends = [at for at, byte in enumerate(raw) if byte == 10]
+    raw[data.draw(st.sampled_from(ends))] = data.draw(st.sampled_from(b' x{"\x00'))
+    path.write_bytes(raw)
+    assert judged(tmp_path)[0].grade is UNKNOWN
+
+
+def test_a_history_that_stands_twice_is_unknown(run, tmp_path):
+    run.write(tmp_path)
+    path = tmp_path / "history.jsonl"
+    path.write_bytes(path.read_bytes() * 2)
+    assert judged(tmp_path)[0].grade is UNKNOWN
+
+
+def test_a_plan_with_a_fault_that_the_history_does_not_know_is_unknown(run, tmp_path):
+    run.plan["faults"] = [*run.plan["faults"], {"name": "cut", "target": "broker:1", "trigger": ""}]
+    assert grade_of(run, tmp_path) is UNKNOWN
+
+
+def test_a_fault_struck_too_late_is_unknown_whatever_the_clocks_say(run, tmp_path):
+    run.history.remove(STRIKE)
+    run.history.insert(-2, STRIKE)
+    late = len(run.history) - 2
+    run.clocks = lambda seq: (1.0, 5.0) if seq == late else (100.0 + seq, 1.7e9 + seq)
+    assert grade_of(run, tmp_path) is UNKNOWN
+
+
+def test_clocks_that_run_backwards_decide_nothing_and_time_nothing_below_zero(run, tmp_path):
+    run.clocks = lambda seq: (1000.0 - seq, 1.7e9 - seq)
+    run.write(tmp_path)
+    verdict, document = judged(tmp_path)
+    assert verdict.grade is PASS
+    assert document["timings"]["recovery"] == {"kill_driver": 0.0}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"claims": "UNKNOWN"},
+        {"claims": "pass"},
+        {"claims": None},
+        {"hold_to": "exactly_once"},
+        {"claims": "FAIL"},
+        {"anomalies": ["lost"]},
+        {"anomalies": [{}]},
+        {"anomalies": "lost"},
+        {"faults": [{"name": "kill_driver"}]},
+        {"faults": ["kill_driver"]},
+        {"faults": plan()["faults"] * 2},
+        {"sink": None},
+        {"sink": {}},
+        {"ordered": "no"},
+        {"writes": "both"},
+        {"seed": True},
+    ],
+)
+def test_a_plan_that_is_not_a_plan_is_unknown(changes, run, tmp_path):
+    run.plan = plan(**changes)
+    run.write(tmp_path)
+    verdict, document = judged(tmp_path)
+    assert (verdict.grade, verdict.exit_code) == (UNKNOWN, 2)
+    assert document["hold_to"] is None
+
+
+def test_lost_rows_fail_also_where_the_history_is_gone(run, tmp_path):
+    run.differences["lost"], run.observed = 1, 5
+    run.write(tmp_path)
+    (tmp_path / "history.jsonl").unlink()
+    verdict, _ = judged(tmp_path)
+    assert (verdict.grade, verdict.exit_code) == (FAIL, 1)
+
+
+def test_an_observed_row_that_nobody_compared_is_unknown(run, tmp_path):
+    run.write(tmp_path)
+    shutil.copy(tmp_path / "observed/part-0.parquet", tmp_path / "observed/part-1.parquet")
+    assert judged(tmp_path)[0].grade is UNKNOWN
+
+
+def doubled(run):
+    run.differences["duplicated"], run.observed = 3, 9
+    run.samples = [{"class": "duplicated", "key": {"k": "d"}, "batch": 1, "topic": "events"}]
+    for record in run.history:
+        if record["op"] == "read":
+            record["proof"]["rows"] = 9
+        if record["proof"].get("poll") == 2:
+            record["proof"]["rows"] = 3
+    run.reads += [saw(2, key, batch=1) for key in "def"]
+    return run
+
+
+def test_a_control_that_doubles_its_rows_is_as_claimed(run, tmp_path):
+    run.plan = control("duplicated")
+    doubled(run).write(tmp_path)
+    verdict, document = judged(tmp_path)
+    assert document["reasons"] == ["3 rows duplicated: not allowed under exactly-once"]
+    assert (verdict.grade, verdict.exit_code) == (FAIL, 0)
+
+
+def test_blame_names_the_attempts_the_step_and_the_fault(run, tmp_path):
+    doubled(run).write(tmp_path)
+    [blame] = judged(tmp_path)[1]["blame"]
+    assert (blame["class"], blame["step"], blame["fault"]) == (
+        "duplicated", "decided", "kill_driver"
+    )  # fmt: skip
+    assert blame["sentence"] == (
+        "Batch 1 was applied twice: by attempt 1 before kill_driver at decided,"
+        " by attempt 2 after it"
+    )
+
+
+def test_a_control_whose_fault_never_struck_is_not_as_claimed(run, tmp_path):
+    run.plan = control("duplicated")
+    doubled(run).history.remove(STRIKE)
+    run.write(tmp_path)
+    verdict, _ = judged(tmp_path)
+    assert (verdict.grade, verdict.exit_code) == (FAIL, 2)
+
+
+def test_a_control_over_a_good_run_is_not_as_claimed(run, tmp_path):
+    run.plan = control("duplicated")
+    run.write(tmp_path)
+    verdict, _ = judged(tmp_path)
+    assert (verdict.grade, verdict.exit_code) == (PASS, 1)
+
+
+def test_a_part_of_the_document_that_raises_is_unknown(run, tmp_path):
+    run.clocks = lambda seq: (float(seq), 1e300)
+    run.write(tmp_path)
+    verdict, document = judged(tmp_path)
+    raised = [f for f in document["findings"] if "traceback" in f]
+    assert verdict.grade is UNKNOWN
+    assert [f["reason"] for f in raised] == [
+        "The report's faults raised OverflowError: timestamp out of range for platform time_t"
+    ]
+
+
+def test_numbers_beyond_all_counts_are_unknown_and_no_crash(run, tmp_path):
+    run.history[2] = did("input.topics", topics={"n": 10**400})
+    run.differences["late"] = 0
+    run.history[4]["batch"] = 2**62
+    assert grade_of(run, tmp_path) is UNKNOWN
+
+
+def test_an_older_verdict_does_not_outlive_a_judge_that_dies(run, tmp_path, monkeypatch):
+    run.write(tmp_path)
+    judge_run(tmp_path)
+    monkeypatch.setattr(judge, "run_checkers", lambda _: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        judge_run(tmp_path)
+    assert not (tmp_path / "verdict.json").exists()
+    assert not (tmp_path / "report.html").exists()
+
+
+def test_judging_twice_says_the_same(run, tmp_path):
+    run.write(tmp_path)
+    assert judged(tmp_path)[1] == judged(tmp_path)[1]
+
+
+@pytest.mark.parametrize(("spoil", "code"), [(None, 0), ("lost", 1), ("history", 2)])
+def test_the_command_prints_the_document_and_exits_by_the_verdict(
+    spoil, code, run, tmp_path, capsys
+):
+    run.differences["lost"] = int(spoil == "lost")
+    run.write(tmp_path)
+    if spoil == "history":
+        (tmp_path / "history.jsonl").unlink()
+    assert command_line(["judge", str(tmp_path), "--json"]) == code
+    printed = json.loads(capsys.readouterr().out)
+    assert printed == json.loads((tmp_path / "verdict.json").read_text())
+    Draft202012Validator(SCHEMA).validate(printed)
+
+
+def test_a_directory_that_is_not_there_is_a_wrong_request(tmp_path, capsys):
+    assert command_line(["judge", str(tmp_path / "none")]) == 3
+    assert "is no directory" in capsys.readouterr().err

@@ -1,0 +1,175 @@
+"""The reports: escaped, whole in one file, and the same data in every form."""
+
+import io
+import json
+import re
+from xml.etree import ElementTree as Xml
+
+import pytest
+from handwritten_run import HandwrittenRun, control, did
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from onceproof.phases.judge import judge_run
+from onceproof.report.junit import to_junit
+from onceproof.report.plot import plot, ticks
+from onceproof.report.text import print_verdict
+
+MARKUP = "<script>alert(1)</script><b onclick='x'>&amp;[red]\x1b[31m\x00\ud800"
+
+
+@pytest.fixture
+def run():
+    return HandwrittenRun()
+
+
+def judged(run, folder):
+    run.write(folder)
+    judge_run(folder)
+    return json.loads((folder / "verdict.json").read_text())
+
+
+def poisoned(run):
+    """Markup in every place where a text of the data reaches the page."""
+    run.plan |= {"scenario": MARKUP, "replay": MARKUP, "subject": MARKUP, MARKUP: MARKUP}
+    run.plan["versions"] = {MARKUP: MARKUP}
+    run.plan["faults"] = [{"name": MARKUP, "target": MARKUP, "trigger": MARKUP}]
+    strike = did("fault.strike", MARKUP, **{MARKUP: MARKUP, "failpoint": MARKUP})
+    run.history[7] = strike
+    run.history[0:0] = [did("phase.start", MARKUP), did("phase.end", MARKUP)]
+    run.samples = [
+        {"class": MARKUP, "key": {MARKUP: MARKUP}, "expected": MARKUP, "topic": MARKUP, "batch": 1}
+    ]
+    run.differences["lost"], run.observed = 1, 5
+    return run
+
+
+def test_markup_in_the_data_stays_text_on_the_page(run, tmp_path):
+    judged(poisoned(run), tmp_path)
+    page = (tmp_path / "report.html").read_text()
+    assert "<script" not in page
+    assert "<b onclick" not in page
+    assert page.count("&lt;script&gt;") > 10
+
+
+def test_markup_in_the_data_stays_text_in_junit_and_the_terminal(run, tmp_path):
+    document = judged(poisoned(run), tmp_path)
+    suite = Xml.parse(tmp_path / "junit.xml").getroot()  # noqa: S314
+    assert suite.get("name").startswith("<script>")
+    out = io.StringIO()
+    print_verdict(document, Console(file=out, width=200))
+    assert "[red]" in out.getvalue()
+    assert "\x1b" not in out.getvalue()
+    out.getvalue().encode()
+
+
+def test_the_page_is_one_file_that_asks_no_network(run, tmp_path):
+    judged(run, tmp_path)
+    page = (tmp_path / "report.html").read_text()
+    assert not re.search(r"https?:|//[a-z]|\bsrc=|href=|@import|url\(", page)
+    assert "default-src 'none'" in page
+
+
+def test_the_verdict_and_its_reasons_come_first(run, tmp_path):
+    run.differences["lost"], run.observed = 1, 5
+    judged(run, tmp_path)
+    page = (tmp_path / "report.html").read_text()
+    body = page[page.index("<body") :]
+    places = [body.index(part) for part in ("FAIL", "1 row lost", "<figure", "Differences")]
+    assert places == sorted(places)
+
+
+def test_the_page_shows_what_a_person_needs(run, tmp_path):
+    document = judged(run, tmp_path)
+    page = (tmp_path / "report.html").read_text()
+    for text in (document["replay"], "kill_driver", "4.2.0", "exactly-once", "pid 4711"):
+        assert text in page
+    for finding in document["findings"]:
+        assert finding["checker"] in page
+
+
+def test_an_empty_run_has_a_page_too(tmp_path):
+    judge_run(tmp_path)
+    assert "There is nothing to draw" in (tmp_path / "report.html").read_text()
+
+
+def test_a_traceback_is_kept_on_the_page(run, tmp_path):
+    run.clocks = lambda seq: (float(seq), 1e300)
+    judged(run, tmp_path)
+    assert "Traceback (most recent call last)" in (tmp_path / "report.html").read_text()
+
+
+def cases(folder):
+    suite = Xml.parse(folder / "junit.xml").getroot()  # noqa: S314
+    return suite, {case.get("name"): [part.tag for part in case] for case in suite}
+
+
+def test_junit_has_a_case_for_the_claim_and_each_finding(run, tmp_path):
+    document = judged(run, tmp_path)
+    suite, found = cases(tmp_path)
+    assert suite.get("tests") == str(1 + len(document["findings"]))
+    assert (suite.get("failures"), suite.get("errors")) == ("0", "0")
+    assert found["as_claimed"] == []
+
+
+def test_junit_tells_failure_from_unknown(run, tmp_path):
+    run.differences["lost"], run.observed = 1, 5
+    del run.history[0]
+    judged(run, tmp_path)
+    _, found = cases(tmp_path)
+    assert found["as_claimed"] == found["rows"] == ["failure"]
+    assert found["input_kept"] == ["error"]
+
+
+def test_junit_is_green_for_a_control_that_is_as_claimed(run, tmp_path):
+    run.plan = control("lost")
+    run.differences["lost"], run.observed = 1, 5
+    for record in run.history:
+        if record["op"] == "read":
+            record["proof"]["rows"] = 5
+    assert judged(run, tmp_path)["as_claimed"]
+    suite, found = cases(tmp_path)
+    assert (suite.get("failures"), suite.get("errors")) == ("0", "0")
+    assert found["rows"] == ["system-out"]
+
+
+@given(st.text())
+def test_any_text_is_valid_in_junit(text):
+    finding = {"checker": text, "verdict": "FAIL", "reason": text}
+    document = {
+        "scenario": text, "run": "r", "verdict": "FAIL", "claims": "PASS", "as_claimed": False,
+        "reasons": [text], "findings": [finding],
+    }  # fmt: skip
+    Xml.fromstring(to_junit(document).partition("?>")[2])  # noqa: S314
+
+
+def test_the_terminal_shows_the_worst_findings_first(run, tmp_path):
+    del run.history[0]
+    out = io.StringIO()
+    print_verdict(judged(run, tmp_path), Console(file=out, width=200))
+    lines = [line for line in out.getvalue().splitlines() if line.strip()]
+    assert lines[0].startswith("? UNKNOWN  window_totals")
+    assert lines[1].startswith("?  input_kept")
+
+
+@given(st.floats(0.001, 1e9), st.integers(1, 9))
+def test_ticks_are_round_few_and_within_the_axis(most, about):
+    found = ticks(most, about)
+    assert found[0] == 0
+    assert found[-1] <= most * (1 + 1e-6)
+    assert len(found) <= about + 1
+    assert len(set(found)) == len(found)
+
+
+def test_a_timeline_without_any_series_is_not_drawn():
+    nothing = {"seconds": 0.0, "offered": [], "committed": [], "seen": [], "faults": []}
+    assert plot(nothing, 800, 320) is None
+
+
+def test_a_fault_that_nothing_recovered_from_is_shaded_to_the_end():
+    fault = {"name": "kill", "struck": 5.0, "healed": None, "recovered": None}
+    line = {"offered": [(0, 1), (10, 9)], "committed": [], "seen": []}
+    drawing = plot(line | {"seconds": 10.0, "faults": [fault]}, 800, 320)
+    [bar] = drawing.bars
+    assert bar.left + bar.shaded == drawing.right
