@@ -9,10 +9,11 @@ VERSIONS = {
     "onceproof": "0.1.0", "commit": "c655e12a", "python": "3.11.7", "java": "17.0.9",
     "spark": "4.2.0", "kafka brokers": "4.3.1", "postgresql": "18.6",
 }  # fmt: skip
-KILL = {"name": "kill_driver", "target": "driver", "trigger": "failpoint apply_half of batch 7"}
+KILL = {"name": "kill_driver", "target": "driver", "trigger": "failpoint decided of batch 7"}
+KILL_HALF = KILL | {"trigger": "failpoint write_half of batch 7"}
 CUT = {
     "name": "cut_broker",
-    "target": "broker:leader=orders/0",
+    "target": "broker:leader=events/0",
     "trigger": "0.6 of input committed",
 }
 
@@ -139,7 +140,7 @@ def red():
             story.offer(batch)
             story.then("batch.offsets", "archiver", 0.2, batch=7, **offsets(8 * ROWS))
             story.look(0.3, story.rows(7, 0.5))
-            strike(story, KILL, pid=48213, started=9125531, dead=True, failpoint="apply_half")
+            strike(story, KILL, pid=48213, started=9125531, dead=True, failpoint="write_half")
             story.restart(6)
         story.batch(batch)
     story.end(BATCHES * ROWS + 24)
@@ -149,7 +150,7 @@ def red():
             "key": {"order_id": f"order-{350 + n:05}", "region": "north"},
             "expected": {"amount": 1250 + n, "copies": 1},
             "observed": {"amount": 1250 + n, "copies": 2},
-            "topic": "orders", "partition": n % 2, "offset": 175 + n, "batch": 7, "attempt": 2,
+            "topic": "events", "partition": n % 2, "offset": 175 + n, "batch": 7, "attempt": 2,
         }
         for n in range(4)
     ]  # fmt: skip
@@ -157,11 +158,13 @@ def red():
         {
             "class": "lost", "key": {"order_id": "order-00901", "region": "south"},
             "expected": {"amount": 77, "copies": 1}, "observed": None,
-            "topic": "orders", "partition": 1, "offset": 450, "batch": 18, "attempt": 2,
+            "topic": "events", "partition": 1, "offset": 450, "batch": 18, "attempt": 2,
         }
     )  # fmt: skip
     sink = {"name": "append_table", "family": "append", "store": "postgres"}
-    told = example_plan("window_totals__append_table__kill_driver", sink, [KILL], writes="append")
+    told = example_plan(
+        "window_totals__append_table__kill_driver", sink, [KILL_HALF], writes="append"
+    )
     counts = {"lost": 1, "duplicated": 25, "unexpected": 0, "changed": 0}
     return story.run(told, BATCHES * ROWS + 24, differences=counts, samples=samples)
 

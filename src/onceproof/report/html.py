@@ -26,7 +26,7 @@ def to_html(document: Mapping[str, Any]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    pages.filters |= {"shown": _shown, "count": _count}
+    pages.filters |= {"shown": _shown, "count": _count, "clock": _clock}
     style = Markup((_HERE / "page.css").read_text(encoding="utf-8"))  # noqa: S704  our own
     drawings = {
         name: plot(document["timeline"], *size)
@@ -39,7 +39,7 @@ def to_html(document: Mapping[str, Any]) -> str:
 
 def _shown(value: Any) -> str:
     """Return a value as a person reads it: text as it is, nothing as a dash, the rest as JSON."""
-    if value is None or value == {} or value == "":
+    if value is None or value in ({}, [], ""):
         return NOTHING
     if isinstance(value, dict):
         return ", ".join(f"{name} {_shown(each)}" for name, each in value.items())
@@ -48,3 +48,8 @@ def _shown(value: Any) -> str:
 
 def _count(value: int | None) -> str:
     return NOTHING if value is None else f"{value:,}"
+
+
+def _clock(value: str | None) -> str:
+    """Return the time of day, in UTC, of an ISO 8601 time; the run's directory tells the day."""
+    return NOTHING if value is None else value.partition("T")[2].removesuffix("+00:00")

@@ -72,7 +72,7 @@ def plot(timeline: Mapping[str, Any], width: int, height: int) -> Plot | None:
         width,
         height,
         {name: _steps([(x(at), y(rows)) for at, rows in timeline[name]]) for name in SERIES},
-        [Tick(x(at), _short(at)) for at in ticks(seconds, width // 90)],
+        [Tick(x(at), _short(at)) for at in ticks(seconds, width // 70)],
         [Tick(y(rows), _short(rows)) for rows in ticks(most, 4)],
         [_bar(number, fault, x, seconds) for number, fault in enumerate(timeline["faults"], 1)],
     )
@@ -82,7 +82,7 @@ def _bar(number: int, fault: Mapping[str, Any], x: Any, seconds: float) -> Bar:
     struck, healed, recovered = fault["struck"], fault["healed"], fault["recovered"]
     until = seconds if recovered is None else recovered
     left = x(struck)
-    width = max(2.0, round(x(healed) - left, 1)) if healed is not None else 2.0
+    width = max(0.0, round(x(healed) - left, 1)) if healed is not None else 0.0
     return Bar(number, left, width, max(width, round(x(until) - left, 1)))
 
 
