@@ -138,7 +138,10 @@ def _check(record: Record, where: str) -> None:
         if getattr(needs, name) and getattr(record, name) is None:
             raise EvidenceError(f"{where}: {record.op} has no {name}")
     for name, kind in needs.proof.items() if record.is_ok else ():
-        documents.field(record.proof, name, kind, f"{where}: the proof of {record.op}")
+        look = f"{where}: the proof of {record.op}"
+        documents.field(record.proof, name, kind, look)
+        if kind is int:
+            documents.count(record.proof, name, look)
 
 
 def _clock(found: Mapping[str, Any], name: str, where: str) -> float:

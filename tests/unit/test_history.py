@@ -80,6 +80,7 @@ def spoiled(path, number, **fields):
         ({"proof": []}, "type dict"),
         ({"colour": "red"}, "colour, which no record has"),
         ({"op": "poll", "proof": {"poll": 1, "rows": 2}}, "poll"),
+        ({"op": "read", "proof": {"rows": -1, "digest": "d"}}, "below 0"),
         ({"op": "decision", "proof": {"decided": "commit"}}, "has no batch"),
     ],
 )

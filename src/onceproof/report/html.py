@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,16 @@ WIDE, NARROW = (800, 320), (352, 280)
 
 def to_html(document: Mapping[str, Any]) -> str:
     """Return the page; every text of the document is escaped."""
+    drawings = {
+        name: plot(document["timeline"], *size)
+        for name, size in {"wide": WIDE, "narrow": NARROW}.items()
+    }
+    page: str = _page().render(document=document, drawings=drawings, series=SERIES)
+    return page
+
+
+@cache
+def _page() -> Any:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
@@ -27,14 +38,8 @@ def to_html(document: Mapping[str, Any]) -> str:
         lstrip_blocks=True,
     )
     pages.filters |= {"shown": _shown, "count": _count, "clock": _clock}
-    style = Markup((_HERE / "page.css").read_text(encoding="utf-8"))  # noqa: S704  our own
-    drawings = {
-        name: plot(document["timeline"], *size)
-        for name, size in {"wide": WIDE, "narrow": NARROW}.items()
-    }
-    return pages.get_template("page.html.j2").render(
-        document=document, style=style, drawings=drawings, series=SERIES
-    )
+    pages.globals["style"] = Markup((_HERE / "page.css").read_text(encoding="utf-8"))  # noqa: S704
+    return pages.get_template("page.html.j2")
 
 
 def _shown(value: Any) -> str:
