@@ -135,6 +135,11 @@ class Verdict:
         }
 
     @property
+    def counted(self) -> set[Anomaly]:
+        """The classes that some checker counted; a zero of any other is not known to be one."""
+        return {anomaly for finding in self.findings for anomaly in finding.anomalies}
+
+    @property
     def exit_code(self) -> int:
         """0 as claimed, 1 not as claimed, 2 unknown.
 
@@ -149,14 +154,13 @@ class Verdict:
         return self._exit_of_control(self.claim)
 
     def _exit_of_control(self, claim: Claim) -> int:
+        illegal = self._illegal(claim.promise)
         failed = [finding for finding in self.findings if finding.verdict is Grade.FAIL]
-        unnamed = self._illegal(claim.promise) - claim.anomalies
-        if unnamed or not all(_broken(finding, claim.promise) for finding in failed):
+        if illegal - claim.anomalies or not all(_broken(f, claim.promise) for f in failed):
             return EXIT_NOT_AS_CLAIMED
         if any(finding.verdict is Grade.UNKNOWN for finding in self.findings):
             return EXIT_UNKNOWN
-        missing = claim.anomalies - self._illegal(claim.promise)
-        return EXIT_NOT_AS_CLAIMED if missing else EXIT_AS_CLAIMED
+        return EXIT_NOT_AS_CLAIMED if claim.anomalies - illegal else EXIT_AS_CLAIMED
 
     def _illegal(self, promise: Promise) -> set[Anomaly]:
         return {anomaly for finding in self.findings for anomaly in _broken(finding, promise)}
@@ -174,9 +178,8 @@ class Verdict:
         """
         grades = [Grade.FAIL, Grade.UNKNOWN] if self.grade is not Grade.PASS else [Grade.PASS]
         said = [f.reason for grade in grades for f in self.findings if f.verdict is grade]
-        return tuple(dict.fromkeys([*self._about_the_claim(), *said])) or (
-            "No checker found anything, so nothing is known",
-        )
+        nothing = "No checker found anything, so nothing is known"
+        return tuple(dict.fromkeys([*self._about_the_claim(), *said])) or (nothing,)
 
     def _about_the_claim(self) -> list[str]:
         if self.claim is None or self.claim.verdict is Grade.PASS:

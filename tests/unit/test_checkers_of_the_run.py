@@ -152,6 +152,12 @@ def test_input_that_was_not_all_committed_is_unknown(run, tmp_path):
     assert finding.numbers == {"offered": 6, "acknowledged": 6, "committed": 3}
 
 
+def test_one_record_behind_the_last_commit_is_unknown(run, tmp_path):
+    run.ledger = list(range(7))
+    reason = found(input_committed, run, tmp_path).reason
+    assert reason == "Input was not all committed: events-0 up to 6, and the ledger goes on to 6"
+
+
 def test_input_of_a_partition_that_nobody_read_is_unknown(run, tmp_path):
     for record in run.history:
         if record["op"] == "batch.offsets":
@@ -272,20 +278,22 @@ def test_a_reader_that_stopped_before_the_fault_is_unknown(run, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "spoil",
+    ("spoil", "words"),
     [
-        lambda run: run.reads.pop(),
-        lambda run: run.reads.append(run.reads[0] | {"poll": 9}),
-        lambda run: run.reads.append(run.reads[0] | {"copies": 0}),
-        lambda run: run.history[5]["proof"].update(poll=3),
-        lambda run: run.history[5]["proof"].update(since=9),
-        lambda run: run.history[last(run, "poll")]["proof"].update(since=3),
+        (lambda run: run.reads.pop(), "poll 3 is said to have 3 rows, and reads/ holds 2"),
+        (lambda run: run.reads.append(run.reads[0] | {"poll": 9}), "poll 9 is said to have 0"),
+        (lambda run: run.reads[0].update(copies=0), "neither came nor went"),
+        (lambda run: run.reads[0].update(copies=-1), "gone before they came"),
+        (lambda run: run.history[5]["proof"].update(poll=3), "poll 2 was recorded after poll 3"),
+        (lambda run: run.history[5]["proof"].update(since=9), "began after its own record"),
+        (lambda run: run.history[10]["proof"].update(since=3), "began before poll 1 had ended"),
     ],
-    ids=["row gone", "poll unknown", "no copies", "poll twice", "future", "overlap"],
 )
-def test_reads_that_contradict_the_history_are_unknown(spoil, run, tmp_path):
+def test_reads_that_contradict_the_history_are_unknown(spoil, words, run, tmp_path):
     spoil(run)
-    assert found(reads, run, tmp_path).verdict is UNKNOWN
+    finding = found(reads, run, tmp_path)
+    assert finding.verdict is UNKNOWN
+    assert words.lower() in finding.reason.lower()
 
 
 def test_rows_hidden_by_an_open_transaction_fail(run, tmp_path):

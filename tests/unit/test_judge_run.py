@@ -219,6 +219,36 @@ def test_blame_names_the_attempts_the_step_and_the_fault(run, tmp_path):
     )
 
 
+def test_blame_leaves_open_what_nobody_recorded(run, tmp_path):
+    run.samples = [{"class": "lost", "batch": 0}, {"class": "lost", "batch": 9}, {"class": "lost"}]
+    run.differences["lost"], run.observed = 3, 3
+    run.write(tmp_path)
+    found = judged(tmp_path)[1]["blame"]
+    assert [(one["batch"], one["fault"], one["sentence"]) for one in found] == [
+        (0, None, ""), (9, None, ""), (None, None, "")
+    ]  # fmt: skip
+
+
+def test_a_lost_row_is_blamed_on_the_fault_in_its_batch_also_without_reads(run, tmp_path):
+    run.samples, run.reads = [{"class": "lost", "batch": 1}], None
+    run.differences["lost"], run.observed = 1, 5
+    run.write(tmp_path)
+    [blame] = judged(tmp_path)[1]["blame"]
+    assert blame["sentence"] == "Batch 1 was under way when kill_driver struck at decided"
+
+
+def test_a_fault_is_healed_by_its_own_cure_after_it_struck(run, tmp_path):
+    heal, other = did("fault.heal", "kill_driver"), did("fault.heal", "other")
+    run.history[0:0] = [heal]
+    run.history += [other, heal]
+    run.write(tmp_path)
+    document = judged(tmp_path)[1]
+    assert document["faults"][0]["healed_at"] == "2023-11-14T22:13:31.000+00:00"
+    assert document["timeline"]["faults"] == [
+        {"name": "kill_driver", "struck": 4.0, "healed": 10.5, "recovered": 6.0}
+    ]
+
+
 def test_a_control_whose_fault_never_struck_is_not_as_claimed(run, tmp_path):
     run.plan = control("duplicated")
     doubled(run).history.remove(STRIKE)

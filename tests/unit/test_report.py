@@ -94,6 +94,15 @@ def test_an_empty_run_has_a_page_too(tmp_path):
     assert "There is nothing to draw" in (tmp_path / "report.html").read_text()
 
 
+def test_classes_that_nobody_counted_show_no_zero(run, tmp_path):
+    run.history = [record for record in run.history if record["op"] != "poll"]
+    document = judged(run, tmp_path)
+    assert document["counted"] == ["changed", "duplicated", "lost", "stuck", "unexpected"]
+    page = (tmp_path / "report.html").read_text()
+    shown = dict(re.findall(r'<li class="zero"><b>(.)</b>([a-z ]+)', page)[::-1])
+    assert shown == {"0": "lost", "\N{EN DASH}": "uncommitted read"}  # the first of each
+
+
 def test_a_traceback_is_kept_on_the_page(run, tmp_path):
     run.clocks = lambda seq: (float(seq), 1e300)
     judged(run, tmp_path)

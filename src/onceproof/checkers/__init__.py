@@ -69,4 +69,5 @@ def first_line(error: Exception) -> str:
 
 
 def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:]
+    is_word = text.partition(" ")[0].isalpha()  # and no file's name
+    return text[:1].upper() + text[1:] if is_word else text

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from onceproof.checkers.faults_landed import landed
-from onceproof.evidence import Evidence
+from onceproof.evidence import Evidence, known
 from onceproof.guarantee import Anomaly
 from onceproof.records import Op, Record
 
@@ -54,14 +54,15 @@ def _step(strike: Record | None) -> str | None:
 def _sentence(evidence: Evidence, sample: Mapping[str, Any], strike: Record | None) -> str:
     batch, step = sample["batch"], _step(strike)
     when = f"{strike.actor}{f' at {step}' if step else ''}" if strike else ""
-    attempts = _attempts(evidence, batch)
+    attempts = known(lambda: _attempts(evidence, batch)) or []
     if sample.get("class") == Anomaly.DUPLICATED and len(attempts) > 1:
         first, *later = attempts
         rest = " and ".join(f"by attempt {attempt}" for attempt in later)
         times = "twice" if len(attempts) == 2 else f"{len(attempts)} times"
         before, after = (f" before {when}", " after it") if when else ("", "")
         return f"Batch {batch} was applied {times}: by attempt {first}{before}, {rest}{after}"
-    return f"Batch {batch} was under way when {when} struck" if when else ""
+    at = f" at {step}" if step else ""
+    return f"Batch {batch} was under way when {strike.actor} struck{at}" if strike else ""
 
 
 def _attempts(evidence: Evidence, batch: Any) -> list[int]:

@@ -40,6 +40,7 @@ def verdict_document(
         "reasons": list(verdict.reasons),
         "findings": [_finding(finding) for finding in verdict.findings],
         "differences": {str(name): count for name, count in verdict.differences.items()},
+        "counted": sorted(verdict.counted),
         "allowed": sorted(filter(claim.promise.allows, Anomaly)) if claim else [],
         **parts,
         "run": run,
