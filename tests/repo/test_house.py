@@ -8,6 +8,7 @@ import tomllib
 import pytest
 from jsonschema import Draft202012Validator
 
+from onceproof.checkers import CHECKERS
 from onceproof.stacks import STACKS
 from onceproof.stacks.members import KINDS
 from tests.repo.tree import MODULES, PACKAGE, ROOT, parse, tracked
@@ -50,6 +51,11 @@ def test_every_kind_of_member_is_registered():
                 functions = {part.name for part in node.body if isinstance(part, ast.FunctionDef)}
                 kinds |= {node.name} if {"family", "trouble"} <= functions else set()
     assert kinds == {kind.__name__ for kind in KINDS}
+
+
+def test_every_checker_is_registered():
+    files = {path.stem for path in PACKAGE.glob("checkers/[a-z]*.py")}
+    assert files == {checker.__module__.rpartition(".")[2] for checker in CHECKERS}
 
 
 def test_every_stack_is_registered():

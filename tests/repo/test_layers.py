@@ -8,9 +8,15 @@ from tests.repo.tree import MODULES, PACKAGE, imports
 # know each other, but for the exceptions below.
 LAYERS = [
     ["errors"],
-    ["polling", "home", "identity"],
-    ["setup"],
+    ["polling", "home", "identity", "documents", "guarantee", "ledger", "run"],
+    ["records", "verdict"],
+    ["history", "reads"],
+    ["plan"],
+    ["evidence"],
+    ["checkers", "setup"],
     ["stacks"],
+    ["report"],
+    ["phases"],
     ["spark"],
     ["cli", "__main__"],
 ]

@@ -2,7 +2,7 @@
 
 from random import Random
 
-from handwritten_run import HandwrittenRun, did, offsets, plan, saw, topics
+from tests.unit.handwritten_run import HandwrittenRun, did, offsets, plan, saw, topics
 
 BATCHES, ROWS = 24, 50
 VERSIONS = {
@@ -37,7 +37,7 @@ class Story:
     """A run as it goes on: records with their times, and what the reader sees."""
 
     def __init__(self):
-        self.random, self.now = Random(7), 0.0  # noqa: S311
+        self.random, self.now = Random(7), 0.0
         self.history, self.times, self.reads = [], [], []
         self.poll, self.attempt = 0, 1
 

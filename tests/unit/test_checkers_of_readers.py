@@ -1,7 +1,6 @@
 """What only a reader during the run can show, on three to six rows each."""
 
 import pytest
-from handwritten_run import HandwrittenRun, did, plan, saw
 
 from onceproof.checkers import run_checkers
 from onceproof.checkers.regressed import regressed
@@ -10,6 +9,7 @@ from onceproof.checkers.torn import torn
 from onceproof.checkers.uncommitted_read import uncommitted_read
 from onceproof.checkers.zombie import zombie
 from onceproof.verdict import Grade
+from tests.unit.handwritten_run import HandwrittenRun, did, plan, saw
 
 PASS, UNKNOWN, FAIL = Grade
 APPEND = {"writes": "append"}

@@ -1,7 +1,6 @@
 """Checkers of how the run went: each is shown what it must not pass, then what it must."""
 
 import pytest
-from handwritten_run import STRIKE, HandwrittenRun, did, offsets, plan, topics
 
 from onceproof.checkers import CHECKERS, run_checkers
 from onceproof.checkers.ended import ended
@@ -13,6 +12,7 @@ from onceproof.checkers.rows import rows
 from onceproof.checkers.stuck import stuck
 from onceproof.errors import EvidenceError
 from onceproof.verdict import Finding, Grade
+from tests.unit.handwritten_run import STRIKE, HandwrittenRun, did, offsets, plan, topics
 
 PASS, UNKNOWN, FAIL = Grade
 

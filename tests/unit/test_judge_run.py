@@ -5,7 +5,6 @@ import shutil
 from pathlib import Path
 
 import pytest
-from handwritten_run import STRIKE, HandwrittenRun, control, did, plan, saw
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
@@ -16,6 +15,7 @@ from onceproof.guarantee import Anomaly
 from onceproof.phases import judge
 from onceproof.phases.judge import judge_run
 from onceproof.verdict import Grade
+from tests.unit.handwritten_run import STRIKE, HandwrittenRun, control, did, plan, saw
 
 PASS, UNKNOWN, FAIL = Grade
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs/schemas/verdict.json").read_text())

@@ -6,7 +6,6 @@ import re
 from xml.etree import ElementTree as Xml
 
 import pytest
-from handwritten_run import HandwrittenRun, control, did
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
@@ -15,6 +14,7 @@ from onceproof.phases.judge import judge_run
 from onceproof.report.junit import to_junit
 from onceproof.report.plot import plot, ticks
 from onceproof.report.text import print_verdict
+from tests.unit.handwritten_run import HandwrittenRun, control, did
 
 MARKUP = "<script>alert(1)</script><b onclick='x'>&amp;[red]\x1b[31m\x00\ud800"
 

@@ -6,9 +6,9 @@ import shutil
 import subprocess
 
 import pytest
-from example_runs import EXAMPLES
 
 from onceproof.phases.judge import judge_run
+from tests.unit.example_runs import EXAMPLES
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 FRAME = """<body><script>
