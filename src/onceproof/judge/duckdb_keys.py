@@ -1,0 +1,169 @@
+"""Steps two and three on DuckDB: which keys of some buckets differ, how, and what they hold."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from onceproof.judge.columns import Pair, Plan
+from onceproof.judge.duckdb_hashes import row_hashes
+from onceproof.judge.duckdb_kinds import literal, quoted
+from onceproof.judge.found import CLASSES, ROWS_PER_KEY
+
+if TYPE_CHECKING:
+    from onceproof.judge.on_duckdb import Side
+
+# e and o are a key's rows in each side, m those that have an equal on the other.
+_COUNTS = {
+    "lost": "greatest(e - o, 0)",
+    "duplicated": "case when e > 0 then greatest(o - e, 0) else 0 end",
+    "unexpected": "case when e = 0 then o else 0 end",
+    "changed": "least(e, o) - m",
+}
+
+
+class Round:
+    """Examines ranges of buckets, one after another, and gathers details of what differs."""
+
+    def __init__(self, sides: tuple[Side, Side], plan: Plan, bucket: str, of_each: int) -> None:
+        self.sides = sides
+        self.plan = plan
+        self.bucket = bucket
+        self.of_each = of_each
+        self.key = [f"c{i}" for i in range(len(plan.key))]
+        self.has_details = False
+
+    def examine(self, connection: Any, bits: str) -> dict[str, int]:
+        """Count the differences in the buckets whose bit is set, and add to the details."""
+        connection.execute("set variable wanted = ?::bit", [bits])
+        for side in self.sides:
+            connection.execute(self._rows(side))
+        key = ", ".join(self.key)
+        connection.execute(
+            f"create or replace temp table differing as select *, "  # noqa: S608
+            f"{', '.join(f'{sql} as {one}' for one, sql in _COUNTS.items())} from (select {key}, "
+            f"sum(a)::bigint as e, sum(z)::bigint as o, sum(least(a, z))::bigint as m from "
+            f"(select {key}, count(*) filter (w = 1) as a, count(*) filter (w = -1) as z "
+            f"from {self._clustered(self._both())} group by {self._same()}) group by {key}) "
+            "where e <> o or m <> e"
+        )
+        sums = ", ".join(f"coalesce(sum({one}), 0)::bigint" for one in CLASSES)
+        found = connection.execute(f"select {sums} from differing").fetchone()  # noqa: S608
+        if any(found) and self.of_each:
+            self._gather(connection)
+        return dict(zip(CLASSES, found, strict=True))
+
+    def details(self, connection: Any) -> Any:
+        """Return the details of all rounds as an Arrow table, the lowest keys of every class."""
+        if not self.has_details:
+            return None
+        order = ", ".join(f"{name} nulls first" for name in self.key)
+        return connection.sql(
+            f"select class, rows, key, expected_rows, observed_rows, expected, observed from details "  # noqa: S608
+            f"qualify row_number() over (partition by class order by {order}) <= {self.of_each} "
+            f"order by list_position({list(CLASSES)}, class), {order}"
+        ).to_arrow_table()
+
+    def _rows(self, side: Side) -> str:
+        """Keep a side's rows of these buckets: key, hashes of the exact values, near ones, all."""
+        start = len(self.key)
+        exact = [(f"c{start + i}", pair.kind) for i, pair in enumerate(self.plan.exact)]
+        first, second = row_hashes(exact)
+        near = "".join(f", {name}" for name, _ in self._near())
+        raw = ", ".join(f"r{i}" for i in range(len(side.source.columns)))
+        return (
+            f"create or replace temp table rows_{side.name} as select {', '.join(self.key)}, "  # noqa: S608
+            f"{first} as h1, {second} as h2{near}, {raw} from {side.whole} "
+            f"where get_bit(getvariable('wanted'), {self.bucket}) = 1"
+        )
+
+    def _near(self) -> list[tuple[str, Pair]]:
+        start = len(self.key) + len(self.plan.exact)
+        return [(f"c{start + i}", pair) for i, pair in enumerate(self.plan.near)]
+
+    def _both(self) -> str:
+        """Return the rows of both sides, with where they came from."""
+        columns = ", ".join([*self.key, "h1", "h2", *(name for name, _ in self._near())])
+        halves = (
+            f"select {w} as w, rowid as rid, {columns} from rows_{side.name}"  # noqa: S608
+            for side, w in zip(self.sides, (1, -1), strict=True)
+        )
+        return f"({' union all '.join(halves)})"
+
+    def _same(self) -> str:
+        """Return the columns by which rows of a key count as equal, the key first."""
+        near = [f"{name}_{part}" for name, _ in self._near() for part in ("like", "step")]
+        return ", ".join([*self.key, "h1", "h2", *near])
+
+    def _clustered(self, rows: str) -> str:
+        """Number the near values, so that rows of one number are within the tolerance.
+
+        In the order of its values, a step begins where the distance to the one before is larger
+        than the tolerance. NULL and NaN are near to nothing but themselves.
+        """
+        within = [*self.key, "h1", "h2"]
+        for name, pair in self._near():
+            value = f"{name}::double" if pair.kind.name == "floating" else name
+            wide = f"{name}::hugeint" if pair.kind.name == "integer" else value
+            nan = f"when isnan({value}) then 1 " if pair.kind.name == "floating" else ""
+            like, step = f"{name}_like", f"{name}_step"
+            rows = (
+                f"(select *, case when {name} is null then 0 {nan}else 2 end as {like}, "  # noqa: S608
+                f"{wide} as {name}_wide from {rows})"
+            )
+            within.append(like)
+            over = f"over (partition by {', '.join(within)} order by {name}_wide"
+            before = f"lag({name}_wide) {over})"
+            near = f"{name}_wide = {before} or ({name}_wide - {before})::double <= {pair.tolerance!r}"
+            rows = (
+                f"(select *, sum(jump) {over} rows unbounded preceding) as {step} from "  # noqa: S608
+                f"(select *, case when {near} then 0 else 1 end as jump from {rows}))"
+            )
+            rows = f"(select * exclude (jump) from {rows})"  # noqa: S608
+            within.append(step)
+        return rows
+
+    def _gather(self, connection: Any) -> None:
+        """Add the lowest differing keys of every class, with their rows, to the details."""
+        order = ", ".join(f"{name} nulls first" for name in self.key)
+        picked = " union all ".join(
+            f"(select '{one}' as class, {one} as rows, * from differing where {one} > 0 "  # noqa: S608
+            f"order by {order} limit {self.of_each})"
+            for one in CLASSES
+        )
+        connection.execute(f"create or replace temp table picked as {picked}")
+        same = " and ".join(f"picked.{name} is not distinct from x.{name}" for name in self.key)
+        connection.execute(
+            "create or replace temp table shown as select * from (select *, "  # noqa: S608
+            f"count(*) filter (w = 1) over same as a, count(*) filter (w = -1) over same as z from "
+            f"{self._clustered(f'(select x.* from {self._both()} x semi join picked on {same})')} "
+            f"window same as (partition by {self._same()})) where a <> z qualify row_number() over "
+            f"(partition by w, {', '.join(self.key)} order by h1, h2, rid) <= {ROWS_PER_KEY}"
+        )
+        verb = "insert into details" if self.has_details else "create or replace temp table details as"
+        connection.execute(f"{verb} {self._with_rows()}")
+        self.has_details = True
+
+    def _with_rows(self) -> str:
+        names = (f"{literal(pair.name)}: picked.{self.key[i]}" for i, pair in enumerate(self.plan.key))
+        lists = [self._lists(side, w) for side, w in zip(self.sides, (1, -1), strict=True)]
+        on = [
+            " and ".join(f"picked.{name} is not distinct from {side.name}_rows.{name}" for name in self.key)
+            for side in self.sides
+        ]
+        return (
+            f"select picked.class, picked.rows, {{{', '.join(names)}}} as key, "  # noqa: S608
+            "picked.e as expected_rows, picked.o as observed_rows, "
+            "coalesce(expected_rows.list, []) as expected, coalesce(observed_rows.list, []) as observed, "
+            f"{', '.join(f'picked.{name}' for name in self.key)} from picked "
+            f"left join {lists[0]} expected_rows on {on[0]} left join {lists[1]} observed_rows on {on[1]}"
+        )
+
+    def _lists(self, side: Side, w: int) -> str:
+        fields = ", ".join(
+            f"{literal(c.name)}: r.r{i}" for i, c in enumerate(side.source.columns)
+        )
+        key = ", ".join(f"shown.{name}" for name in self.key)
+        return (
+            f"(select {key}, list({{{fields}}} order by shown.h1, shown.h2) as list from shown "  # noqa: S608
+            f"join rows_{side.name} r on shown.rid = r.rowid where shown.w = {w} group by {key})"
+        )

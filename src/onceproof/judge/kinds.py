@@ -1,0 +1,80 @@
+"""What a column holds, in words that both engines share: types of one kind compare by value.
+
+An INT32 and an INT64 are one kind, so are decimals of any scale and timestamps of any unit. Text
+that only looks like a number, or a timestamp without a zone beside one with it, is another kind.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+WIDEST_DECIMAL = 38
+NUMBERS = ("integer", "decimal", "floating")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind, and how finely it holds its values.
+
+    `digits` are the bits of an integer (an unsigned one needs one more) or a float, the digits of a
+    decimal, the decimals of a second in a time; `scale` is a decimal's. `parts` are a struct's
+    fields, a list's `element`, a map's `key` and `value`.
+    """
+
+    name: str
+    digits: int = 0
+    scale: int = 0
+    parts: tuple[tuple[str, Kind], ...] = ()
+
+    @property
+    def has_map(self) -> bool:
+        """Whether a map is somewhere in it, whose entries have no order."""
+        return self.name == "map" or any(kind.has_map for _, kind in self.parts)
+
+    def __str__(self) -> str:
+        if self.name == "decimal":
+            return f"decimal({self.digits},{self.scale})"
+        inner = ", ".join(f"{name} {kind}" for name, kind in self.parts)
+        return f"{self.name}({inner})" if inner else self.name
+
+
+def common(one: Kind, other: Kind) -> Kind | None:
+    """Return the kind that holds every value of both exactly, or None if there is none.
+
+    A struct's fields are matched by name and come in the order of `one`.
+    """
+    if one == other:
+        return one
+    if one.name != other.name:
+        return None
+    if one.name == "decimal":
+        return _common_decimal(one, other)
+    if one.parts:
+        return _common_parts(one, other)
+    return _common_digits(one, other)
+
+
+def _common_digits(one: Kind, other: Kind) -> Kind | None:
+    digits = max(one.digits, other.digits)
+    if one.name == "integer":
+        digits = 64 if digits <= 64 else 128 if digits <= 128 else 0
+    return Kind(one.name, digits) if digits else None
+
+
+def _common_decimal(one: Kind, other: Kind) -> Kind | None:
+    scale = max(one.scale, other.scale)
+    digits = scale + max(one.digits - one.scale, other.digits - other.scale)
+    return Kind("decimal", digits, scale) if digits <= WIDEST_DECIMAL else None
+
+
+def _common_parts(one: Kind, other: Kind) -> Kind | None:
+    theirs = dict(other.parts)
+    if theirs.keys() != dict(one.parts).keys():
+        return None
+    parts = []
+    for name, kind in one.parts:
+        part = common(kind, theirs[name])
+        if part is None:
+            return None
+        parts.append((name, part))
+    return Kind(one.name, parts=tuple(parts))
