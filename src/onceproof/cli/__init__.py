@@ -9,7 +9,7 @@ import sys
 import typer
 from typer.exceptions import TyperException
 
-from onceproof.cli import doctor, judge, stack
+from onceproof.cli import diff, doctor, judge, stack
 from onceproof.errors import OnceproofError, RequestError
 
 EXIT_UNKNOWN = 2
@@ -23,6 +23,7 @@ app = typer.Typer(
 )
 doctor.register(app)
 stack.register(app)
+diff.register(app)
 judge.register(app)
 
 

@@ -6,7 +6,7 @@ each side every row is counted once: those of the expected side are matched, los
 of the observed side matched, duplicated, unexpected or changed.
 """
 
-from onceproof.judge.compare import compare
+from onceproof.judge.comparison import compare
 from onceproof.judge.found import CLASSES, Differences
 
 __all__ = ["CLASSES", "Differences", "compare"]

@@ -74,8 +74,12 @@ def match(expected: Sequence[Column], observed: Sequence[Column], request: Reque
     theirs = {column.name: column for column in observed}
     _refuse_unknown([*ours, *theirs], request)
     ignored = set(request.ignore)
-    _refuse_missing("expected", [name for name in ours if name not in theirs | dict.fromkeys(ignored)])
-    _refuse_missing("observed", [name for name in theirs if name not in ours | dict.fromkeys(ignored)])
+    _refuse_missing(
+        "expected", [name for name in ours if name not in theirs | dict.fromkeys(ignored)]
+    )
+    _refuse_missing(
+        "observed", [name for name in theirs if name not in ours | dict.fromkeys(ignored)]
+    )
     pairs = [_pair(ours[name], theirs[name], request) for name in ours if name not in ignored]
     if not pairs:
         raise RequestError("no column is left to compare: ignore fewer of them")

@@ -57,7 +57,9 @@ def _is_wide(kind: Kind) -> bool:
 
 def _nested(name: str, kind: Kind, which: int, depth: int) -> str:
     if kind.name == "struct":
-        fields = [(f"({name})." + f'"{part.replace(chr(34), chr(34) * 2)}"', k) for part, k in kind.parts]
+        fields = [
+            (f"({name})." + f'"{part.replace(chr(34), chr(34) * 2)}"', k) for part, k in kind.parts
+        ]
         inner = ", ".join(_told(field, k, which, depth) for field, k in fields)
         return f"hash({_SALT}, {name} is null, {inner})"
     one = f"x{depth}"
@@ -65,7 +67,10 @@ def _nested(name: str, kind: Kind, which: int, depth: int) -> str:
         inner = _told(one, kind.parts[0][1], which, depth + 1)
     else:
         (_, key), (_, held) = kind.parts
-        parts = _told(f"({one}).key", key, which, depth + 1), _told(f"({one}).value", held, which, depth + 1)
+        parts = (
+            _told(f"({one}).key", key, which, depth + 1),
+            _told(f"({one}).value", held, which, depth + 1),
+        )
         inner = f"hash({', '.join(parts)})"
     items = f"list_transform({name}, lambda {one}: {inner})"
     return f"hash({_SALT}, coalesce(len({name}), -1), {items})"

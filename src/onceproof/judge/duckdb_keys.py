@@ -6,19 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from onceproof.judge.columns import Pair, Plan
 from onceproof.judge.duckdb_hashes import row_hashes
-from onceproof.judge.duckdb_kinds import literal, quoted
-from onceproof.judge.found import CLASSES, ROWS_PER_KEY
+from onceproof.judge.duckdb_kinds import literal
+from onceproof.judge.found import CLASSES, COUNTS, ROWS_PER_KEY
 
 if TYPE_CHECKING:
-    from onceproof.judge.on_duckdb import Side
-
-# e and o are a key's rows in each side, m those that have an equal on the other.
-_COUNTS = {
-    "lost": "greatest(e - o, 0)",
-    "duplicated": "case when e > 0 then greatest(o - e, 0) else 0 end",
-    "unexpected": "case when e = 0 then o else 0 end",
-    "changed": "least(e, o) - m",
-}
+    from onceproof.judge.duckdb_steps import Side
 
 
 class Round:
@@ -39,15 +31,15 @@ class Round:
             connection.execute(self._rows(side))
         key = ", ".join(self.key)
         connection.execute(
-            f"create or replace temp table differing as select *, "  # noqa: S608
-            f"{', '.join(f'{sql} as {one}' for one, sql in _COUNTS.items())} from (select {key}, "
+            f"create or replace temp table differing as select *, "
+            f"{', '.join(f'{sql} as {one}' for one, sql in COUNTS.items())} from (select {key}, "
             f"sum(a)::bigint as e, sum(z)::bigint as o, sum(least(a, z))::bigint as m from "
             f"(select {key}, count(*) filter (w = 1) as a, count(*) filter (w = -1) as z "
             f"from {self._clustered(self._both())} group by {self._same()}) group by {key}) "
             "where e <> o or m <> e"
         )
         sums = ", ".join(f"coalesce(sum({one}), 0)::bigint" for one in CLASSES)
-        found = connection.execute(f"select {sums} from differing").fetchone()  # noqa: S608
+        found = connection.execute(f"select {sums} from differing").fetchone()
         if any(found) and self.of_each:
             self._gather(connection)
         return dict(zip(CLASSES, found, strict=True))
@@ -58,7 +50,7 @@ class Round:
             return None
         order = ", ".join(f"{name} nulls first" for name in self.key)
         return connection.sql(
-            f"select class, rows, key, expected_rows, observed_rows, expected, observed from details "  # noqa: S608
+            f"select class, rows, key, expected_rows, observed_rows, expected, observed from details "
             f"qualify row_number() over (partition by class order by {order}) <= {self.of_each} "
             f"order by list_position({list(CLASSES)}, class), {order}"
         ).to_arrow_table()
@@ -71,7 +63,7 @@ class Round:
         near = "".join(f", {name}" for name, _ in self._near())
         raw = ", ".join(f"r{i}" for i in range(len(side.source.columns)))
         return (
-            f"create or replace temp table rows_{side.name} as select {', '.join(self.key)}, "  # noqa: S608
+            f"create or replace temp table rows_{side.name} as select {', '.join(self.key)}, "
             f"{first} as h1, {second} as h2{near}, {raw} from {side.whole} "
             f"where get_bit(getvariable('wanted'), {self.bucket}) = 1"
         )
@@ -84,7 +76,7 @@ class Round:
         """Return the rows of both sides, with where they came from."""
         columns = ", ".join([*self.key, "h1", "h2", *(name for name, _ in self._near())])
         halves = (
-            f"select {w} as w, rowid as rid, {columns} from rows_{side.name}"  # noqa: S608
+            f"select {w} as w, rowid as rid, {columns} from rows_{side.name}"
             for side, w in zip(self.sides, (1, -1), strict=True)
         )
         return f"({' union all '.join(halves)})"
@@ -107,18 +99,20 @@ class Round:
             nan = f"when isnan({value}) then 1 " if pair.kind.name == "floating" else ""
             like, step = f"{name}_like", f"{name}_step"
             rows = (
-                f"(select *, case when {name} is null then 0 {nan}else 2 end as {like}, "  # noqa: S608
+                f"(select *, case when {name} is null then 0 {nan}else 2 end as {like}, "
                 f"{wide} as {name}_wide from {rows})"
             )
             within.append(like)
             over = f"over (partition by {', '.join(within)} order by {name}_wide"
             before = f"lag({name}_wide) {over})"
-            near = f"{name}_wide = {before} or ({name}_wide - {before})::double <= {pair.tolerance!r}"
+            near = (
+                f"{name}_wide = {before} or ({name}_wide - {before})::double <= {pair.tolerance!r}"
+            )
             rows = (
-                f"(select *, sum(jump) {over} rows unbounded preceding) as {step} from "  # noqa: S608
+                f"(select *, sum(jump) {over} rows unbounded preceding) as {step} from "
                 f"(select *, case when {near} then 0 else 1 end as jump from {rows}))"
             )
-            rows = f"(select * exclude (jump) from {rows})"  # noqa: S608
+            rows = f"(select * exclude (jump) from {rows})"
             within.append(step)
         return rows
 
@@ -126,32 +120,38 @@ class Round:
         """Add the lowest differing keys of every class, with their rows, to the details."""
         order = ", ".join(f"{name} nulls first" for name in self.key)
         picked = " union all ".join(
-            f"(select '{one}' as class, {one} as rows, * from differing where {one} > 0 "  # noqa: S608
+            f"(select '{one}' as class, {one} as rows, * from differing where {one} > 0 "
             f"order by {order} limit {self.of_each})"
             for one in CLASSES
         )
         connection.execute(f"create or replace temp table picked as {picked}")
         same = " and ".join(f"picked.{name} is not distinct from x.{name}" for name in self.key)
         connection.execute(
-            "create or replace temp table shown as select * from (select *, "  # noqa: S608
+            "create or replace temp table shown as select * from (select *, "
             f"count(*) filter (w = 1) over same as a, count(*) filter (w = -1) over same as z from "
             f"{self._clustered(f'(select x.* from {self._both()} x semi join picked on {same})')} "
             f"window same as (partition by {self._same()})) where a <> z qualify row_number() over "
             f"(partition by w, {', '.join(self.key)} order by h1, h2, rid) <= {ROWS_PER_KEY}"
         )
-        verb = "insert into details" if self.has_details else "create or replace temp table details as"
+        verb = (
+            "insert into details" if self.has_details else "create or replace temp table details as"
+        )
         connection.execute(f"{verb} {self._with_rows()}")
         self.has_details = True
 
     def _with_rows(self) -> str:
-        names = (f"{literal(pair.name)}: picked.{self.key[i]}" for i, pair in enumerate(self.plan.key))
+        names = (
+            f"{literal(pair.name)}: picked.{self.key[i]}" for i, pair in enumerate(self.plan.key)
+        )
         lists = [self._lists(side, w) for side, w in zip(self.sides, (1, -1), strict=True)]
         on = [
-            " and ".join(f"picked.{name} is not distinct from {side.name}_rows.{name}" for name in self.key)
+            " and ".join(
+                f"picked.{name} is not distinct from {side.name}_rows.{name}" for name in self.key
+            )
             for side in self.sides
         ]
         return (
-            f"select picked.class, picked.rows, {{{', '.join(names)}}} as key, "  # noqa: S608
+            f"select picked.class, picked.rows, {{{', '.join(names)}}} as key, "
             "picked.e as expected_rows, picked.o as observed_rows, "
             "coalesce(expected_rows.list, []) as expected, coalesce(observed_rows.list, []) as observed, "
             f"{', '.join(f'picked.{name}' for name in self.key)} from picked "
@@ -159,11 +159,9 @@ class Round:
         )
 
     def _lists(self, side: Side, w: int) -> str:
-        fields = ", ".join(
-            f"{literal(c.name)}: r.r{i}" for i, c in enumerate(side.source.columns)
-        )
+        fields = ", ".join(f"{literal(c.name)}: r.r{i}" for i, c in enumerate(side.source.columns))
         key = ", ".join(f"shown.{name}" for name in self.key)
         return (
-            f"(select {key}, list({{{fields}}} order by shown.h1, shown.h2) as list from shown "  # noqa: S608
+            f"(select {key}, list({{{fields}}} order by shown.h1, shown.h2) as list from shown "
             f"join rows_{side.name} r on shown.rid = r.rowid where shown.w = {w} group by {key})"
         )

@@ -35,7 +35,9 @@ def open_sides(
 ) -> tuple[Source, Source]:
     """Return both sides; columns in `tolerant` are numbers, even where both sides are CSV."""
     sides = {"expected": expected, "observed": observed}
-    leader = min(sides, key=lambda side: (_TYPED_FIRST.index(sides[side].format), _is_blank(sides[side])))
+    leader = min(
+        sides, key=lambda side: (_TYPED_FIRST.index(sides[side].format), _is_blank(sides[side]))
+    )
     other = "observed" if leader == "expected" else "expected"
     first = _open(connection, leader, sides[leader], sides[other], tolerant)
     if sides[other].format == "parquet":
@@ -45,7 +47,9 @@ def open_sides(
     return (first, second) if leader == "expected" else (second, first)
 
 
-def _open(connection: Any, side: str, files: Files, beside: Files, tolerant: Collection[str]) -> Source:
+def _open(
+    connection: Any, side: str, files: Files, beside: Files, tolerant: Collection[str]
+) -> Source:
     if files.format == "parquet":
         return _parquet(connection, side, files)
     if files.format == "json":
@@ -62,13 +66,11 @@ def _parquet(connection: Any, side: str, files: Files) -> Source:
     sql = f"read_parquet({_listed(files.paths)})"
     columns = _describe(connection, side, files, sql)
     found = connection.execute(
-        f"select name from parquet_schema({_listed(files.paths[:1])}) where type = 'INT96'"  # noqa: S608
+        f"select name from parquet_schema({_listed(files.paths[:1])}) where type = 'INT96'"
     ).fetchall()
     instants = {name for (name,) in found}
     instant = Kind("instant", 6)
-    columns = [
-        replace(c, kind=instant, native=INT96) if c.name in instants else c for c in columns
-    ]
+    columns = [replace(c, kind=instant, native=INT96) if c.name in instants else c for c in columns]
     return Source(sql, tuple(columns))
 
 
@@ -77,7 +79,7 @@ def _adopting(connection: Any, side: str, files: Files, typed: Source) -> Source
     known = {column.name: column for column in typed.columns}
     if _is_blank(files):
         nothing = ", ".join(f"null::{_type(c)} as {quoted(c.name)}" for c in typed.columns)
-        return Source(f"(select {nothing} where false)", typed.columns)  # noqa: S608
+        return Source(f"(select {nothing} where false)", typed.columns)
     reader = _csv(files) if files.format == "csv" else _sniffed_json(files.paths)
     columns = []
     for column in _describe(connection, side, files, reader):
@@ -92,7 +94,10 @@ def _type(column: Column) -> str:
 
 def _typed(files: Files, columns: Sequence[Column]) -> Source:
     """Return the reader of text or JSON whose values are cast to these columns' kinds."""
-    kept = [c if c.kind and _is_castable(c.kind, files.format) else _column(c.name, None) for c in columns]
+    kept = [
+        c if c.kind and _is_castable(c.kind, files.format) else _column(c.name, None)
+        for c in columns
+    ]
     if files.format == "csv":
         reader = _csv(files)
     else:
@@ -107,7 +112,7 @@ def _typed(files: Files, columns: Sequence[Column]) -> Source:
         for c in kept
     )
     named = (c if c.kind else _column(c.name, Kind("text")) for c in kept)
-    return Source(f"(select {', '.join(casts)} from {reader})", tuple(named))  # noqa: S608
+    return Source(f"(select {', '.join(casts)} from {reader})", tuple(named))
 
 
 def _nests(column: Column) -> bool:
@@ -166,7 +171,7 @@ def _describe(connection: Any, side: str, files: Files, sql: str) -> list[Column
     if files.format == "csv" and not Path(files.paths[0]).stat().st_size:
         raise RequestError(f"the {side} side {files.name} cannot be read: it has no header line")
     try:
-        return columns_of(connection.sql(f"select * from {sql}"))  # noqa: S608
+        return columns_of(connection.sql(f"select * from {sql}"))
     except duckdb.Error as error:
         said = str(error).splitlines()[0]
         raise RequestError(f"the {side} side {files.name} cannot be read: {said}") from error

@@ -10,6 +10,13 @@ from pathlib import Path
 from typing import Any
 
 CLASSES = ("lost", "duplicated", "unexpected", "changed")
+# How a key counts, in SQL: e and o are its rows in each side, m those with an equal on the other.
+COUNTS = {
+    "lost": "greatest(e - o, 0)",
+    "duplicated": "case when e > 0 then greatest(o - e, 0) else 0 end",
+    "unexpected": "case when e = 0 then o else 0 end",
+    "changed": "least(e, o) - m",
+}
 # Of a key, how many rows of each side are shown or written.
 ROWS_PER_KEY = 10
 
@@ -68,7 +75,7 @@ def samples_of(details: Any, of_each: int) -> list[dict[str, Any]]:
     samples: list[dict[str, Any]] = []
     for one in CLASSES:
         rows = details.filter(pc.equal(details["class"], one)).slice(0, of_each)
-        samples += [_plain(row) for row in rows.to_pylist(maps_as_pydicts=None)]
+        samples += [_plain(row) for row in rows.to_pylist()]
     return samples
 
 
@@ -93,6 +100,8 @@ def _plain(value: Any) -> Any:
         return value
     if isinstance(value, bytes):
         return value.hex()
+    if isinstance(value, dt.datetime) and value.tzinfo:
+        value = value.astimezone(dt.UTC)
     if isinstance(value, dt.date | dt.time):
         return value.isoformat()
     if isinstance(value, Iterable):

@@ -78,7 +78,9 @@ def find_place(side: str, given: str | os.PathLike[str]) -> Place:
         )
     formats = {path: _format(path) for path in paths}
     if len(set(formats.values())) > 1 or None in formats.values():
-        odd = next(path for path in paths if formats[path] != formats[paths[0]] or not formats[path])
+        odd = next(
+            path for path in paths if formats[path] != formats[paths[0]] or not formats[path]
+        )
         raise RequestError(
             f"the {side} side {text} cannot be read: {odd} is not of one format with the rest; "
             f"files end in {', '.join(_FORMATS)}"

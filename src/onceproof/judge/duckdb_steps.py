@@ -15,8 +15,8 @@ from typing import Any
 
 from onceproof.judge.columns import Plan
 from onceproof.judge.duckdb_hashes import row_hashes
-from onceproof.judge.duckdb_kinds import canonical, quoted
 from onceproof.judge.duckdb_keys import Round
+from onceproof.judge.duckdb_kinds import canonical, quoted
 from onceproof.judge.duckdb_sides import Source
 from onceproof.judge.found import CLASSES, Found
 
@@ -41,13 +41,13 @@ class Side:
     @property
     def compared(self) -> str:
         """The compared columns only: the first step reads no other."""
-        return f"(select {', '.join(self._canonical())} from {self.source.sql})"  # noqa: S608
+        return f"(select {', '.join(self._canonical())} from {self.source.sql})"
 
     @property
     def whole(self) -> str:
         """The compared columns, and the rows as they stand."""
         raw = [f"{quoted(c.name)} as r{i}" for i, c in enumerate(self.source.columns)]
-        return f"(select {', '.join([*self._canonical(), *raw])} from {self.source.sql})"  # noqa: S608
+        return f"(select {', '.join([*self._canonical(), *raw])} from {self.source.sql})"
 
     def _canonical(self) -> list[str]:
         pairs = (*self.plan.key, *self.plan.exact, *self.plan.near)
@@ -97,13 +97,13 @@ def _fingerprint(connection: Any, sides: tuple[Side, Side]) -> None:
     pairs = (*plan.key, *plan.exact, *plan.near)
     first, second = row_hashes([(f"c{i}", pair.kind) for i, pair in enumerate(pairs)])
     of_side = (
-        f"(select bucket, count(*) as n, sum((h1 >> 1)::bigint) as s1, sum((h2 >> 1)::bigint) as s2 "  # noqa: S608
+        f"(select bucket, count(*) as n, sum((h1 >> 1)::bigint) as s1, sum((h2 >> 1)::bigint) as s2 "
         f"from (select {bucket_of(plan)} as bucket, {first} as h1, {second} as h2 from {side.compared}) "
         "group by bucket)"
         for side in sides
     )
     connection.execute(
-        "create or replace temp table fingerprints as select bucket, coalesce(e.n, 0) as expected, "  # noqa: S608
+        "create or replace temp table fingerprints as select bucket, coalesce(e.n, 0) as expected, "
         "coalesce(o.n, 0) as observed, (e.n, e.s1, e.s2) is distinct from (o.n, o.s1, o.s2) "
         f"as differs from {next(of_side)} e full join {next(of_side)} o using (bucket)"
     )

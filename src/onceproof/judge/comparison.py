@@ -56,7 +56,7 @@ def compare(
     if engine == "duckdb":
         plan, found = _on_duckdb(expected, observed, request, size_of(memory), of_each, progress)
     elif engine == "spark":
-        from onceproof.judge.on_spark import compare_on_spark
+        from onceproof.judge.spark_steps import compare_on_spark
 
         plan, found = compare_on_spark(expected, observed, request, spark, of_each, progress)
     else:
@@ -94,7 +94,7 @@ def _on_duckdb(
     progress: Callable[[str], None],
 ) -> tuple[Any, Found]:
     from onceproof.judge.duckdb_sides import open_sides
-    from onceproof.judge.on_duckdb import Side, find
+    from onceproof.judge.duckdb_steps import Side, find
 
     with tempfile.TemporaryDirectory(prefix="onceproof-diff-") as scratch:
         places = [
@@ -149,7 +149,9 @@ def _duckdb(scratch: Path, memory_bytes: int) -> Iterator[Any]:
             connection.execute("set enable_progress_bar = false")
             yield connection
     except duckdb.OutOfMemoryException as error:
-        raise RequestError(f"{memory_bytes // 10**6} MB do not suffice: give --memory more") from error
+        raise RequestError(
+            f"{memory_bytes // 10**6} MB do not suffice: give --memory more"
+        ) from error
     except duckdb.Error as error:
         said = str(error).splitlines()[0]
         raise RequestError(f"the sides cannot be compared: {said}") from error

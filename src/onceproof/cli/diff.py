@@ -1,0 +1,147 @@
+"""`onceproof diff`: in which rows two sets of rows differ, with a duplicate told from a loss."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from onceproof.cli.output import AsJson, print_document, print_table
+from onceproof.errors import RequestError
+
+if TYPE_CHECKING:
+    from onceproof.judge import Differences
+
+Place = Annotated[
+    str,
+    typer.Argument(
+        help="A file, folder or pattern of parquet, CSV or JSON lines; or a table, as "
+        "postgresql://user@host/database#table."
+    ),
+]
+Names = Annotated[list[str] | None, typer.Option(help="Columns; with commas, or repeated.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the command line."""
+    app.command()(diff)
+
+
+def diff(
+    expected: Place,
+    observed: Place,
+    key: Names = None,
+    ignore: Names = None,
+    tolerance: Annotated[
+        list[str] | None, typer.Option(help="How far numbers may be apart: COLUMN=1e-9.")
+    ] = None,
+    memory: Annotated[str, typer.Option(help="What DuckDB may use; beyond it, it spills.")] = "1GB",
+    engine: Annotated[
+        str, typer.Option(help="duckdb, or spark for parquet of any size.")
+    ] = "duckdb",
+    master: Annotated[str, typer.Option(help="Spark's master, with --engine spark.")] = "local[*]",
+    samples: Annotated[int, typer.Option(min=0, help="Differing keys to show of a class.")] = 5,
+    write: Annotated[
+        Path | None, typer.Option(help="A folder for differences.parquet, with their rows.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compare two multisets of rows: exit 0 if they are equal, 1 if not, 3 if they cannot be."""
+    from onceproof.judge import compare
+
+    with _progress() as progress:
+        answer = compare(
+            expected,
+            observed,
+            key=_names(key),
+            ignore=_names(ignore),
+            tolerance=dict(map(_tolerance, tolerance or ())),
+            memory=memory,
+            engine=engine,
+            spark=master,
+            samples=samples,
+            write_to=write,
+            progress=progress,
+        )
+    if as_json:
+        print_document(answer.document())
+    else:
+        _print(answer)
+    if not answer.equal:
+        raise typer.Exit(1)
+
+
+def _names(given: Sequence[str] | None) -> list[str]:
+    return [name.strip() for text in given or () for name in text.split(",") if name.strip()]
+
+
+def _tolerance(text: str) -> tuple[str, float]:
+    name, _, number = text.rpartition("=")
+    try:
+        return name, float(number)
+    except ValueError:
+        raise RequestError(f"--tolerance {text} has no number: write it as COLUMN=1e-9") from None
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[str], None]]:
+    """Show what is being done, and for how long, on a terminal; nothing in a pipe."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
+    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+        task = shown.add_task("reading the columns", total=None)
+        yield lambda words: shown.update(task, description=words)
+
+
+def _print(answer: Differences) -> None:
+    rows = f"{answer.expected_rows:,} rows expected, {answer.observed_rows:,} observed"
+    for side, count in (("expected", answer.expected_rows), ("observed", answer.observed_rows)):
+        if not count:
+            typer.echo(f"The {side} side is empty.")
+    if answer.equal:
+        typer.echo(f"Equal: {rows}.")
+        return
+    counts = ", ".join(f"{count:,} {one}" for one, count in answer.counts.items() if count)
+    typer.echo(f"Different: {counts}; {rows}.")
+    if answer.samples:
+        print_table(["class", "rows", "key", "expected", "observed"], map(_row, answer.samples))
+
+
+def _row(sample: dict[str, Any]) -> list[str]:
+    key = sample["key"]
+    expected, observed = sample["expected"], sample["observed"]
+    shown = [name for name in (expected + observed)[0] if name not in key]
+    if len(expected) == len(observed) == 1:
+        shown = [name for name in shown if expected[0].get(name) != observed[0].get(name)] or shown
+    return [
+        sample["class"],
+        f"{sample['rows']:,}",
+        _values(key, list(key)),
+        *(
+            _rows(rows, shown, sample[f"{side}_rows"])
+            for side, rows in (("expected", expected), ("observed", observed))
+        ),
+    ]
+
+
+def _rows(rows: list[dict[str, Any]], names: list[str], total: int) -> str:
+    if not rows or not names:
+        return f"{total:,} rows"
+    return "\n".join(_values(row, names) for row in rows)
+
+
+def _values(row: dict[str, Any], names: list[str]) -> str:
+    return ", ".join(f"{name}={_text(row[name])}" for name in names if name in row)
+
+
+def _text(value: Any) -> str:
+    return "NULL" if value is None else value if isinstance(value, str) else repr(value)

@@ -1,0 +1,104 @@
+"""The comparison on Spark, for sides that outgrow one machine.
+
+Spark spills by itself, and a shuffle costs it more than a second look at the rows: so there are no
+buckets. Rows are brought together by their key once and grouped by key and hashes; only the details
+read the sides again.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from onceproof.errors import RequestError
+from onceproof.judge.columns import Plan, Request, match
+from onceproof.judge.found import CLASSES, Found
+from onceproof.judge.places import Files, find_place
+from onceproof.judge.spark_keys import Keys
+from onceproof.judge.spark_kinds import columns_of
+
+
+def compare_on_spark(
+    expected: Any,
+    observed: Any,
+    request: Request,
+    spark: Any,
+    of_each: int,
+    progress: Callable[[str], None],
+) -> tuple[Plan, Found]:
+    """Compare two DataFrames, or what parquet paths hold, in a session or on a master."""
+    from pyspark.errors import PySparkException
+
+    given = {"expected": expected, "observed": observed}
+    try:
+        with _session(spark) as session:
+            frames = [_frame(session, side, place) for side, place in given.items()]
+            plan = match(columns_of(frames[0]), columns_of(frames[1]), request)
+            progress("rows of both sides")
+            rows = [frame.count() for frame in frames]
+            return plan, _find(frames, plan, rows, of_each, progress)
+    except PySparkException as error:
+        said = str(error).splitlines()[0]
+        raise RequestError(f"the sides cannot be compared: {said}") from error
+
+
+@contextmanager
+def _session(given: Any) -> Iterator[Any]:
+    from pyspark.sql import SparkSession
+
+    is_given = not (given is None or isinstance(given, str))
+    if running := given if is_given else SparkSession.getActiveSession():
+        yield running
+        return
+    made = (
+        SparkSession.builder.master(given or "local[*]")
+        .appName("onceproof diff")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.sql.session.timeZone", "UTC")
+        .getOrCreate()
+    )
+    made.sparkContext.setLogLevel("ERROR")
+    try:
+        yield made
+    finally:
+        made.stop()
+
+
+def _frame(session: Any, side: str, given: Any) -> Any:
+    if not isinstance(given, str | os.PathLike):
+        return given
+    text = os.fspath(given)
+    if "://" in text and not text.startswith("postgres"):
+        return session.read.parquet(text)
+    place = find_place(side, text)
+    if not isinstance(place, Files) or place.format != "parquet":
+        raise RequestError(
+            f"the {side} side {place.name} is no parquet: the spark engine reads parquet and "
+            "DataFrames, the duckdb engine the rest"
+        )
+    paths = [text] if os.path.isdir(text) else list(place.paths)
+    return session.read.parquet(*paths)
+
+
+def _find(
+    frames: list[Any], plan: Plan, rows: list[int], of_each: int, progress: Callable[[str], None]
+) -> Found:
+    from pyspark import StorageLevel
+    from pyspark.sql import functions as F
+
+    progress("keys of both sides")
+    step = Keys(frames[0], frames[1], plan)
+    differing = step.differing().persist(StorageLevel.MEMORY_AND_DISK)
+    try:
+        sums = [F.coalesce(F.sum(one), F.lit(0)) for one in CLASSES]
+        counts = dict(zip(CLASSES, map(int, differing.select(*sums).first()), strict=True))
+        details = None
+        if any(counts.values()) and of_each:
+            progress("details")
+            details = step.details(differing, of_each)
+        return Found(rows[0], rows[1], counts, details)
+    finally:
+        differing.unpersist()
