@@ -45,10 +45,11 @@ def compare(
     """Say in which rows two multisets of rows differ.
 
     A side is a file, a folder or a pattern of parquet, CSV or JSON lines, or a PostgreSQL table as
-    `postgresql://user@host/database#table`. Rows are the same thing if their `key` is; without a key
-    whole rows are compared. Nothing is kept in `write_to` but details of the first `write_of_each`
-    differing keys of every class. `spark` is a session or a master for the engine of that name,
-    which takes DataFrames for sides too. Raises `RequestError` for what cannot be compared.
+    `postgresql://user@host/database#table`. Rows are the same thing if their `key` is; without a
+    key whole rows are compared. `write_to` is a folder for `differences.parquet`: the first
+    `write_of_each` differing keys of every class, with their rows. `spark` is a session or a master
+    for the engine of that name, which takes DataFrames for sides too. Raises `RequestError` for
+    what cannot be compared.
     """
     began = time.monotonic()
     request = Request(tuple(key), tuple(ignore), tolerance or {})

@@ -50,9 +50,9 @@ class Round:
             return None
         order = ", ".join(f"{name} nulls first" for name in self.key)
         return connection.sql(
-            f"select class, rows, key, expected_rows, observed_rows, expected, observed from details "
-            f"qualify row_number() over (partition by class order by {order}) <= {self.of_each} "
-            f"order by list_position({list(CLASSES)}, class), {order}"
+            "select class, rows, key, expected_rows, observed_rows, expected, observed "
+            f"from details qualify row_number() over (partition by class order by {order}) "
+            f"<= {self.of_each} order by list_position({list(CLASSES)}, class), {order}"
         ).to_arrow_table()
 
     def _rows(self, side: Side) -> str:
@@ -153,9 +153,11 @@ class Round:
         return (
             f"select picked.class, picked.rows, {{{', '.join(names)}}} as key, "
             "picked.e as expected_rows, picked.o as observed_rows, "
-            "coalesce(expected_rows.list, []) as expected, coalesce(observed_rows.list, []) as observed, "
+            "coalesce(expected_rows.list, []) as expected, "
+            "coalesce(observed_rows.list, []) as observed, "
             f"{', '.join(f'picked.{name}' for name in self.key)} from picked "
-            f"left join {lists[0]} expected_rows on {on[0]} left join {lists[1]} observed_rows on {on[1]}"
+            f"left join {lists[0]} expected_rows on {on[0]} "
+            f"left join {lists[1]} observed_rows on {on[1]}"
         )
 
     def _lists(self, side: Side, w: int) -> str:

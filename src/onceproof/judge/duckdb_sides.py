@@ -1,8 +1,8 @@
 """Both sides as DuckDB reads them, and what a file without types is taken for.
 
-Text is never guessed at. A CSV or JSON side beside one with types takes those, and a value that does
-not fit them exactly is an error; two CSV sides are compared as text; two JSON sides have the types
-that fit both of them.
+Text is never guessed at. A CSV or JSON side beside one with types takes those, and a value that
+does not fit them exactly is an error; two CSV sides are compared as text; two JSON sides have the
+types that fit both of them.
 """
 
 from __future__ import annotations

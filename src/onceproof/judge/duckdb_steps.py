@@ -1,7 +1,7 @@
 """The comparison on one machine: three steps, of which most comparisons need only the first.
 
-1. Fingerprints: rows fall into buckets by the hash of their key; a bucket's fingerprint is its number
-   of rows and the sums of two hashes of them. If all agree, the sides are equal.
+1. Fingerprints: rows fall into buckets by the hash of their key; a bucket's fingerprint is its
+   number of rows and the sums of two hashes of them. If all agree, the sides are equal.
 2. Keys: the rows of the buckets that differ are taken out, grouped by key and value, and counted.
    Where that is more than memory likes, it goes range by range of the buckets.
 3. Details: real values of the first differing keys of every class, from the same rows.
@@ -97,9 +97,9 @@ def _fingerprint(connection: Any, sides: tuple[Side, Side]) -> None:
     pairs = (*plan.key, *plan.exact, *plan.near)
     first, second = row_hashes([(f"c{i}", pair.kind) for i, pair in enumerate(pairs)])
     of_side = (
-        f"(select bucket, count(*) as n, sum((h1 >> 1)::bigint) as s1, sum((h2 >> 1)::bigint) as s2 "
-        f"from (select {bucket_of(plan)} as bucket, {first} as h1, {second} as h2 from {side.compared}) "
-        "group by bucket)"
+        "(select bucket, count(*) as n, sum((h1 >> 1)::bigint) as s1, "
+        f"sum((h2 >> 1)::bigint) as s2 from (select {bucket_of(plan)} as bucket, "
+        f"{first} as h1, {second} as h2 from {side.compared}) group by bucket)"
         for side in sides
     )
     connection.execute(

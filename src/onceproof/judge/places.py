@@ -67,8 +67,8 @@ def find_place(side: str, given: str | os.PathLike[str]) -> Place:
         address, _, table = text.partition("#")
         if not table:
             raise RequestError(
-                f"the {side} side {PostgresTable(address, '').name} names no table: write it behind "
-                "a #, as in postgresql://user@host/database#schema.table"
+                f"the {side} side {PostgresTable(address, '').name} names no table: write it "
+                "behind a #, as in postgresql://user@host/database#schema.table"
             )
         return PostgresTable(address, unquote(table))
     paths = _paths(text)

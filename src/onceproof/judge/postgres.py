@@ -1,4 +1,4 @@
-"""A PostgreSQL table as a parquet file: one snapshot, a binary COPY, memory for one batch of rows."""
+"""A PostgreSQL table as a parquet file: one snapshot, a binary COPY, one batch in memory."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _field(connection: Any, table: PostgresTable, column: tuple[str, str, int]) 
     from psycopg import sql
 
     name, native, modifier = column
-    value = sql.Identifier(name)
+    value: sql.Composable = sql.Identifier(name)
     if native in ("varchar", "bpchar", "name"):
         native = "text"
         value = sql.SQL("{}::text").format(value)
@@ -107,7 +107,8 @@ def _decimal(connection: Any, table: PostgresTable, name: str, modifier: int) ->
     from psycopg import sql
 
     if modifier >= 4:
-        digits, scale = (modifier - 4) >> 16, (modifier - 4) & 0x7FF
+        digits, scale = (modifier - 4) >> 16, (((modifier - 4) & 0x7FF) ^ 0x400) - 0x400
+        digits, scale = max(digits - min(scale, 0), scale), max(scale, 0)
     else:
         query = sql.SQL(
             "select coalesce(max(scale({0})), 0), coalesce(max(length(trunc(abs({0}))::text)), 1), "
@@ -117,7 +118,7 @@ def _decimal(connection: Any, table: PostgresTable, name: str, modifier: int) ->
         digits = before + scale
         if is_odd:
             raise ValueError(f"column {name} holds NaN or Infinity, which no decimal is")
-    if digits > WIDEST_DECIMAL or scale > digits:
+    if digits > WIDEST_DECIMAL:
         raise ValueError(f"column {name} needs {digits} digits, and a decimal has at most 38")
     return pa.decimal128(digits, scale)
 
