@@ -13,7 +13,7 @@ LAYERS = [
     ["history", "reads"],
     ["plan"],
     ["evidence"],
-    ["checkers", "setup"],
+    ["checkers", "judge", "setup"],
     ["stacks"],
     ["report"],
     ["phases"],

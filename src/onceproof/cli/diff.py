@@ -24,6 +24,14 @@ Place = Annotated[
     ),
 ]
 Names = Annotated[list[str] | None, typer.Option(help="Columns; with commas, or repeated.")]
+Near = Annotated[list[str] | None, typer.Option(help="How far numbers may be apart: COLUMN=1e-9.")]
+Memory = Annotated[str, typer.Option(help="What may be used; what is more goes to disk.")]
+Engine = Annotated[str, typer.Option(help="duckdb, or spark for parquet of any size.")]
+Master = Annotated[str, typer.Option(help="Spark's master, with --engine spark.")]
+Samples = Annotated[int, typer.Option(min=0, help="Differing keys to show of every class.")]
+Write = Annotated[
+    Path | None, typer.Option(help="A folder for differences.parquet, with the rows that differ.")
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -36,18 +44,12 @@ def diff(
     observed: Place,
     key: Names = None,
     ignore: Names = None,
-    tolerance: Annotated[
-        list[str] | None, typer.Option(help="How far numbers may be apart: COLUMN=1e-9.")
-    ] = None,
-    memory: Annotated[str, typer.Option(help="What DuckDB may use; beyond it, it spills.")] = "1GB",
-    engine: Annotated[
-        str, typer.Option(help="duckdb, or spark for parquet of any size.")
-    ] = "duckdb",
-    master: Annotated[str, typer.Option(help="Spark's master, with --engine spark.")] = "local[*]",
-    samples: Annotated[int, typer.Option(min=0, help="Differing keys to show of a class.")] = 5,
-    write: Annotated[
-        Path | None, typer.Option(help="A folder for differences.parquet, with their rows.")
-    ] = None,
+    tolerance: Near = None,
+    memory: Memory = "1GB",
+    engine: Engine = "duckdb",
+    master: Master = "local[*]",
+    samples: Samples = 5,
+    write: Write = None,
     as_json: AsJson = False,
 ) -> None:
     """Compare two multisets of rows: exit 0 if they are equal, 1 if not, 3 if they cannot be."""
