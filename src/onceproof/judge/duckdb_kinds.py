@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from onceproof.judge.columns import Column
-from onceproof.judge.kinds import Kind
+from onceproof.judge.kinds import NOTHING, Kind
 
 # A kind's digits: bits of an integer (one more where it is unsigned), decimals of a second.
 _FLAT = {
@@ -28,7 +28,7 @@ _FLAT = {
     "varchar": Kind("text"),
     "uuid": Kind("text"),
     "enum": Kind("text"),
-    "null": Kind("text"),
+    "null": NOTHING,
     "blob": Kind("binary"),
     "date": Kind("date"),
     "time": Kind("time", 6),
@@ -42,6 +42,7 @@ _FLAT = {
 }
 _WRITTEN = {kind: native.upper() for native, kind in _FLAT.items()} | {
     Kind("text"): "VARCHAR",
+    NOTHING: "VARCHAR",
     Kind("timestamp", 6): "TIMESTAMP",
 }
 INT96 = "INT96"

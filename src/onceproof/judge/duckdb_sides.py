@@ -8,7 +8,7 @@ types that fit both of them.
 from __future__ import annotations
 
 import glob
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from typing import Any
 from onceproof.errors import RequestError
 from onceproof.judge.columns import Column
 from onceproof.judge.duckdb_kinds import INT96, columns_of, literal, quoted, written
+from onceproof.judge.duckdb_text import is_castable, of_json, strictly
 from onceproof.judge.kinds import Kind
 from onceproof.judge.places import Files
 
@@ -36,10 +37,17 @@ def open_sides(
     """Return both sides; columns in `tolerant` are numbers, even where both sides are CSV."""
     sides = {"expected": expected, "observed": observed}
     leader = min(
-        sides, key=lambda side: (_TYPED_FIRST.index(sides[side].format), _is_blank(sides[side]))
+        sides, key=lambda side: (_is_blank(sides[side]), _TYPED_FIRST.index(sides[side].format))
     )
+    if _is_blank(sides[leader]):
+        raise RequestError("neither side has a line, so nothing says which columns they have")
     other = "observed" if leader == "expected" else "expected"
-    first = _open(connection, leader, sides[leader], sides[other], tolerant)
+    if sides[leader].format == "parquet":
+        first = _parquet(connection, leader, sides[leader])
+    elif sides[leader].format == "json":
+        first = _json(connection, sides, leader, other)
+    else:
+        first = _text(connection, leader, sides[leader], tolerant)
     if sides[other].format == "parquet":
         second = _parquet(connection, other, sides[other])
     else:
@@ -47,16 +55,19 @@ def open_sides(
     return (first, second) if leader == "expected" else (second, first)
 
 
-def _open(
-    connection: Any, side: str, files: Files, beside: Files, tolerant: Collection[str]
-) -> Source:
-    if files.format == "parquet":
-        return _parquet(connection, side, files)
-    if files.format == "json":
-        both = [*files.paths, *(beside.paths if beside.format == "json" else ())]
-        types = {c.name: c for c in _describe(connection, side, files, _sniffed_json(both))}
-        names = [c.name for c in _describe(connection, side, files, _sniffed_json(files.paths))]
-        return _typed(files, [_as_read(types[name]) for name in names])
+def _json(connection: Any, sides: Mapping[str, Files], leader: str, other: str) -> Source:
+    """Open a JSON side with the types that fit the other's values too, if that is JSON."""
+    ours, theirs = sides[leader], sides[other]
+    own = _describe(connection, leader, ours, _sniffed_json(ours.paths))
+    types = {column.name: column for column in own}
+    if theirs.format == "json" and not _is_blank(theirs):
+        _describe(connection, other, theirs, _sniffed_json(theirs.paths))
+        both = _sniffed_json([*ours.paths, *theirs.paths])
+        types = {c.name: c for c in _describe(connection, leader, ours, both)}
+    return _typed(ours, [_as_read(types[column.name]) for column in own])
+
+
+def _text(connection: Any, side: str, files: Files, tolerant: Collection[str]) -> Source:
     kinds = {name: Kind("floating", 64) for name in tolerant}
     header = _describe(connection, side, files, _csv(files))
     return _typed(files, [_column(c.name, kinds.get(c.name, Kind("text"))) for c in header])
@@ -95,7 +106,7 @@ def _type(column: Column) -> str:
 def _typed(files: Files, columns: Sequence[Column]) -> Source:
     """Return the reader of text or JSON whose values are cast to these columns' kinds."""
     kept = [
-        c if c.kind and _is_castable(c.kind, files.format) else _column(c.name, None)
+        c if c.kind and is_castable(c.kind, files.format) else _column(c.name, None)
         for c in columns
     ]
     if files.format == "csv":
@@ -107,7 +118,7 @@ def _typed(files: Files, columns: Sequence[Column]) -> Source:
             f"columns={{{', '.join(raw)}}})"
         )
     casts = (
-        f"{quoted(c.name) if c.kind is None or _nests(c) else _strictly(c.name, c.kind)} "
+        f"{quoted(c.name) if c.kind is None or _nests(c) else strictly(c.name, c.kind)} "
         f"as {quoted(c.name)}"
         for c in kept
     )
@@ -119,41 +130,9 @@ def _nests(column: Column) -> bool:
     return bool(column.kind and column.kind.parts)
 
 
-def _is_castable(kind: Kind, form: str) -> bool:
-    return kind.name not in ("binary", "time") and not (kind.parts and form == "csv")
-
-
-def _strictly(name: str, kind: Kind) -> str:
-    """Return the cast of a text that is refused where it would lose something."""
-    fraction = kind.digits
-    patterns = {
-        "integer": r"[+-]?[0-9]+",
-        "decimal": rf"[+-]?[0-9]*(\.[0-9]{{0,{kind.scale}}}0*)?",
-        "boolean": r"(?i)true|false",
-        "date": r"[0-9]+-[0-9]{2}-[0-9]{2}",
-        "timestamp": rf"[^.]*(\.[0-9]{{1,{fraction}}}0*)?Z?",
-        "instant": rf"[^.]*(\.[0-9]{{1,{fraction}}}0*)?[^.0-9]*([+-].*)?",
-    }
-    value = quoted(name)
-    cast = f"{value}::{written(kind)}"
-    if kind.name not in patterns:
-        return cast
-    words = literal(f"in column {name}, the other side's {kind} cannot hold ")
-    return (
-        f"case when {value} is null or regexp_full_match({value}, {literal(patterns[kind.name])}) "
-        f"then {cast} else error({words} || {value}) end"
-    )
-
-
 def _as_read(column: Column) -> Column:
     """Return a JSON column as its own kind: text stays text, whatever it looks like."""
-    return _column(column.name, _plain(column.kind) if column.kind else Kind("text"))
-
-
-def _plain(kind: Kind) -> Kind:
-    if kind.parts:
-        return replace(kind, parts=tuple((name, _plain(part)) for name, part in kind.parts))
-    return kind if kind.name in ("boolean", "integer", "floating") else Kind("text")
+    return _column(column.name, of_json(column.kind) if column.kind else Kind("text"))
 
 
 def _column(name: str, kind: Kind | None) -> Column:

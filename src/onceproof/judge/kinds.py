@@ -38,11 +38,17 @@ class Kind:
         return f"{self.name}({inner})" if inner else self.name
 
 
+# The kind of a column, or of a list's element, that holds NULLs only: it is of every kind.
+NOTHING = Kind("nothing")
+
+
 def common(one: Kind, other: Kind) -> Kind | None:
     """Return the kind that holds every value of both exactly, or None if there is none.
 
     A struct's fields are matched by name and come in the order of `one`.
     """
+    if NOTHING in (one, other):
+        return Kind("text") if one == other else one if other == NOTHING else other
     if one == other:
         return one
     if one.name != other.name:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from onceproof.judge.columns import Column
-from onceproof.judge.kinds import Kind
+from onceproof.judge.kinds import NOTHING, Kind
 
 _FLAT = {
     "boolean": Kind("boolean"),
@@ -22,6 +22,7 @@ _FLAT = {
     "float": Kind("floating", 32),
     "double": Kind("floating", 64),
     "string": Kind("text"),
+    "void": NOTHING,
     "binary": Kind("binary"),
     "date": Kind("date"),
     "timestamp_ntz": Kind("timestamp", 6),

@@ -1,0 +1,50 @@
+"""The judge says what a naive comparison in pandas says, on generated pairs and on small ones."""
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from onceproof.judge import compare
+from tests.unit.judge import pairs
+from tests.unit.judge.oracle import CLASSES, differences
+
+PAIRS = 1000
+
+
+def test_a_thousand_generated_pairs_are_judged_as_the_oracle_judges_them(tmp_path):
+    expected, observed = pairs.tables(PAIRS)
+    paths = tmp_path / "e.parquet", tmp_path / "o.parquet"
+    for table, path in zip((expected, observed), paths, strict=True):
+        pq.write_table(table, path)
+    found = compare(*paths, key=pairs.KEY, write_to=tmp_path / "d", write_of_each=10**6)
+    details = pairs.by_key(pq.read_table(tmp_path / "d/differences.parquet"))
+    truth = differences(pairs.frame(expected), pairs.frame(observed), pairs.KEY)
+    assert len(truth) > 500
+    assert details == truth
+    totals = {one: sum(key[one] for key in truth.values()) for one in CLASSES}
+    assert dict(found.counts) == totals
+
+
+small = st.lists(
+    st.tuples(st.integers(0, 3) | st.none(), st.sampled_from(["", "a", "b", None])), max_size=8
+)
+
+
+@settings(max_examples=25, deadline=None)
+@given(small, small, st.booleans())
+def test_any_two_sides_are_judged_as_the_oracle_judges_them(
+    tmp_path_factory, ours, theirs, has_key
+):
+    folder = tmp_path_factory.mktemp("sides")
+    schema = pa.schema([("id", pa.int32()), ("v", pa.string())])
+    tables = [
+        pa.Table.from_pylist([{"id": one, "v": value} for one, value in rows], schema)
+        for rows in (ours, theirs)
+    ]
+    for name, table in zip("eo", tables, strict=True):
+        pq.write_table(table, folder / f"{name}.parquet")
+    key = ["id"] if has_key else []
+    found = compare(folder / "e.parquet", folder / "o.parquet", key=key, samples=0)
+    truth = differences(*map(pairs.frame, tables), key or ["id", "v"])
+    assert dict(found.counts) == {one: sum(k[one] for k in truth.values()) for one in CLASSES}

@@ -1,0 +1,84 @@
+"""What is shown and written of the differences."""
+
+import json
+
+import pyarrow.parquet as pq
+
+from onceproof.judge import compare
+from tests.unit.judge.sides import parquet
+
+
+def judged(folder, expected, observed, **options):
+    sides = [parquet(folder, name, side) for name, side in (("e", expected), ("o", observed))]
+    return compare(*sides, key=["id"], **options)
+
+
+def test_a_sample_holds_the_rows_as_they_stand(tmp_path):
+    expected = {"id": [1, 2], "v": [-0.0, 1.0], "_batch": [7, 7]}
+    observed = {"v": [5.0, 1.0, 1.0], "id": [1, 2, 2], "_attempt": [1, 1, 2]}
+    found = judged(tmp_path, expected, observed, ignore=["_batch", "_attempt"])
+    duplicated, changed = found.samples
+    assert duplicated == {
+        "class": "duplicated",
+        "rows": 1,
+        "key": {"id": 2},
+        "expected_rows": 1,
+        "observed_rows": 2,
+        "expected": [{"id": 2, "v": 1.0, "_batch": 7}],
+        "observed": [{"v": 1.0, "id": 2, "_attempt": 1}, {"v": 1.0, "id": 2, "_attempt": 2}],
+    }
+    assert (changed["class"], str(changed["expected"][0]["v"])) == ("changed", "-0.0")
+
+
+def test_a_key_of_two_classes_is_shown_under_both(tmp_path):
+    found = judged(tmp_path, {"id": [1], "v": [1]}, {"id": [1, 1], "v": [2, 2]})
+    assert [one["class"] for one in found.samples] == ["duplicated", "changed"]
+
+
+def test_rows_that_have_their_equal_are_not_shown(tmp_path):
+    found = judged(tmp_path, {"id": [1, 1, 1], "v": [1, 2, 3]}, {"id": [1, 1, 1], "v": [3, 4, 1]})
+    (sample,) = found.samples
+    assert [row["v"] for row in sample["expected"] + sample["observed"]] == [2, 4]
+
+
+def test_samples_are_the_lowest_keys_of_every_class(tmp_path):
+    ids = list(range(1000))
+    expected = {"id": ids, "v": ids}
+    observed = {"id": [*range(500, 1000), *range(2000, 2100)], "v": [0] * 600}
+    found = judged(tmp_path, expected, observed, samples=2)
+    keys = [(one["class"], one["key"]["id"]) for one in found.samples]
+    assert keys == [
+        ("lost", 0),
+        ("lost", 1),
+        ("unexpected", 2000),
+        ("unexpected", 2001),
+        ("changed", 500),
+        ("changed", 501),
+    ]
+    assert sum(found.counts.values()) == 500 + 100 + 500
+
+
+def test_a_key_with_many_rows_shows_a_few(tmp_path):
+    found = judged(tmp_path, {"id": [1]}, {"id": [1] * 5000})
+    (sample,) = found.samples
+    assert (sample["rows"], len(sample["observed"])) == (4999, 10)
+
+
+def test_what_json_has_no_word_for_is_text(tmp_path):
+    expected = {"id": [1], "v": [float("nan")], "b": [b"\xff"]}
+    found = judged(tmp_path, expected, {"id": [2], "v": [float("inf")], "b": [None]})
+    document = json.loads(json.dumps(found.document(), allow_nan=False))
+    rows = [one["expected"] + one["observed"] for one in document["samples"]]
+    assert rows == [[{"id": 1, "v": "nan", "b": "ff"}], [{"id": 2, "v": "inf", "b": None}]]
+
+
+def test_details_are_written_and_old_ones_removed(tmp_path):
+    target = tmp_path / "differences"
+    judged(tmp_path, {"id": [1, 2], "v": [1, 2]}, {"id": [1], "v": [3]}, write_to=target)
+    rows = pq.read_table(target / "differences.parquet").to_pylist()
+    assert [(row["class"], row["rows"], row["key"]) for row in rows] == [
+        ("lost", 1, {"id": 2}),
+        ("changed", 1, {"id": 1}),
+    ]
+    judged(tmp_path, {"id": [1]}, {"id": [1]}, write_to=target)
+    assert list(target.iterdir()) == []
