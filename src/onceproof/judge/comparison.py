@@ -44,24 +44,22 @@ def compare(
 ) -> Differences:
     """Say in which rows two multisets of rows differ.
 
-    A side is a file, a folder or a pattern of parquet, CSV or JSON lines, or a PostgreSQL table as
-    `postgresql://user@host/database#table`. Rows are the same thing if their `key` is; without a
-    key whole rows are compared. `write_to` is a folder for `differences.parquet`: the first
-    `write_of_each` differing keys of every class, with their rows. `spark` is a session or a master
-    for the engine of that name, which takes DataFrames for sides too. Raises `RequestError` for
-    what cannot be compared.
+    A side is what `onceproof diff` takes, or a DataFrame for the spark engine, whose session or
+    master is `spark`. Without a key, whole rows are compared. `write_to` is a folder for
+    `differences.parquet`: the first `write_of_each` differing keys of every class, and their rows.
+    Raises `RequestError` for what cannot be compared.
     """
     began = time.monotonic()
     request = Request(tuple(key), tuple(ignore), tolerance or {})
     of_each = max(samples, write_of_each) if write_to else samples
-    if engine == "duckdb":
-        plan, found = _on_duckdb(expected, observed, request, size_of(memory), of_each, progress)
-    elif engine == "spark":
+    if engine not in ENGINES:
+        raise RequestError(f"engine {engine!r} is not known: write {' or '.join(ENGINES)}")
+    if engine == "spark":
         from onceproof.judge.spark_steps import compare_on_spark
 
         plan, found = compare_on_spark(expected, observed, request, spark, of_each, progress)
     else:
-        raise RequestError(f"engine {engine!r} is not known: write {' or '.join(ENGINES)}")
+        plan, found = _on_duckdb(expected, observed, request, size_of(memory), of_each, progress)
     if write_to:
         write_details(found.details, write_to)
     return Differences(

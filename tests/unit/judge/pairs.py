@@ -17,6 +17,8 @@ SCHEMA = pa.schema(
         ("words", pa.string()),
         ("at", pa.timestamp("us", "UTC")),
         ("items", pa.list_(pa.int32())),
+        ("inner", pa.struct([("a", pa.float64()), ("b", pa.list_(pa.string()))])),
+        ("tags", pa.map_(pa.string(), pa.int32())),
     ]
 )
 KEY = ["pair", "id", "part"]
@@ -29,6 +31,8 @@ VALUES = {
     "words": ["abcdefg'hijklmn!", "abcdefg}hijklmn#", "1", "1.0", "NULL", "", None],
     "at": [NOON, NOON + dt.timedelta(microseconds=1), None],
     "items": [[], [None], [1, 2], [2, 1], None],
+    "inner": [{"a": 0.0, "b": []}, {"a": -0.0, "b": []}, {"a": None, "b": None}, None],
+    "tags": [[], [("x", 1), ("y", 2)], [("y", 2), ("x", 1)], [("x", None)], None],
 }
 
 
@@ -56,7 +60,7 @@ def spoil(rows: list[dict], number: int, rng: Random) -> None:
     elif kind == "repeat":
         rows.append(dict(rng.choice(rows)))
     else:
-        name = rng.choice(["number", "amount", "words", "at", "items"])
+        name = rng.choice([one for one in VALUES if one not in KEY])
         rng.choice(rows)[name] = rng.choice(VALUES[name])
 
 
@@ -70,9 +74,10 @@ def tables(count: int) -> tuple[pa.Table, pa.Table]:
 
 def frame(table: pa.Table) -> pd.DataFrame:
     """The table with Python's own values, which pandas would bend."""
-    return pd.DataFrame(
-        {name: pd.Series(table[name].to_pylist(), dtype=object) for name in table.column_names}
-    )
+    columns = {name: table[name].to_pylist() for name in table.column_names}
+    if "tags" in columns:
+        columns["tags"] = [None if one is None else dict(one) for one in columns["tags"]]
+    return pd.DataFrame({name: pd.Series(of, dtype=object) for name, of in columns.items()})
 
 
 def by_key(details: pa.Table) -> dict:
