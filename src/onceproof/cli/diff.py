@@ -105,8 +105,8 @@ def _progress() -> Iterator[Callable[[str], None]]:
 
 
 def _print(answer: Differences) -> None:
-    rows = f"{answer.expected_rows:,} rows expected, {answer.observed_rows:,} observed"
-    for side, count in (("expected", answer.expected_rows), ("observed", answer.observed_rows)):
+    rows = "{expected:,} rows expected, {observed:,} observed".format(**answer.rows)
+    for side, count in answer.rows.items():
         if not count:
             typer.echo(f"The {side} side is empty.")
     if answer.equal:

@@ -62,15 +62,8 @@ def compare(
         plan, found = _on_duckdb(expected, observed, request, size_of(memory), of_each, progress)
     if write_to:
         write_details(found.details, write_to)
-    return Differences(
-        found.counts,
-        found.expected_rows,
-        found.observed_rows,
-        plan.document(),
-        samples_of(found.details, samples),
-        engine,
-        time.monotonic() - began,
-    )
+    shown = samples_of(found.details, samples)
+    return Differences(found, plan.document(), shown, engine, time.monotonic() - began)
 
 
 def size_of(memory: str) -> int:

@@ -90,7 +90,8 @@ class Round:
         """Number the near values, so that rows of one number are within the tolerance.
 
         In the order of its values, a step begins where the distance to the one before is larger
-        than the tolerance. NULL and NaN are near to nothing but themselves.
+        than the tolerance. NULL and NaN are near to nothing but themselves. Of equal values any
+        may come first, so the sum takes in all of them (a frame by range, SQL's default).
         """
         within = [*self.key, "h1", "h2"]
         for name, pair in self._near():
@@ -109,8 +110,8 @@ class Round:
                 f"{name}_wide = {before} or ({name}_wide - {before})::double <= {pair.tolerance!r}"
             )
             rows = (
-                f"(select *, sum(jump) {over} rows unbounded preceding) as {step} from "
-                f"(select *, case when {near} then 0 else 1 end as jump from {rows}))"
+                f"(select *, sum(jump) {over}) as {step} from (select *, "
+                f"case when {near} or {name} is null then 0 else 1 end as jump from {rows}))"
             )
             rows = f"(select * exclude (jump) from {rows})"
             within.append(step)

@@ -40,13 +40,21 @@ class Found:
 class Differences:
     """The answer to a comparison; `equal` is worth what two 64-bit hashes are: see docs/diff.md."""
 
-    counts: Mapping[str, int]
-    expected_rows: int
-    observed_rows: int
+    found: Found
     columns: Mapping[str, object]
     samples: list[dict[str, Any]]
     engine: str
     seconds: float
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """The rows of each class, zero included."""
+        return self.found.counts
+
+    @property
+    def rows(self) -> Mapping[str, int]:
+        """The rows of each side."""
+        return {"expected": self.found.expected_rows, "observed": self.found.observed_rows}
 
     @property
     def equal(self) -> bool:
@@ -59,7 +67,7 @@ class Differences:
             "equal": self.equal,
             "differences": dict(self.counts),
             "columns": dict(self.columns),
-            "rows": {"expected": self.expected_rows, "observed": self.observed_rows},
+            "rows": dict(self.rows),
             "samples": self.samples,
             "engine": self.engine,
             "seconds": round(self.seconds, 3),

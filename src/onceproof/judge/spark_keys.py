@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import reduce
 from typing import Any
 
-from onceproof.judge.columns import Pair, Plan
+from onceproof.judge.columns import Plan
 from onceproof.judge.found import CLASSES, COUNTS, ROWS_PER_KEY
 from onceproof.judge.spark_kinds import canonical, row_hashes
 
@@ -57,10 +57,9 @@ class Keys:
                 .select(F.lit(one).alias("class"), F.col(one).alias("rows"), *self.key, "e", "o")
                 for one in CLASSES
             ),
-        )
+        ).localCheckpoint()
         shown = picked
-        wanted = picked.select(*self.key).distinct()
-        marked = self._unequal(wanted)
+        marked = self._unequal(picked.select(*self.key).distinct())
         for side, w in (("expected", 1), ("observed", -1)):
             shown = self._with_lists(shown, marked[w], side)
         names = (F.col(self.key[i]).alias(pair.name) for i, pair in enumerate(self.plan.key))
@@ -82,25 +81,30 @@ class Keys:
     def _read(self, frame: Any, side: str, w: int) -> Any:
         from pyspark.sql import functions as F
 
-        def column(pair: Pair) -> Any:
-            return canonical(frame[_escaped(pair.name)], pair.kind)
-
-        exact = [(column(pair), pair.kind) for pair in self.plan.exact]
+        pairs = (*self.plan.key, *self.plan.exact, *self.plan.near)
+        row = F.struct(*(frame[_escaped(name)].alias(name) for name in frame.columns))
+        columns = (canonical(frame[_escaped(pair.name)], pair.kind) for pair in pairs)
+        rows = frame.select(*(one.alias(f"c{i}") for i, one in enumerate(columns)), row.alias(side))
+        names = (f"c{i}" for i in range(len(self.key), len(self.key) + len(self.plan.exact)))
+        exact = [
+            (F.col(name), pair.kind) for name, pair in zip(names, self.plan.exact, strict=True)
+        ]
         first, second = row_hashes(exact)
-        return frame.select(
+        return rows.select(
             F.lit(w).alias("w"),
-            *(column(pair).alias(name) for name, pair in zip(self.key, self.plan.key, strict=True)),
+            *self.key,
             first.alias("h1"),
             second.alias("h2"),
-            *(column(pair).alias(name) for name, pair in self.near),
-            F.struct(*(frame[_escaped(name)].alias(name) for name in frame.columns)).alias(side),
+            *(name for name, _ in self.near),
+            side,
         )
 
     def _clustered(self, rows: Any) -> Any:
         """Number the near values, so that rows of one number are within the tolerance.
 
         In the order of its values, a step begins where the distance to the one before is larger
-        than the tolerance. NULL and NaN are near to nothing but themselves.
+        than the tolerance. NULL and NaN are near to nothing but themselves. Of equal values any
+        may come first, so the sum takes in all of them (a frame by range, SQL's default).
         """
         from pyspark.sql import Window
         from pyspark.sql import functions as F
@@ -119,9 +123,9 @@ class Keys:
             over = Window.partitionBy(*within).orderBy(value)
             before = F.lag(value).over(over)
             near = (value == before) | ((value - before).cast("double") <= pair.tolerance)
-            rows = rows.withColumn(f"{name}_jump", F.when(near, 0).otherwise(1))
-            summed = over.rowsBetween(Window.unboundedPreceding, 0)
-            rows = rows.withColumn(f"{name}_step", F.sum(f"{name}_jump").over(summed))
+            jump = F.when(near | value.isNull(), 0).otherwise(1)
+            rows = rows.withColumn(f"{name}_jump", jump)
+            rows = rows.withColumn(f"{name}_step", F.sum(f"{name}_jump").over(over))
             within.append(f"{name}_step")
         return rows
 

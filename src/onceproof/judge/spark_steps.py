@@ -29,6 +29,7 @@ def compare_on_spark(
     progress: Callable[[str], None],
 ) -> tuple[Plan, Found]:
     """Compare two DataFrames, or what parquet paths hold, in a session or on a master."""
+    from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
     given = {"expected": expected, "observed": observed}
@@ -41,6 +42,9 @@ def compare_on_spark(
             return plan, _find(frames, plan, rows, of_each, progress)
     except PySparkException as error:
         said = str(error).splitlines()[0]
+        raise RequestError(f"the sides cannot be compared: {said}") from error
+    except Py4JJavaError as error:
+        said = str(error.java_exception.getMessage()).splitlines()[0]
         raise RequestError(f"the sides cannot be compared: {said}") from error
 
 

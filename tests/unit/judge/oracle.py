@@ -17,8 +17,34 @@ def plain(value):
     return (value + 0.0,) if isinstance(value, float) else (value,)
 
 
-def differences(expected, observed, key):
+def stepped(expected, observed, name, allowed, tolerance):
+    """Both sides with near values replaced by the smallest from which they follow step by step."""
+    frames = [frame.reset_index(drop=True) for frame in (expected, observed)]
+    groups = {}
+    for frame in frames:
+        done = [one for one in tolerance if one != name and f"{one} stepped" in frame.attrs]
+        exact = [one for one in frame.columns if one not in tolerance or one in done]
+        for at, row in frame.iterrows():
+            group = tuple(plain(row[one]) for one in exact)
+            groups.setdefault(group, []).append((frame, at, row[name]))
+    for rows in groups.values():
+        numbers = sorted(
+            (one for one in rows if one[2] is not None and one[2] == one[2]), key=lambda one: one[2]
+        )
+        start = before = None
+        for frame, at, value in numbers:
+            if before is None or (value != before and not float(value - before) <= allowed):
+                start = value
+            frame.at[at, name], before = start, value
+    for frame in frames:
+        frame.attrs[f"{name} stepped"] = True
+    return frames
+
+
+def differences(expected, observed, key, tolerance=None):
     """Counts of each class by key; sides are DataFrames of objects."""
+    for name, allowed in (tolerance or {}).items():
+        expected, observed = stepped(expected, observed, name, allowed, tolerance)
     names = list(expected.columns)
     rows = []
     for frame in (expected, observed):

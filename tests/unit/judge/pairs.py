@@ -80,12 +80,12 @@ def frame(table: pa.Table) -> pd.DataFrame:
     return pd.DataFrame({name: pd.Series(of, dtype=object) for name, of in columns.items()})
 
 
-def by_key(details: pa.Table) -> dict:
+def by_key(details: pa.Table, key: list[str] = KEY) -> dict:
     """The details of a comparison as counts of each class by key, as the oracle has them."""
     from tests.unit.judge.oracle import CLASSES, plain
 
     found: dict = {}
     for one in details.to_pylist():
-        key = tuple(plain(one["key"][name]) for name in KEY)
-        found.setdefault(key, dict.fromkeys(CLASSES, 0))[one["class"]] = one["rows"]
+        values = tuple(plain(one["key"][name]) for name in key)
+        found.setdefault(values, dict.fromkeys(CLASSES, 0))[one["class"]] = one["rows"]
     return found

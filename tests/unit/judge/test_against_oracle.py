@@ -26,6 +26,20 @@ def test_a_thousand_generated_pairs_are_judged_as_the_oracle_judges_them(tmp_pat
     assert dict(found.counts) == totals
 
 
+def test_near_values_are_judged_as_the_oracle_judges_them(tmp_path):
+    expected, observed = pairs.tables(300)
+    near = {"number": 1.5, "amount": 0.01}
+    for name, table in (("e", expected), ("o", observed)):
+        pq.write_table(table, tmp_path / f"{name}.parquet")
+    sides = tmp_path / "e.parquet", tmp_path / "o.parquet"
+    options = {"write_to": tmp_path / "d", "write_of_each": 10**6}
+    compare(*sides, key=["pair"], ignore=["id", "part"], tolerance=near, **options)
+    details = pq.read_table(tmp_path / "d/differences.parquet")
+    frames = [pairs.frame(one.drop_columns(["id", "part"])) for one in (expected, observed)]
+    truth = differences(*frames, ["pair"], near)
+    assert pairs.by_key(details, ["pair"]) == truth
+
+
 small = st.lists(
     st.tuples(st.integers(0, 3) | st.none(), st.sampled_from(["", "a", "b", None])), max_size=8
 )

@@ -33,7 +33,7 @@ def test_no_line_of_a_csv_is_taken_for_a_comment_or_a_number(tmp_path):
     expected = write(tmp_path, "e.csv", 'id,v\n#1,"a,""b"\n01," c"\n')
     observed = write(tmp_path, "o.csv", "id,v\n1, c\n")
     found = compare(expected, observed, key=["id"])
-    assert (found.expected_rows, found.counts["lost"], found.counts["unexpected"]) == (2, 2, 1)
+    assert (found.rows["expected"], found.counts["lost"], found.counts["unexpected"]) == (2, 2, 1)
 
 
 def test_a_csv_side_takes_the_types_of_the_other(tmp_path):

@@ -57,6 +57,11 @@ def test_near_rows_of_one_key_are_matched_one_to_one(tmp_path):
     assert near(tmp_path, [1.0, 5.0], [5.01, 7.0], 0.1) == {"changed": 1}
 
 
+def test_a_null_stays_equal_to_a_null_where_others_of_its_key_differ(tmp_path):
+    assert near(tmp_path, [None, None, 1.0], [None, None, 9.0], 0.1) == {"changed": 1}
+    assert near(tmp_path, [NAN, 1.0], [NAN, None], 0.1) == {"changed": 1}
+
+
 def test_other_columns_stay_exact(tmp_path):
     expected = {"id": [1, 2], "v": [1.0, 1.0], "w": [1.0, 1.0]}
     observed = {"id": [1, 2], "v": [1.05, 1.05], "w": [1.0, 1.05]}
