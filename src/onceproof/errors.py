@@ -13,7 +13,7 @@ class RequestError(OnceproofError):
 
 
 class StackError(OnceproofError):
-    """The stack did not do what was asked of it in time; what was started has been stopped."""
+    """The stack did not do what was asked of it in time; the command exits with 2."""
 
 
 class EvidenceError(OnceproofError):

@@ -12,13 +12,18 @@ def onceproof_home() -> Path:
     Root's own cache is usually closed to everybody else, and PostgreSQL refuses to run as root:
     so for root the default is the machine's cache folder, which another user can enter.
     """
+    found = _home().resolve()  # a process shows its folders without links
+    if set(str(found)) & set(" \t\n:,"):
+        raise RequestError(
+            f"the home {str(found)!r} has a blank, colon or comma, which a class path and Spark's "
+            "options cannot carry: set ONCEPROOF_HOME to a folder without"
+        )
+    return found
+
+
+def _home() -> Path:
     if given := os.environ.get("ONCEPROOF_HOME"):
-        if set(given) & set(" \t\n:,"):
-            raise RequestError(
-                f"ONCEPROOF_HOME={given!r} has a blank, colon or comma, which a class path and "
-                "Spark's options cannot carry: name a folder without"
-            )
-        return Path(given).absolute()
+        return Path(given)
     if os.geteuid() == 0:
         return Path("/var/cache/onceproof")
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "onceproof"

@@ -63,14 +63,6 @@ class Identity:
             os.close(handle)
         return True
 
-    def children(self) -> list[Identity]:
-        """Return the living direct children."""
-        try:
-            text = (PROC / f"{self.pid}/task/{self.pid}/children").read_text()
-        except OSError:
-            return []
-        return [found for pid in text.split() if (found := Identity.of(int(pid)))]
-
     def pss_bytes(self) -> int:
         """Return its memory, shared pages divided among their users; 0 if it is gone."""
         try:
@@ -82,7 +74,7 @@ class Identity:
     def maps_file(self, path: Path) -> bool:
         """Whether the process has this file mapped into its memory."""
         try:
-            return str(path) in (PROC / f"{self.pid}/maps").read_text()
+            return str(path) in (PROC / f"{self.pid}/maps").read_text(errors="replace")
         except OSError:
             return False
 
@@ -90,6 +82,13 @@ class Identity:
         """Whether this folder is the process's working directory."""
         try:
             return (PROC / f"{self.pid}/cwd").readlink() == folder
+        except OSError:
+            return False
+
+    def runs(self, program: Path) -> bool:
+        """Whether this program is what the process runs."""
+        try:
+            return (PROC / f"{self.pid}/exe").readlink() == program.resolve()
         except OSError:
             return False
 
@@ -172,6 +171,7 @@ def _collect(pid: int) -> None:
 def _stat(pid: int) -> list[str] | None:
     """Return the fields of /proc/PID/stat after the name, which may hold blanks and brackets."""
     try:
-        return (PROC / f"{pid}/stat").read_text().rpartition(")")[2].split()
+        text = (PROC / f"{pid}/stat").read_text(errors="replace")  # a name may end in half a letter
+        return text.rpartition(")")[2].split()
     except OSError:
         return None

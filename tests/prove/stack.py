@@ -6,8 +6,9 @@ from collections import Counter
 from random import Random
 
 from onceproof.home import onceproof_home
-from onceproof.identity import everyone
+from onceproof.stacks.state import LOCK
 from tests.system.command import run, start
+from tests.system.test_stack_life import left_of
 
 ROUNDS = 60
 SEED = 7
@@ -32,9 +33,9 @@ def prove() -> str:
         code, _, said = run("down", "--home", home)
         if code != 0:
             raise SystemExit(f"down failed after {moment:.2f} s: {said}")
-        if left := [one.arguments() for one in everyone() if str(home) in str(one.arguments())]:
+        if left := [one.arguments() for one in left_of(home)]:
             raise SystemExit(f"left after {moment:.2f} s: {left}")
-        if files := [path.name for path in home.glob("*") if path.name != "lock"]:
+        if files := [path.name for path in home.glob("*") if path.name != LOCK]:
             raise SystemExit(f"left after {moment:.2f} s: {files}")
     shutil.rmtree(home)
     moments = ", ".join(f"{name}: {count}" for name, count in sorted(reached.items()))

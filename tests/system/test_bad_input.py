@@ -106,3 +106,34 @@ def test_a_home_that_postgresql_cannot_reach_is_said(tmp_path):
     (tmp_path / "closed").mkdir(mode=0o700)
     said = refused("up", *SMALL, "--home", tmp_path / "closed/stack")
     assert "is closed to the user that PostgreSQL runs as" in said
+
+
+def test_a_lock_of_somebody_else_is_not_written_to(home):  # noqa: F811
+    home.mkdir(parents=True)
+    (home / "lock").write_text("precious")
+    assert run("down", "--home", home)[0] == 0
+    assert "holds files that are no stack's (lock)" in refused("up", "--home", home)
+    assert (home / "lock").read_text() == "precious"
+    assert [path.name for path in home.iterdir()] == ["lock"]
+
+
+@pytest.mark.parametrize("words", [["status"], ["down"], ["up"], ["kill", "store"]])
+def test_a_home_that_is_a_file_is_said(words, tmp_path):
+    (tmp_path / "file").touch()
+    code, _, said = run(*words, "--home", tmp_path / "file/stack")
+    assert (code, "Traceback" in said) in ((3, False), (0, False))
+
+
+def test_the_home_of_everything_is_no_home_of_a_stack(tmp_path):
+    said = refused("up", "--home", tmp_path, ONCEPROOF_HOME=str(tmp_path))
+    assert "is ONCEPROOF_HOME itself" in said
+
+
+def test_a_stack_that_never_came_up_takes_no_verbs(home):  # noqa: F811
+    dying = start("up", *SMALL, "--home", home)
+    while not (home / "stack.json").exists() and dying.poll() is None:
+        os.sched_yield()
+    dying.kill()
+    dying.communicate(timeout=60)
+    assert "never came up: `onceproof down`, then up" in refused("start", "store", "--home", home)
+    assert "was never started, so it has no log" in refused("logs", "store", "--home", home)

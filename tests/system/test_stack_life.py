@@ -14,7 +14,7 @@ from onceproof.errors import RequestError
 from onceproof.identity import Identity, boot_id, everyone
 from onceproof.polling import wait_for
 from onceproof.stacks.local import LocalStack
-from onceproof.stacks.state import MARK, State
+from onceproof.stacks.state import LOCK, MARK, State
 from tests.system.command import run, start
 
 pytestmark = [pytest.mark.stack, pytest.mark.system]
@@ -40,9 +40,7 @@ def left_of(folder: Path) -> list[Identity]:
 
 
 def files_of(folder: Path) -> list[str]:
-    return (
-        [path.name for path in folder.iterdir() if path.name != "lock"] if folder.exists() else []
-    )
+    return [path.name for path in folder.iterdir() if path.name != LOCK] if folder.exists() else []
 
 
 MOMENTS = {
@@ -118,14 +116,60 @@ def test_two_stacks_run_side_by_side(home, stacks_folder):
     assert left_of(other) == []
 
 
+def segments_of(stack: LocalStack) -> list[str]:
+    """The shared memory by which PostgreSQL keeps others from its data."""
+    lines = (stack.state.folder / "store/data/postmaster.pid").read_text().splitlines()
+    number = lines[6].split()[1]
+    rows = Path("/proc/sysvipc/shm").read_text().splitlines()
+    return [row for row in rows if number in row.split()[:2]]
+
+
 def test_a_power_cut_leaves_no_shared_memory(home, rng):
-    segments = Path("/proc/sysvipc/shm")
-    before = segments.read_text()
     assert run("up", *SMALL, "--home", home)[0] == 0
-    assert segments.read_text() != before
-    LocalStack(home).apply("kill", "store", rng)
+    stack = LocalStack(home)
+    (before,) = segments_of(stack)
+    stack.apply("kill", "store", rng)
     assert run("down", "--home", home)[0] == 0
-    assert segments.read_text() == before
+    assert before.split()[1] not in Path("/proc/sysvipc/shm").read_text().split()
+
+
+def test_a_home_behind_a_link_hides_no_backend(home, stacks_folder, rng):
+    (stacks_folder / "real").mkdir()
+    home.symlink_to(stacks_folder / "real")
+    assert run("up", *SMALL, "--home", home / "stack")[0] == 0
+    done = LocalStack(home / "stack").apply("kill", "store", rng)
+    assert len(done.proof["ended"]) > 1
+    assert run("down", "--home", home / "stack")[0] == 0
+    assert left_of(stacks_folder / "real/stack") == []
+    home.unlink()
+
+
+@pytest.mark.skipif(not ROOT, reason="only root runs PostgreSQL as somebody else")
+def test_who_cannot_see_the_backends_is_told_so(home):
+    away = ["setpriv", "--bounding-set", "-sys_ptrace", "--inh-caps", "-sys_ptrace"]
+    command = [*away, sys.executable, "-m", "onceproof", "up", *SMALL, "--home", home]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 2
+    assert "give this process the capability SYS_PTRACE" in done.stderr
+    assert run("down", "--home", home)[0] == 0
+    assert left_of(home) == []
+
+
+def test_a_stranger_who_stands_in_the_data_is_left_alone(home):
+    assert run("up", *SMALL, "--home", home)[0] == 0
+    with subprocess.Popen(["sleep", "60"], cwd=home / "store/data") as innocent:
+        assert run("down", "--home", home)[0] == 0
+        assert innocent.poll() is None
+        innocent.kill()
+
+
+def test_a_stack_ends_itself_and_not_the_one_that_came_after(home):
+    assert run("up", *SMALL, "--home", home)[0] == 0
+    first = LocalStack(home)
+    assert run("down", "--home", home)[0] == 0
+    assert run("up", *SMALL, "--home", home)[0] == 0
+    first.down()
+    assert run("status", "--home", home)[0] == 0
 
 
 OWNER = """

@@ -9,7 +9,7 @@ from onceproof.setup.fetch import Coordinate, fetch
 
 JAR = Coordinate("org.example", "thing", "1.0")
 JAVA = """#!/bin/sh
-if [ "$1" = -version ]; then echo 'openjdk version "17.0.1"' >&2; exit; fi
+if [ "$2" = -version ]; then echo 'openjdk version "17.0.1"' >&2; exit; fi
 echo ivy >> {said}
 {ivy}
 """
@@ -34,7 +34,7 @@ def ways(tmp_path, monkeypatch):
             program = tmp_path / "bin" / name
             program.write_text(text.format(said=said, ivy=ivy, maven=maven))
             program.chmod(0o755)
-        fetch([JAR], tmp_path / "into")
+        fetch([JAR], tmp_path / "into", {"MARK": "x"})
         return said.read_text().split()
 
     return run

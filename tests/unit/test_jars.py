@@ -17,7 +17,7 @@ def repository(monkeypatch):
     fetched = []
     content = {"bytes": GOOD}
 
-    def fetch(wanted, folder):
+    def fetch(wanted, folder, mark):
         for coordinate in wanted:
             fetched.append(str(coordinate))
             (folder / coordinate.file).write_bytes(content["bytes"])

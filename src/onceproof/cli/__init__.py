@@ -45,6 +45,9 @@ def run(arguments: list[str]) -> int:
     except TyperException as error:
         code = EXIT_WRONG_REQUEST
         said = error.format_message()
+    except (NotADirectoryError, FileExistsError, PermissionError) as error:
+        code = EXIT_WRONG_REQUEST
+        said = f"{error.filename}: {error.strerror}; name a folder that this user may write to"
     except OnceproofError as error:
         code = EXIT_UNKNOWN
         said = str(error)

@@ -71,7 +71,7 @@ def up(
 
 def down(home: Home = None) -> None:
     """End every process of the stack and remove its files, whatever died before."""
-    folder = (home or default_folder()).absolute()
+    folder = (home or default_folder()).resolve()
     typer.echo("down" if take_down(folder) else f"no stack was up in {folder}", err=True)
 
 
@@ -112,6 +112,8 @@ def logs(
         raise RequestError(
             f"this stack has no member {member!r}: its members are {', '.join(stack.members)}"
         )
+    if not stack.state.log(member).exists():
+        raise RequestError(f"{member} was never started, so it has no log: see `onceproof status`")
     text = stack.state.log(member).read_text(errors="replace")
     typer.echo("\n".join(text.splitlines()[-lines:]))
 

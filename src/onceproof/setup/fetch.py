@@ -7,9 +7,10 @@ A site's proxy or mirror is taken from where its Java people have it already: th
 from __future__ import annotations
 
 import importlib.util
+import os
 import shutil
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
@@ -48,13 +49,16 @@ class Coordinate:
         return f"{self.artifact}-{self.version}.jar"
 
 
-def fetch(wanted: Sequence[Coordinate], folder: Path) -> None:
-    """Put each wanted jar into the folder, or raise with what every way of fetching said."""
+def fetch(wanted: Sequence[Coordinate], folder: Path, mark: Mapping[str, str]) -> None:
+    """Put each wanted jar into the folder, or raise with what every way of fetching said.
+
+    `mark` is the environment by which the programs that are started are known as a maker's.
+    """
     said = []
     for way in _ways():
         left = [jar for jar in wanted if not (folder / jar.file).is_file()]
         if left:
-            said.append(way(left, folder))
+            said.append(way(left, folder, mark))
     left = [jar for jar in wanted if not (folder / jar.file).is_file()]
     if left:
         raise RequestError(
@@ -64,7 +68,7 @@ def fetch(wanted: Sequence[Coordinate], folder: Path) -> None:
         )
 
 
-def _ways() -> list[Callable[[Sequence[Coordinate], Path], str]]:
+def _ways() -> list[Callable[[Sequence[Coordinate], Path, Mapping[str, str]], str]]:
     maven = [_by_maven] if shutil.which("mvn") else []
     if maven and (Path.home() / ".m2/settings.xml").is_file():
         return [_by_maven, _by_ivy]  # somebody has told Maven how this network is left
@@ -79,16 +83,20 @@ def ivy_jar() -> Path:
     return next(Path(spark.submodule_search_locations[0]).glob("jars/ivy-*.jar"))
 
 
-def _by_ivy(wanted: Sequence[Coordinate], folder: Path) -> str:
+def _by_ivy(wanted: Sequence[Coordinate], folder: Path, mark: Mapping[str, str]) -> str:
     lines = (
         f"<dependency org={quoteattr(jar.group)} name={quoteattr(jar.artifact)} "
         f'rev={quoteattr(jar.version)} transitive="false"/>'
         for jar in wanted
     )
-    return run_ivy("\n".join(lines), folder, settings=_SETTINGS, pattern="[artifact]-[revision]")
+    return run_ivy(
+        "\n".join(lines), folder, settings=_SETTINGS, pattern="[artifact]-[revision]", mark=mark
+    )
 
 
-def run_ivy(dependencies: str, folder: Path, *, settings: str, pattern: str) -> str:
+def run_ivy(
+    dependencies: str, folder: Path, *, settings: str, pattern: str, mark: Mapping[str, str]
+) -> str:
     """Resolve dependencies, in Ivy's own words, into the folder; return how it ended."""
     own = Path.home() / ".ivy2/ivysettings.xml"
     (folder / "settings.xml").write_text(settings)
@@ -102,10 +110,10 @@ def run_ivy(dependencies: str, folder: Path, *, settings: str, pattern: str) -> 
         *("-ivy", folder / "ivy.xml", "-cache", folder / "ivy/cache"),
         *("-retrieve", f"{folder}/{pattern}.[ext]", "-types", "jar", "bundle"),
     ]
-    return _run(command)
+    return _run(command, mark)
 
 
-def _by_maven(wanted: Sequence[Coordinate], folder: Path) -> str:
+def _by_maven(wanted: Sequence[Coordinate], folder: Path, mark: Mapping[str, str]) -> str:
     items = "".join(
         f"<artifactItem><groupId>{jar.group}</groupId><artifactId>{jar.artifact}</artifactId>"
         f"<version>{jar.version}</version></artifactItem>"
@@ -119,10 +127,10 @@ def _by_maven(wanted: Sequence[Coordinate], folder: Path) -> str:
         f"<outputDirectory>{folder}</outputDirectory><artifactItems>{items}</artifactItems>"
         "</configuration></plugin></plugins></build></project>"
     )
-    return _run(["mvn", "-B", "-q", "-f", pom, _COPY])
+    return _run(["mvn", "-B", "-q", "-f", pom, _COPY], mark)
 
 
-def _run(command: Sequence[str | Path]) -> str:
+def _run(command: Sequence[str | Path], mark: Mapping[str, str]) -> str:
     try:
         done = subprocess.run(
             [str(part) for part in command],
@@ -131,6 +139,7 @@ def _run(command: Sequence[str | Path]) -> str:
             text=True,
             check=False,
             timeout=_LIMIT_S,
+            env={**os.environ, **mark},
         )
     except subprocess.TimeoutExpired:
         return f"{command[0]} did not end within {_LIMIT_S} s"

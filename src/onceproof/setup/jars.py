@@ -60,20 +60,21 @@ def _jar(line: str) -> Jar:
 def ensure_jars(home: Path, sets: Iterable[str]) -> dict[str, list[Path]]:
     """Return the paths of each set's jars in the order of the lock, fetching what is not sound."""
     wanted = {name: [jar for jar in read_lock() if jar.set == name] for name in sets}
-    missing = [jar for jars in wanted.values() for jar in jars if not jar.is_sound(home)]
-    if missing:
-        _fill(home, missing)
+    everything = [jar for jars in wanted.values() for jar in jars]
+    if not all(jar.is_sound(home) for jar in everything):
+        _fill(home, everything)
     return {name: [jar.path(home) for jar in jars] for name, jars in wanted.items()}
 
 
-def _fill(home: Path, missing: list[Jar]) -> None:
-    for jar in missing:
-        if jar.path(home).exists():
-            log.warning("%s is not the locked jar any more; it is fetched again", jar.path(home))
-    log.info("fetching %d jars into %s", len(missing), home / "jars")
+def _fill(home: Path, wanted: list[Jar]) -> None:
     (home / "jars").mkdir(parents=True, exist_ok=True)
-    with making(home), scratch(home / "jars") as folder:
-        fetch([jar.coordinate for jar in missing], folder)
+    with making(home) as mark, scratch(home / "jars") as folder:
+        missing = [jar for jar in wanted if not jar.is_sound(home)]
+        for jar in missing:
+            if jar.path(home).exists():
+                log.warning("%s is not the locked jar any more: fetched again", jar.path(home))
+        log.info("fetching %d jars into %s", len(missing), home / "jars")
+        fetch([jar.coordinate for jar in missing], folder, mark)
         for jar in missing:
             _take(jar, folder / jar.coordinate.file, home)
 

@@ -50,13 +50,21 @@ def find_java() -> Java:
     if not found or not os.access(found, os.X_OK):
         where = f"JAVA_HOME={given}" if given else "PATH"
         raise RequestError(f"no Java was found by {where}: {REMEDY}")
-    program = Path(found).resolve()
-    done = subprocess.run([program, "-version"], capture_output=True, text=True, check=False)
-    lines = done.stderr.strip().splitlines()
-    text = "\n".join(line for line in lines if not line.startswith("Picked up "))
+    command = [found, "-XshowSettings:properties", "-version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    program = _program(found, done.stderr)
+    named = re.search(r'^\S+ version "[\s\S]*', done.stderr, re.MULTILINE)
+    text = named[0].strip() if named else done.stderr.strip()
     version = re.search(r'version "(?:1\.)?(\d+)', text)
     if done.returncode or not version:
         raise RequestError(f"{program} -version says {text!r}, which names no version: {REMEDY}")
     if int(version[1]) < OLDEST:
         raise RequestError(f"{program} is Java {version[1]}, older than {OLDEST}: {REMEDY}")
     return Java(program, int(version[1]), text)
+
+
+def _program(found: str, said: str) -> Path:
+    """Return Java's own program; what was found may be a link, or a script that chooses one."""
+    home = re.search(r"^\s*java\.home = (.+)$", said, re.MULTILINE)
+    own = Path(home[1]) / "bin/java" if home else Path(found)
+    return own.resolve()

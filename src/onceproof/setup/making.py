@@ -14,6 +14,7 @@ from pathlib import Path
 from onceproof.identity import everyone
 
 MARK = "ONCEPROOF_MAKING"
+_LOCK = "making.lock"
 Environment = Mapping[str, str]
 
 
@@ -28,6 +29,7 @@ def ensure(home: Path, path: Path, make: Callable[[Path, Environment], None]) ->
     with making(home) as mark:
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
+            path.parent.chmod(0o755)
             with scratch(path.parent) as folder:
                 make(folder, mark)
                 os.replace(folder / path.name, path)
@@ -42,14 +44,30 @@ def making(home: Path) -> Iterator[Environment]:
     then a dead maker's, and are removed first.
     """
     home.mkdir(parents=True, exist_ok=True)
-    with (home / "lock").open("w") as file:
+    with (home / _LOCK).open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        for one in everyone():
-            if one.has_environment(MARK, str(home)):
-                one.send(signal.SIGKILL)
-        for part in home.glob("*/part-*"):
-            shutil.rmtree(part, ignore_errors=True)
+        _end_dead_makers(home)
         yield {MARK: str(home)}
+
+
+def sweep(home: Path) -> None:
+    """Remove what a killed maker left, unless somebody makes something just now."""
+    if not (home / _LOCK).exists():
+        return
+    with (home / _LOCK).open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return
+        _end_dead_makers(home)
+
+
+def _end_dead_makers(home: Path) -> None:
+    for one in everyone():
+        if one.has_environment(MARK, str(home)):
+            one.send(signal.SIGKILL)
+    for part in home.glob("*/part-*"):
+        shutil.rmtree(part, ignore_errors=True)
 
 
 @contextmanager

@@ -34,7 +34,7 @@ def find_on_machine() -> Path | None:
         return None
     if given:
         if _has_all(Path(given)):
-            return Path(given)
+            return Path(given).absolute()
         raise RequestError(
             f"ONCEPROOF_POSTGRES={given} has no {' and '.join(NEEDED)}: name the folder that has "
             f"them, or write '{EMBEDDED}', or unset it to let one be found"
@@ -66,7 +66,9 @@ def _unpack(jar: Path, folder: Path) -> None:
     with zipfile.ZipFile(jar) as archive:
         (name,) = (name for name in archive.namelist() if name.endswith(".txz"))
         with archive.open(name) as raw, tarfile.open(fileobj=raw, mode="r|xz") as tar:
-            tar.extractall(folder, filter="tar")
+            # Python 3.11.2, as Debian 12 has it, knows no filters yet.
+            how = {"filter": "tar"} if hasattr(tarfile, "tar_filter") else {}
+            tar.extractall(folder, **how)  # type: ignore[arg-type]  # noqa: S202  a locked jar's
     folder.chmod(0o755)
 
 

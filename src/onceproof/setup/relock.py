@@ -37,7 +37,7 @@ def resolve(set_: str, lines: list[list[str]]) -> Iterator[Jar]:
         folder = Path(part)
         pattern = "jars/[organisation]/[module]/[revision]/[artifact]"
         dependencies = "".join(_dependency(words) for words in lines)
-        said = run_ivy(dependencies, folder, settings=_WITH_POMS, pattern=pattern)
+        said = run_ivy(dependencies, folder, settings=_WITH_POMS, pattern=pattern, mark={})
         jars = sorted(folder.glob("jars/*/*/*/*.jar"))
         if len(jars) < len(lines):
             raise SystemExit(f"{set_}: {len(jars)} jars for {len(lines)} lines. {said}")

@@ -33,25 +33,30 @@ def spark_session(
     own = {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_LOCAL_DIRS": str(folder)}
     before = dict(os.environ)
     os.environ.update({**environment(tools), **own, "PATH": before.get("PATH", "/usr/bin:/bin")})
+    application = ""
     try:
         session = builder.getOrCreate()
         application = session.sparkContext.applicationId
-        try:
-            yield session
-        finally:
-            _end(session)
-            shutil.rmtree(tools.home / "work" / application, ignore_errors=True)
+        yield session
     finally:
+        _end_driver()
+        if application:
+            shutil.rmtree(tools.home / "work" / application, ignore_errors=True)
         os.environ.clear()
         os.environ.update(before)
 
 
-def _end(session: Any) -> None:
-    """Stop the session and end its JVM, so that the next one can have other options."""
-    context = type(session.sparkContext)
-    gateway = context._gateway
-    session.stop()
-    gateway.shutdown()
-    gateway.proc.stdin.close()
-    gateway.proc.wait(60)
-    context._gateway = context._jvm = None
+def _end_driver() -> None:
+    """Stop what runs and end its JVM, so that the next session can have other options."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    session = SparkSession._instantiatedSession
+    if session is not None:
+        session.stop()
+    gateway = SparkContext._gateway
+    if gateway is not None:
+        gateway.shutdown()
+        gateway.proc.stdin.close()
+        gateway.proc.wait(60)
+    SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None

@@ -8,17 +8,16 @@ of something that did not happen. Cures (`resume`, `start`) may be repeated.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any, Literal, Protocol
 
+from onceproof.identity import Identity
+
 Verb = Literal["kill", "pause", "resume", "stop", "start"]
 VERBS: tuple[Verb, ...] = ("kill", "pause", "resume", "stop", "start")
 CURES: tuple[Verb, ...] = ("resume", "start")
-
-# Every kind of stack by name, as `module:attribute`: loaded only where it is used.
-STACKS = {"local": "onceproof.stacks.local:LocalStack"}
 
 
 @dataclass(frozen=True)
@@ -59,3 +58,43 @@ class Stack(Protocol):
 
     def down(self) -> None:
         """End every process of the stack and remove its files, whatever died before."""
+
+
+class Member(Protocol):
+    """What a kind of member tells about itself; the verbs do the rest, alike for all."""
+
+    @property
+    def name(self) -> str:
+        """How it is called."""
+
+    @property
+    def kind(self) -> str:
+        """What it is one of."""
+
+    @property
+    def stop_signal(self) -> str:
+        """The signal that asks it to end in good order."""
+
+    @property
+    def verbs(self) -> tuple[Verb, ...]:
+        """What can be done to it."""
+
+    @property
+    def address(self) -> str:
+        """Where its clients reach it."""
+
+    @property
+    def listens_on(self) -> list[tuple[str, int]]:
+        """The addresses that must be free before it starts."""
+
+    def needs(self, living: Collection[str]) -> str:
+        """Say what must live beside it before it can serve; empty if all of it does."""
+
+    def make_way(self) -> None:
+        """Remove what its last life left that would keep it from starting; none of it lives."""
+
+    def family(self, main: Identity | None) -> list[Identity]:
+        """Return its living processes, the main one first."""
+
+    def trouble(self) -> str:
+        """Say what keeps it from serving; empty if nothing does."""

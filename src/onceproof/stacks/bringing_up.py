@@ -17,15 +17,15 @@ from onceproof.errors import RequestError
 from onceproof.home import onceproof_home
 from onceproof.polling import wait_for
 from onceproof.setup.postgres import refuse_closed
-from onceproof.stacks import broker_launch, brokers, spark_launch, store
+from onceproof.stacks import Member, broker_launch, brokers, spark_launch, store
 from onceproof.stacks.kafka_setup import kafka_tools
 from onceproof.stacks.members import members
-from onceproof.stacks.ports import free_ports
+from onceproof.stacks.ports import free_ports, refuse_taken
 from onceproof.stacks.spark_setup import spark_tools
 from onceproof.stacks.state import Launch, State
 from onceproof.stacks.store_setup import store_tools
-from onceproof.stacks.taking_down import clear, end_processes, held_folder
-from onceproof.stacks.verbs import Member, await_health
+from onceproof.stacks.taking_down import clear, end_processes, held_folder, refuse_strange
+from onceproof.stacks.verbs import await_health
 
 PARTS = ("kafka", "spark", "store")
 _NEEDED_BYTES = 1 << 29
@@ -51,6 +51,7 @@ def bring_up(folder: Path, counts: dict[str, int], *, has_store: bool, is_quick:
 
     Whatever fails, nothing is left running; the logs stay until the next stack in this folder.
     """
+    refuse_strange(folder)
     with _no_space_is_said(folder), held_folder(folder):
         clear(folder)
         _refuse_little_space(folder)
@@ -154,8 +155,11 @@ def _start_one(state: State, member: Member, is_over: threading.Event) -> None:
         master = ("127.0.0.1", state.ports["master"])
         wait_for(lambda: is_over.is_set() or _answers(*master), 60, "the master opens no port")
     if not is_over.is_set():
-        state.start(member.name)
+        refuse_taken(member.name, member.listens_on)
+        main = state.start(member.name)
         await_health(state, member, state.launches)
+        if member.kind == "store":
+            store.refuse_unseen(state, main)
 
 
 def _answers(host: str, port: int) -> bool:
@@ -169,6 +173,6 @@ def _notice_stale_archive(state: State, name: str, launch: Launch) -> None:
     for option in launch.argv:
         if option.startswith(_ARCHIVE) and identity:
             path = Path(option.removeprefix(_ARCHIVE))
-            if not identity.maps_file(path):
+            if identity.is_alive and not identity.maps_file(path):
                 path.unlink(missing_ok=True)
                 log.warning("%s did not take its Java archive %s: made anew next time", name, path)

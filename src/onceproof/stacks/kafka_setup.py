@@ -62,6 +62,8 @@ def _make_bootstrap(tools: KafkaTools, place: Path, mark: Environment) -> None:
 
 def _dump(tools: KafkaTools, archive: Path, mark: Environment) -> None:
     """Run one broker, make it load what a broker needs, and have its JVM write the archive."""
+    from kafka.errors import KafkaError
+
     log.info("making the Java archive of the brokers, once for this machine: some 10 s")
     ports = free_ports(f"broker:1/{kind}" for kind in brokers.LISTENERS)
     cluster_id = broker_launch.new_id()
@@ -75,7 +77,7 @@ def _dump(tools: KafkaTools, archive: Path, mark: Environment) -> None:
         _exercise(broker.address)
         process.send(signal.SIGTERM)
         wait_for(lambda: not process.is_alive, 60, "the first broker does not end")
-    except StackError as error:
+    except (StackError, KafkaError) as error:
         raise StackError(f"{error}; it said: {output.read_text()[-1000:]}") from error
     finally:
         process.send(signal.SIGKILL)

@@ -20,7 +20,7 @@ def keep(state: State) -> None:
     owner = Identity.of(os.getpid())
     if owner is None:
         raise ProcessLookupError(os.getpid())
-    command = [sys.executable, "-m", __name__, state.folder, owner.pid, owner.started]
+    command = [sys.executable, "-m", __name__, state.folder, state.mark, owner.pid, owner.started]
     spawn(
         [str(word) for word in command],
         log=state.log("keeper"),
@@ -29,7 +29,7 @@ def keep(state: State) -> None:
     )
 
 
-def main(folder: Path, owner: Identity) -> None:
+def main(folder: Path, mark: str, owner: Identity) -> None:
     """Wait until the owner is gone, then end its stack."""
     from onceproof.stacks.taking_down import take_down
 
@@ -39,8 +39,8 @@ def main(folder: Path, owner: Identity) -> None:
         handle = None
     if handle is not None and owner.is_alive:
         select.select([handle], [], [])
-    take_down(folder)
+    take_down(folder, mark)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Identity(int(sys.argv[2]), int(sys.argv[3])))
+    main(Path(sys.argv[1]), sys.argv[2], Identity(int(sys.argv[3]), int(sys.argv[4])))

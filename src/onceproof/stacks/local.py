@@ -11,13 +11,13 @@ from typing import Self
 
 from onceproof.errors import RequestError, StackError
 from onceproof.home import onceproof_home
-from onceproof.stacks import CURES, Done, MemberStatus, Verb, keeper, store
+from onceproof.stacks import CURES, Done, Member, MemberStatus, Verb, keeper, store
 from onceproof.stacks.bringing_up import bring_up, refuse_wrong
 from onceproof.stacks.members import members
 from onceproof.stacks.roles import NOBODY, find_role, pick
 from onceproof.stacks.state import State, held
 from onceproof.stacks.taking_down import held_folder, take_down
-from onceproof.stacks.verbs import VERB_BODIES, Member, owner
+from onceproof.stacks.verbs import VERB_BODIES, owner
 
 POSTMASTER = "store:postmaster"
 
@@ -29,7 +29,7 @@ class LocalStack:
     """
 
     def __init__(self, folder: Path | None = None) -> None:
-        folder = (folder or default_folder()).absolute()
+        folder = (folder or default_folder()).resolve()
         found = State.load(folder)
         if found is None:
             raise RequestError(f"no stack was started in {folder}: `onceproof up` starts one")
@@ -50,7 +50,7 @@ class LocalStack:
         What a dead stack left there is removed first; a living one is never touched. `is_quick`
         gives the JVMs the settings for short runs, which are wrong for a throughput benchmark.
         """
-        folder = (folder or default_folder()).absolute()
+        folder = (folder or default_folder()).resolve()
         refuse_wrong(brokers, workers, without)
         counts = {"brokers": 0 if "kafka" in without else brokers}
         counts["workers"] = 0 if "spark" in without else workers
@@ -72,7 +72,7 @@ class LocalStack:
 
     def down(self) -> None:
         """End every process of the stack and remove its files, whatever died before."""
-        take_down(self.state.folder)
+        take_down(self.state.folder, self.state.mark)
 
     @property
     def bootstrap(self) -> list[str]:
@@ -96,6 +96,10 @@ class LocalStack:
             now = State.load(self.state.folder)
             if now is None or now.mark != self.state.mark:
                 raise RequestError(f"the stack in {self.state.folder} was taken down meanwhile")
+            if not now.ready:
+                raise RequestError(
+                    f"the stack in {self.state.folder} never came up: `onceproof down`, then up"
+                )
             return self._apply(verb, target, rng)
 
     def _apply(self, verb: Verb, target: str, rng: Random) -> Done:
@@ -112,6 +116,10 @@ class LocalStack:
         if verb not in member.verbs:
             raise RequestError(f"{name} has no {verb}: its verbs are {', '.join(member.verbs)}")
         with held(self.state.folder / "locks" / owner(member), name):
+            if role and role.seat() != seat:
+                raise StackError(
+                    f"{target} was taken over meanwhile: nothing was struck; try again"
+                )
             proof = VERB_BODIES[verb](self.state, member, living)
         if role and seat:
             survivors = [other.address for other in serving.values() if other.name != name]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from onceproof.stacks import brokers, cluster, store
+from onceproof.stacks import Member, brokers, cluster, store
 from onceproof.stacks.state import State
-from onceproof.stacks.verbs import Member
 
 KINDS = (brokers.Broker, cluster.Master, cluster.Worker, store.Store)
 

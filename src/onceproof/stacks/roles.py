@@ -8,13 +8,14 @@ from dataclasses import asdict, dataclass, replace
 from random import Random
 from typing import Any
 
-from onceproof.errors import RequestError, StackError
+from onceproof.errors import OnceproofError, RequestError, StackError
 from onceproof.polling import wait_for
 from onceproof.stacks.brokers import ask, metadata_quorum
 
 _TRANSACTIONS = "__transaction_state"
 _MOVES_WITHIN_S = 30
 NOBODY = -1
+_NO_SUCH_TOPIC = 3  # in Kafka's protocol
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class Role:
             nonlocal said
             try:
                 now = others.seat()
-            except StackError as error:  # an election is on, and brokers say so in many ways
+            except OnceproofError as error:  # an election is on, and brokers say so in many ways
                 said = str(error)
                 return None
             taken = now.broker not in (before.broker, NOBODY) and now.epoch > before.epoch
@@ -101,6 +102,8 @@ def _coordinator(client: Any, rest: str) -> Seat:
 
 def _partitions(client: Any, topic: str) -> list[dict[str, Any]]:
     (found,) = client.describe_topics([topic])
+    if found["error_code"] != _NO_SUCH_TOPIC and found["error_code"]:
+        raise StackError(f"the brokers answer for topic {topic!r} with {found['error_code']}")
     if found["error_code"]:
         made = "; it is made with the first transaction" if topic == _TRANSACTIONS else ""
         raise RequestError(f"there is no topic {topic!r}{made}: create it before naming it")

@@ -40,7 +40,12 @@ def _launch(state: State, tools: SparkTools, name: str, main: list[Any], host: s
     place = state.place(name)
     (place / "tmp").mkdir(parents=True, exist_ok=True)
     argv = [
-        *(*java_command(tools), *_HEAP, f"-Djava.io.tmpdir={place / 'tmp'}"),
+        *(
+            *java_command(tools),
+            *_HEAP,
+            "-Dspark.port.maxRetries=0",
+            f"-Djava.io.tmpdir={place / 'tmp'}",
+        ),
         *("-cp", class_path(tools), *main),
     ]
     env = environment(tools) | {

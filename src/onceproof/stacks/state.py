@@ -25,6 +25,7 @@ from onceproof.polling import wait_for
 SCHEMA = 1
 MARK = "ONCEPROOF_STACK"
 STATE = "stack.json"
+LOCK = "onceproof.lock"
 
 
 @dataclass(frozen=True)
@@ -60,15 +61,16 @@ class State:
     def load(cls, folder: Path) -> State | None:
         """Read the stack of this folder; None if there is none."""
         try:
-            data = json.loads((folder / STATE).read_text())
+            data: dict[str, Any] = json.loads((folder / STATE).read_text())
+            schema = data.pop("schema")
         except FileNotFoundError:
             return None
-        except ValueError as error:
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise RequestError(
-                f"{folder}/{STATE} is no state of a stack ({error}): look whether its members "
+                f"{folder}/{STATE} is no state of a stack ({error!r}): look whether its members "
                 "still run, remove the folder, or choose another --home"
             ) from None
-        if data.pop("schema") != SCHEMA:
+        if schema != SCHEMA:
             raise RequestError(
                 f"{folder}/{STATE} was written by another release of Onceproof: end that stack "
                 "with the release that started it, or choose another --home"
@@ -121,10 +123,15 @@ class State:
         return [
             one
             for one in everyone()
-            if one in known
-            or one.has_environment(MARK, self.mark)
-            or one.works_in(self.place("store") / "data")
+            if one in known or one.has_environment(MARK, self.mark) or self.is_store(one)
         ]
+
+    def is_store(self, one: Identity) -> bool:
+        """Whether a process is PostgreSQL's, at work in this stack's data."""
+        launch = self.launches.get("store")
+        if launch is None or not one.works_in(self.place("store") / "data"):
+            return False
+        return one.runs(Path(launch.argv[0]))
 
 
 @contextlib.contextmanager

@@ -83,7 +83,7 @@ class Store:
         first = [main] if main and main.is_alive else []
         if self.is_postmaster:
             return first
-        return first + [one for one in everyone() if one != main and one.works_in(self.data)]
+        return first + [one for one in everyone() if one != main and self.state.is_store(one)]
 
     def make_way(self) -> None:
         """Remove what a dead postmaster leaves to keep others away: its segment and its lock file.
@@ -109,9 +109,10 @@ def launch(state: State, tools: StoreTools) -> Launch:
     """Copy the prepared data folder and return how the store is started."""
     place = state.place("store")
     place.mkdir(parents=True, exist_ok=True)
+    place.chmod(0o755)
     copy_data(tools, place / "data", {MARK: state.mark})
     argv = [str(tools.programs / "postgres"), "-D", str(place / "data")]
-    for name, value in _SETTINGS.items() | {("port", state.ports["store"])}:
+    for name, value in (_SETTINGS | {"port": state.ports["store"]}).items():
         argv += ["-c", f"{name}={value}"]
     return Launch(argv, ENVIRONMENT, str(place), dict(tools.run_as))
 
@@ -151,3 +152,15 @@ def drop_interlock(data: Path) -> None:
         key, number, _, _, _, _, attached, *_ = line.split()
         if [key, number] == words and attached == "0":
             ctypes.CDLL(None).shmctl(int(number), 0, None)  # 0 is IPC_RMID
+
+
+def refuse_unseen(state: State, main: Identity) -> None:
+    """Raise if this user cannot see where PostgreSQL's processes work.
+
+    Its backends are known by that alone: a power cut would spare them, and nobody would notice.
+    """
+    if main.is_alive and not state.is_store(main):
+        raise StackError(
+            f"/proc/{main.pid}/cwd and exe, of the user that PostgreSQL runs as, cannot be read: "
+            "give this process the capability SYS_PTRACE, or start the stack --without store"
+        )

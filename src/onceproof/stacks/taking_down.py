@@ -9,36 +9,38 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from onceproof.errors import RequestError
+from onceproof.home import onceproof_home
 from onceproof.identity import boot_id
 from onceproof.polling import wait_for
+from onceproof.setup.making import sweep
 from onceproof.stacks import store
-from onceproof.stacks.state import STATE, State, held
+from onceproof.stacks.state import LOCK, STATE, State, held
 
-# What an `up` may leave that was killed before it had a state.
-_OURS = ("lock", "stack.part")
-_VERBS_END_S = 30
+_PART = "stack.part"  # what an `up` may leave that was killed before it had a state
+_VERBS_END_S = 200
 
 
-def take_down(folder: Path) -> bool:
-    """End the stack of this folder and remove its files; False if there was none."""
-    if not folder.exists():
+def take_down(folder: Path, mark: str = "") -> bool:
+    """End the stack of this folder and remove its files; False if there was none.
+
+    With a mark, only the stack of that mark: another may have come up in its place.
+    """
+    sweep(onceproof_home())
+    if not (folder / STATE).exists() and not (folder / _PART).exists():
         return False
     with held_folder(folder, wait_s=_VERBS_END_S):
         found = State.load(folder)
-        if found is not None:
+        is_it = found is not None and mark in ("", found.mark)
+        if found is not None and is_it:
             _remove(found)
-        (folder / "stack.part").unlink(missing_ok=True)
-    return found is not None
+        (folder / _PART).unlink(missing_ok=True)
+    return is_it
 
 
 def clear(folder: Path) -> None:
-    """Remove what a dead stack left here; refuse a living one, and files that are not ours."""
+    """Remove what a dead stack left here; refuse a living one."""
     found = State.load(folder)
     if found is None:
-        if strange := [entry.name for entry in folder.iterdir() if entry.name not in _OURS]:
-            raise RequestError(
-                f"{folder} holds files that are no stack's ({strange[0]}): choose an empty --home"
-            )
         return
     if found.ready and any(_is_up(found, name) for name in found.launches):
         raise RequestError(
@@ -46,6 +48,20 @@ def clear(folder: Path) -> None:
             "and --home FOLDER starts a second one beside it"
         )
     _remove(found)
+
+
+def refuse_strange(folder: Path) -> None:
+    """Raise if a stack cannot live in this folder, because of its name or of what it holds."""
+    if folder == onceproof_home():
+        raise RequestError(f"{folder} is ONCEPROOF_HOME itself: choose a --home below or beside it")
+    if "," in str(folder):
+        raise RequestError(f"{folder} has a comma, at which Kafka divides: choose another --home")
+    if not folder.exists() or (folder / STATE).exists():
+        return
+    if strange := [entry.name for entry in folder.iterdir() if entry.name not in (LOCK, _PART)]:
+        raise RequestError(
+            f"{folder} holds files that are no stack's ({strange[0]}): choose an empty --home"
+        )
 
 
 def _is_up(state: State, name: str) -> bool:
@@ -58,13 +74,13 @@ def held_folder(
 ) -> AbstractContextManager[None]:
     """Hold the folder's lock: verbs do it together, what starts or ends the stack alone."""
     whose = f"the stack in {folder}"
-    return held(folder / "lock", whose, is_shared=is_shared, wait_s=wait_s)
+    return held(folder / LOCK, whose, is_shared=is_shared, wait_s=wait_s)
 
 
 def _remove(state: State) -> None:
     """Remove the files when the processes are gone; the state last, so that it can be repeated."""
     end_processes(state)
-    entries = [entry for entry in state.folder.iterdir() if entry.name not in ("lock", STATE)]
+    entries = [entry for entry in state.folder.iterdir() if entry.name not in (LOCK, STATE)]
     for entry in entries:
         shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
     (state.folder / STATE).unlink()

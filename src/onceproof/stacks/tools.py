@@ -10,6 +10,8 @@ from typing import Any
 
 from onceproof.errors import StackError
 
+_LIMIT_S = 300
+
 
 @dataclass(frozen=True)
 class KafkaTools:
@@ -44,17 +46,20 @@ class StoreTools:
 
 def run_tool(command: Sequence[object], env: Mapping[str, str], what: str, **user: Any) -> None:
     """Run a program to its end; raise with the last lines it said if it fails."""
-    done = subprocess.run(
-        [str(part) for part in command],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd="/",
-        env=env,
-        timeout=300,
-        **user,
-    )
+    try:
+        done = subprocess.run(
+            [str(part) for part in command],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd="/",
+            env=env,
+            timeout=_LIMIT_S,
+            **user,
+        )
+    except subprocess.TimeoutExpired:
+        raise StackError(f"{what} did not end within {_LIMIT_S} s") from None
     if done.returncode:
         tail = " / ".join((done.stdout + done.stderr).strip().splitlines()[-5:])
         raise StackError(f"{what} ended with {done.returncode}: {tail}")

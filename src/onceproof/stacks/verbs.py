@@ -5,58 +5,18 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Callable, Collection
-from typing import Any, Protocol
+from typing import Any
 
 from onceproof.errors import RequestError, StackError
 from onceproof.identity import Identity
 from onceproof.polling import wait_for
-from onceproof.stacks import Verb
+from onceproof.stacks import Member, Verb
 from onceproof.stacks.ports import refuse_taken
 from onceproof.stacks.state import State
 
 _ENDS_WITHIN_S = 60
 _HEALTHY_WITHIN_S = 90
 _LEFT_OVER_S = 20
-
-
-class Member(Protocol):
-    """What a kind of member tells about itself; the verbs do the rest, alike for all."""
-
-    @property
-    def name(self) -> str:
-        """How it is called."""
-
-    @property
-    def kind(self) -> str:
-        """What it is one of."""
-
-    @property
-    def stop_signal(self) -> str:
-        """The signal that asks it to end in good order."""
-
-    @property
-    def verbs(self) -> tuple[Verb, ...]:
-        """What can be done to it."""
-
-    @property
-    def address(self) -> str:
-        """Where its clients reach it."""
-
-    @property
-    def listens_on(self) -> list[tuple[str, int]]:
-        """The addresses that must be free before it starts."""
-
-    def needs(self, living: Collection[str]) -> str:
-        """Say what must live beside it before it can serve; empty if all of it does."""
-
-    def make_way(self) -> None:
-        """Remove what its last life left that would keep it from starting; none of it lives."""
-
-    def family(self, main: Identity | None) -> list[Identity]:
-        """Return its living processes, the main one first."""
-
-    def trouble(self) -> str:
-        """Say what keeps it from serving; empty if nothing does."""
 
 
 def owner(member: Member) -> str:
@@ -75,12 +35,12 @@ def kill(state: State, member: Member, living: Collection[str]) -> dict[str, Any
     """SIGKILL to every process of the member; it is stopped first, so that it forks no more."""
     main, _ = _alive(state, member, "kill")
     began = time.monotonic()
-    main.send(signal.SIGSTOP)
+    _stand_still(main)
     family = member.family(main)
-    for one in reversed(family):
-        one.send(signal.SIGKILL)
-    _await_end(family, f"{member.name} lives on")
-    return _proof(main, began, signal="SIGKILL", ended=[one.pid for one in family])
+    struck = [one for one in reversed(family) if one.send(signal.SIGKILL)]
+    _refuse_unstruck(member, main, struck, "killed")
+    _await_end(struck, f"{member.name} lives on")
+    return _proof(main, began, signal="SIGKILL", ended=[one.pid for one in struck])
 
 
 def pause(state: State, member: Member, living: Collection[str]) -> dict[str, Any]:  # noqa: ARG001
@@ -89,11 +49,26 @@ def pause(state: State, member: Member, living: Collection[str]) -> dict[str, An
     if all(one.is_paused for one in family):
         raise RequestError(f"{member.name} is paused already: resume it before pausing it again")
     began = time.monotonic()
-    main.send(signal.SIGSTOP)
+    _stand_still(main)
     for one in (family := member.family(main)):
-        one.send(signal.SIGSTOP)
-    wait_for(lambda: all(one.is_paused for one in family), _ENDS_WITHIN_S, f"{member.name} runs on")
-    return _proof(main, began, signal="SIGSTOP", paused=[one.pid for one in family])
+        _stand_still(one)
+    paused = [one for one in family if one.is_paused]
+    _refuse_unstruck(member, main, paused, "paused")
+    return _proof(main, began, signal="SIGSTOP", paused=[one.pid for one in paused])
+
+
+def _stand_still(one: Identity) -> None:
+    """Stop a process and wait until it stands, or has ended meanwhile."""
+    one.send(signal.SIGSTOP)
+    wait_for(lambda: one.is_paused or not one.is_alive, _ENDS_WITHIN_S, f"{one.pid} runs on")
+
+
+def _refuse_unstruck(
+    member: Member, main: Identity, struck: Collection[Identity], done: str
+) -> None:
+    """Raise where the member was gone before the signal: nothing struck it."""
+    if main not in struck:
+        raise StackError(f"{member.name} (pid {main.pid}) ended by itself before it was {done}")
 
 
 def resume(state: State, member: Member, living: Collection[str]) -> dict[str, Any]:
@@ -114,7 +89,8 @@ def stop(state: State, member: Member, living: Collection[str]) -> dict[str, Any
     if main.is_paused:
         raise RequestError(f"{member.name} is paused and hears no request: resume it, or kill it")
     began = time.monotonic()
-    main.send(signal.Signals[member.stop_signal])
+    if not main.send(signal.Signals[member.stop_signal]):
+        _refuse_unstruck(member, main, (), "stopped")
     _await_end(family, f"{member.name} did not end: see {state.log(owner(member))}, or kill it")
     return _proof(main, began, signal=member.stop_signal, ended=[one.pid for one in family])
 
