@@ -94,7 +94,9 @@ def _on_duckdb(
             for side, given in (("expected", expected), ("observed", observed))
         ]
         with _duckdb(Path(scratch), memory_bytes) as connection:
-            first, second = open_sides(connection, places[0], places[1], request.tolerance)
+            first, second = open_sides(
+                connection, places[0], places[1], request.tolerance, Path(scratch)
+            )
             plan = match(first.columns, second.columns, request)
             sides = Side("expected", first, plan), Side("observed", second, plan)
             found = find(
@@ -133,12 +135,12 @@ def _duckdb(scratch: Path, memory_bytes: int) -> Iterator[Any]:
         "memory_limit": f"{int(memory_bytes * (1 - _BESIDE))}B",
         "temp_directory": str(scratch / "spilled"),
         "preserve_insertion_order": False,
+        "perfect_ht_threshold": 17,  # so that buckets, numbers of 16 bits, are an array
         "autoinstall_known_extensions": False,
-        "TimeZone": "UTC",
     }
     try:
         with duckdb.connect(config=settings) as connection:
-            connection.execute("set enable_progress_bar = false")
+            connection.execute("set TimeZone = 'UTC'; set enable_progress_bar = false")
             yield connection
     except duckdb.OutOfMemoryException as error:
         raise RequestError(

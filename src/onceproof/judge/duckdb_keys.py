@@ -45,27 +45,34 @@ class Round:
         return dict(zip(CLASSES, found, strict=True))
 
     def details(self, connection: Any) -> Any:
-        """Return the details of all rounds as an Arrow table, the lowest keys of every class."""
+        """Return the lowest differing keys of every class with their rows, as an Arrow table."""
         if not self.has_details:
             return None
         order = ", ".join(f"{name} nulls first" for name in self.key)
+        connection.execute(
+            "create or replace temp table final as select * from picked qualify "
+            f"row_number() over (partition by class order by {order}) <= {self.of_each}"
+        )
+        names = (f"{literal(pair.name)}: final.c{i}" for i, pair in enumerate(self.plan.key))
+        lists = " ".join(self._lists(side) for side in self.sides)
         return connection.sql(
-            "select class, rows, key, expected_rows, observed_rows, expected, observed "
-            f"from details qualify row_number() over (partition by class order by {order}) "
-            f"<= {self.of_each} order by list_position({list(CLASSES)}, class), {order}"
+            f"select class, rows, {{{', '.join(names)}}} as key, e as expected_rows, "
+            "o as observed_rows, coalesce(expected.lines, []) as expected, "
+            f"coalesce(observed.lines, []) as observed from final {lists} order by "
+            f"list_position({list(CLASSES)}, class), "
+            + ", ".join(f"final.{name} nulls first" for name in self.key)
         ).to_arrow_table()
 
     def _rows(self, side: Side) -> str:
-        """Keep a side's rows of these buckets: key, hashes of the exact values, near ones, all."""
+        """Keep of a side's rows of these buckets: key, hashes of exact values, near ones, place."""
         start = len(self.key)
         exact = [(f"c{start + i}", pair.kind) for i, pair in enumerate(self.plan.exact)]
         first, second = row_hashes(exact)
         near = "".join(f", {name}" for name, _ in self._near())
-        raw = ", ".join(f"r{i}" for i in range(len(side.source.columns)))
         return (
             f"create or replace temp table rows_{side.name} as select {', '.join(self.key)}, "
-            f"{first} as h1, {second} as h2{near}, {raw} from {side.whole} "
-            f"where get_bit(getvariable('wanted'), {self.bucket}) = 1"
+            f"{first} as h1, {second} as h2{near}, f, n from {side.placed} "
+            f"where get_bit(getvariable('wanted'), {self.bucket}::int) = 1"
         )
 
     def _near(self) -> list[tuple[str, Pair]]:
@@ -76,7 +83,7 @@ class Round:
         """Return the rows of both sides, with where they came from."""
         columns = ", ".join([*self.key, "h1", "h2", *(name for name, _ in self._near())])
         halves = (
-            f"select {w} as w, rowid as rid, {columns} from rows_{side.name}"
+            f"select {w} as w, f, n, {columns} from rows_{side.name}"
             for side, w in zip(self.sides, (1, -1), strict=True)
         )
         return f"({' union all '.join(halves)})"
@@ -118,53 +125,41 @@ class Round:
         return rows
 
     def _gather(self, connection: Any) -> None:
-        """Add the lowest differing keys of every class, with their rows, to the details."""
+        """Keep the lowest differing keys of every class, and where those of their rows stand.
+
+        Only rows that have no equal on the other side are kept, and of a key a few.
+        """
         order = ", ".join(f"{name} nulls first" for name in self.key)
-        picked = " union all ".join(
+        lowest = " union all ".join(
             f"(select '{one}' as class, {one} as rows, * from differing where {one} > 0 "
             f"order by {order} limit {self.of_each})"
             for one in CLASSES
         )
-        connection.execute(f"create or replace temp table picked as {picked}")
-        same = " and ".join(f"picked.{name} is not distinct from x.{name}" for name in self.key)
-        connection.execute(
-            "create or replace temp table shown as select * from (select *, "
-            f"count(*) filter (w = 1) over same as a, count(*) filter (w = -1) over same as z from "
-            f"{self._clustered(f'(select x.* from {self._both()} x semi join picked on {same})')} "
-            f"window same as (partition by {self._same()})) where a <> z qualify row_number() over "
-            f"(partition by w, {', '.join(self.key)} order by h1, h2, rid) <= {ROWS_PER_KEY}"
+        connection.execute(f"create or replace temp table lowest as {lowest}")
+        of_these = f"(select x.* from {self._both()} x semi join lowest on {self._equal('lowest')})"
+        shown = (
+            f"select w, f, n, h1, h2, {', '.join(self.key)} from (select *, "
+            "count(*) filter (w = 1) over same as a, count(*) filter (w = -1) over same as z "
+            f"from {self._clustered(of_these)} window same as (partition by {self._same()})) "
+            "where a <> z qualify row_number() over "
+            f"(partition by w, {', '.join(self.key)} order by h1, h2, f, n) <= {ROWS_PER_KEY}"
         )
-        verb = (
-            "insert into details" if self.has_details else "create or replace temp table details as"
-        )
-        connection.execute(f"{verb} {self._with_rows()}")
+        for table, rows in (("picked", "from lowest"), ("shown", shown)):
+            verb = "insert into" if self.has_details else "create or replace temp table"
+            connection.execute(f"{verb} {table} {'' if self.has_details else 'as '}{rows}")
         self.has_details = True
 
-    def _with_rows(self) -> str:
-        names = (
-            f"{literal(pair.name)}: picked.{self.key[i]}" for i, pair in enumerate(self.plan.key)
-        )
-        lists = [self._lists(side, w) for side, w in zip(self.sides, (1, -1), strict=True)]
-        on = [
-            " and ".join(
-                f"picked.{name} is not distinct from {side.name}_rows.{name}" for name in self.key
-            )
-            for side in self.sides
-        ]
+    def _lists(self, side: Side) -> str:
+        """Return the join that adds a side's rows, read once more where they stand."""
+        w = 1 if side is self.sides[0] else -1
+        key = ", ".join(f"x.{name}" for name in self.key)
         return (
-            f"select picked.class, picked.rows, {{{', '.join(names)}}} as key, "
-            "picked.e as expected_rows, picked.o as observed_rows, "
-            "coalesce(expected_rows.list, []) as expected, "
-            "coalesce(observed_rows.list, []) as observed, "
-            f"{', '.join(f'picked.{name}' for name in self.key)} from picked "
-            f"left join {lists[0]} expected_rows on {on[0]} "
-            f"left join {lists[1]} observed_rows on {on[1]}"
+            f"left join (select {key}, list(line order by h1, h2, x.f, x.n) as lines from "
+            f"{side.rows} r join (from shown where w = {w}) x on r.f = x.f and r.n = x.n "
+            f"group by {key}) {side.name} on {self._equal('final', side.name)}"
         )
 
-    def _lists(self, side: Side, w: int) -> str:
-        fields = ", ".join(f"{literal(c.name)}: r.r{i}" for i, c in enumerate(side.source.columns))
-        key = ", ".join(f"shown.{name}" for name in self.key)
-        return (
-            f"(select {key}, list({{{fields}}} order by shown.h1, shown.h2) as list from shown "
-            f"join rows_{side.name} r on shown.rid = r.rowid where shown.w = {w} group by {key})"
+    def _equal(self, one: str, other: str = "x") -> str:
+        return " and ".join(
+            f"{one}.{name} is not distinct from {other}.{name}" for name in self.key
         )

@@ -7,7 +7,6 @@ types that fit both of them.
 
 from __future__ import annotations
 
-import glob
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,25 +15,39 @@ from typing import Any
 from onceproof.errors import RequestError
 from onceproof.judge.columns import Column
 from onceproof.judge.duckdb_kinds import INT96, columns_of, literal, quoted, written
-from onceproof.judge.duckdb_text import is_castable, of_json, strictly
+from onceproof.judge.duckdb_text import (
+    csv_reader,
+    is_castable,
+    json_reader,
+    listed,
+    of_json,
+    strictly,
+)
 from onceproof.judge.kinds import Kind
 from onceproof.judge.places import Files
 
+PLACE = "file_index", "file_row_number"
 _TYPED_FIRST = ("parquet", "json", "csv")
 
 
 @dataclass(frozen=True)
 class Source:
-    """A side to select from: its SQL and its columns."""
+    """A side to select from: its SQL and its columns.
+
+    Rows of parquet have a place, `file_index` and `file_row_number`, by which they are found again.
+    """
 
     sql: str
     columns: tuple[Column, ...]
 
 
 def open_sides(
-    connection: Any, expected: Files, observed: Files, tolerant: Collection[str]
+    connection: Any, expected: Files, observed: Files, tolerant: Collection[str], scratch: Path
 ) -> tuple[Source, Source]:
-    """Return both sides; columns in `tolerant` are numbers, even where both sides are CSV."""
+    """Return both sides as parquet, which what is text becomes first, in the scratch folder.
+
+    Columns in `tolerant` are numbers, even where both sides are CSV.
+    """
     sides = {"expected": expected, "observed": observed}
     leader = min(
         sides, key=lambda side: (_is_blank(sides[side]), _TYPED_FIRST.index(sides[side].format))
@@ -52,32 +65,50 @@ def open_sides(
         second = _parquet(connection, other, sides[other])
     else:
         second = _adopting(connection, other, sides[other], first)
-    return (first, second) if leader == "expected" else (second, first)
+    opened = {leader: first, other: second}
+    for side, files in sides.items():
+        if files.format != "parquet":
+            opened[side] = _as_parquet(connection, side, files, opened[side], scratch)
+    return opened["expected"], opened["observed"]
+
+
+def _as_parquet(connection: Any, side: str, files: Files, text: Source, scratch: Path) -> Source:
+    import duckdb
+
+    target = scratch / f"{side}.parquet"
+    try:
+        connection.execute(f"copy (from {text.sql}) to {literal(str(target))} (format parquet)")
+    except duckdb.Error as error:
+        raise _unreadable(side, files, str(error)) from error
+    return _parquet(connection, side, replace(files, format="parquet", paths=(str(target),)))
 
 
 def _json(connection: Any, sides: Mapping[str, Files], leader: str, other: str) -> Source:
     """Open a JSON side with the types that fit the other's values too, if that is JSON."""
     ours, theirs = sides[leader], sides[other]
-    own = _describe(connection, leader, ours, _sniffed_json(ours.paths))
+    own = _describe(connection, leader, ours, json_reader(ours.paths))
     types = {column.name: column for column in own}
     if theirs.format == "json" and not _is_blank(theirs):
-        _describe(connection, other, theirs, _sniffed_json(theirs.paths))
-        both = _sniffed_json([*ours.paths, *theirs.paths])
+        _describe(connection, other, theirs, json_reader(theirs.paths))
+        both = json_reader([*ours.paths, *theirs.paths])
         types = {c.name: c for c in _describe(connection, leader, ours, both)}
     return _typed(ours, [_as_read(types[column.name]) for column in own])
 
 
 def _text(connection: Any, side: str, files: Files, tolerant: Collection[str]) -> Source:
     kinds = {name: Kind("floating", 64) for name in tolerant}
-    header = _describe(connection, side, files, _csv(files))
+    header = _describe(connection, side, files, csv_reader(files))
     return _typed(files, [_column(c.name, kinds.get(c.name, Kind("text"))) for c in header])
 
 
 def _parquet(connection: Any, side: str, files: Files) -> Source:
-    sql = f"read_parquet({_listed(files.paths)})"
-    columns = _describe(connection, side, files, sql)
+    sql = f"read_parquet({listed(files.paths)}, file_row_number=true)"
+    columns = [c for c in _describe(connection, side, files, sql) if c.name != PLACE[1]]
+    for name in PLACE:
+        if name in (column.name.lower() for column in columns):
+            raise _unreadable(side, files, f"DuckDB numbers rows in {name}, rename that column")
     found = connection.execute(
-        f"select name from parquet_schema({_listed(files.paths[:1])}) where type = 'INT96'"
+        f"select name from parquet_schema({listed(files.paths[:1])}) where type = 'INT96'"
     ).fetchall()
     instants = {name for (name,) in found}
     instant = Kind("instant", 6)
@@ -91,7 +122,7 @@ def _adopting(connection: Any, side: str, files: Files, typed: Source) -> Source
     if _is_blank(files):
         nothing = ", ".join(f"null::{_type(c)} as {quoted(c.name)}" for c in typed.columns)
         return Source(f"(select {nothing} where false)", typed.columns)
-    reader = _csv(files) if files.format == "csv" else _sniffed_json(files.paths)
+    reader = csv_reader(files) if files.format == "csv" else json_reader(files.paths)
     columns = []
     for column in _describe(connection, side, files, reader):
         kind = known[column.name].kind if column.name in known else None
@@ -110,11 +141,11 @@ def _typed(files: Files, columns: Sequence[Column]) -> Source:
         for c in columns
     ]
     if files.format == "csv":
-        reader = _csv(files)
+        reader = csv_reader(files)
     else:
         raw = (f"{literal(c.name)}: {literal(_type(c) if _nests(c) else 'VARCHAR')}" for c in kept)
         reader = (
-            f"read_json({_listed(files.paths)}, format='newline_delimited', "
+            f"read_json({listed(files.paths)}, format='newline_delimited', "
             f"columns={{{', '.join(raw)}}})"
         )
     casts = (
@@ -152,24 +183,8 @@ def _describe(connection: Any, side: str, files: Files, sql: str) -> list[Column
     try:
         return columns_of(connection.sql(f"select * from {sql}"))
     except duckdb.Error as error:
-        said = str(error).splitlines()[0]
-        raise RequestError(f"the {side} side {files.name} cannot be read: {said}") from error
+        raise _unreadable(side, files, str(error)) from error
 
 
-def _csv(files: Files) -> str:
-    return (
-        f"read_csv({_listed(files.paths)}, header=true, all_varchar=true, skip=0, comment='', "
-        f"delim={literal(files.delimiter)}, quote='\"', escape='\"', allow_quoted_nulls=false)"
-    )
-
-
-def _sniffed_json(paths: Sequence[str]) -> str:
-    return (
-        f"read_json({_listed(paths)}, format='newline_delimited', sample_size=-1, "
-        "map_inference_threshold=-1)"
-    )
-
-
-def _listed(paths: Sequence[str]) -> str:
-    """Return paths as SQL; DuckDB takes a name for a pattern, so its signs are made plain."""
-    return "[" + ", ".join(literal(glob.escape(path)) for path in paths) + "]"
+def _unreadable(side: str, files: Files, said: str) -> RequestError:
+    return RequestError(f"the {side} side {files.name} cannot be read: {said.splitlines()[0]}")

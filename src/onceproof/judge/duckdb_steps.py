@@ -16,12 +16,12 @@ from typing import Any
 from onceproof.judge.columns import Plan
 from onceproof.judge.duckdb_hashes import row_hashes
 from onceproof.judge.duckdb_keys import Round
-from onceproof.judge.duckdb_kinds import canonical, quoted
-from onceproof.judge.duckdb_sides import Source
+from onceproof.judge.duckdb_kinds import canonical, literal, quoted
+from onceproof.judge.duckdb_sides import PLACE, Source
 from onceproof.judge.found import CLASSES, Found
 
-BUCKETS = 1 << 17
-# What a row of a differing bucket costs while it is examined, roughly; above it, DuckDB spills.
+BUCKETS = 1 << 16
+# What a row of a differing bucket takes while it is examined, roughly; above it, DuckDB spills.
 _BYTES_A_ROW = 256
 _FEWEST_ROWS = 100_000
 Progress = Callable[[str], None]
@@ -31,7 +31,7 @@ Progress = Callable[[str], None]
 class Side:
     """A side as the steps read it: its columns renamed, so that no name can be in the way.
 
-    `c0`, `c1` ... are the compared columns in their canonical form, `r0`, `r1` ... the side's own.
+    `c0`, `c1` ... are the compared columns in their canonical form, `f` and `n` the row's place.
     """
 
     name: str
@@ -44,10 +44,17 @@ class Side:
         return f"(select {', '.join(self._canonical())} from {self.source.sql})"
 
     @property
-    def whole(self) -> str:
-        """The compared columns, and the rows as they stand."""
-        raw = [f"{quoted(c.name)} as r{i}" for i, c in enumerate(self.source.columns)]
-        return f"(select {', '.join([*self._canonical(), *raw])} from {self.source.sql})"
+    def placed(self) -> str:
+        """The compared columns, and where the row stands."""
+        place = f"{PLACE[0]} as f, {PLACE[1]} as n"
+        return f"(select {', '.join(self._canonical())}, {place} from {self.source.sql})"
+
+    @property
+    def rows(self) -> str:
+        """The rows as they stand, and where."""
+        fields = ", ".join(f"{literal(c.name)}: {quoted(c.name)}" for c in self.source.columns)
+        place = f"{PLACE[0]} as f, {PLACE[1]} as n"
+        return f"(select {{{fields}}} as line, {place} from {self.source.sql})"
 
     def _canonical(self) -> list[str]:
         pairs = (*self.plan.key, *self.plan.exact, *self.plan.near)
@@ -89,7 +96,7 @@ def find(
 def bucket_of(plan: Plan) -> str:
     """Return the SQL of a row's bucket, a number below `BUCKETS`."""
     key = ", ".join(f"c{i}" for i in range(len(plan.key)))
-    return f"(hash({key}) & {BUCKETS - 1})::int"
+    return f"(hash({key}) >> 48)::usmallint"
 
 
 def _fingerprint(connection: Any, sides: tuple[Side, Side]) -> None:

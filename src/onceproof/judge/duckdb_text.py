@@ -1,11 +1,14 @@
-"""What text, of CSV or JSON, may be taken for: a value of a type, exactly, or nothing."""
+"""How text, of CSV or JSON, is read: as a value of a type exactly, or not at all."""
 
 from __future__ import annotations
 
+import glob
+from collections.abc import Sequence
 from dataclasses import replace
 
 from onceproof.judge.duckdb_kinds import literal, quoted, written
 from onceproof.judge.kinds import Kind
+from onceproof.judge.places import Files
 
 
 def is_castable(kind: Kind, form: str) -> bool:
@@ -40,3 +43,24 @@ def of_json(kind: Kind) -> Kind:
     if kind.parts:
         return replace(kind, parts=tuple((name, of_json(part)) for name, part in kind.parts))
     return kind if kind.name in ("boolean", "integer", "floating") else Kind("text")
+
+
+def csv_reader(files: Files) -> str:
+    """Return the SQL that reads CSV as text: no line is skipped, a quoted nothing is no NULL."""
+    return (
+        f"read_csv({listed(files.paths)}, header=true, all_varchar=true, skip=0, comment='', "
+        f"delim={literal(files.delimiter)}, quote='\"', escape='\"', allow_quoted_nulls=false)"
+    )
+
+
+def json_reader(paths: Sequence[str]) -> str:
+    """Return the SQL that reads JSON lines with the types that fit every line."""
+    return (
+        f"read_json({listed(paths)}, format='newline_delimited', sample_size=-1, "
+        "map_inference_threshold=-1)"
+    )
+
+
+def listed(paths: Sequence[str]) -> str:
+    """Return paths as SQL; DuckDB takes a name for a pattern, so its signs are made plain."""
+    return "[" + ", ".join(literal(glob.escape(path)) for path in paths) + "]"

@@ -1,0 +1,45 @@
+"""The rows that the comparisons are measured on: six columns, and a side for each way to go wrong.
+
+`o` has a thousand of each of the four differences, `same` none, `all` a change in every row. The
+expected side stands in the order of its key, the observed ones in none, as a stream leaves them.
+"""
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import duckdb
+
+PLANTED = 1000
+COLUMNS = "id, k, v, amount, item, ts"
+
+
+@contextmanager
+def sides(rows: int) -> Iterator[Path]:
+    """Make the files of so many rows a side in a folder that goes with the block."""
+    with tempfile.TemporaryDirectory(prefix="onceproof-bench-") as folder:
+        with duckdb.connect(config={"memory_limit": "2GB"}) as connection:
+            connection.execute("set TimeZone = 'UTC'")
+            for name, query in _queries(rows, f"'{folder}/e.parquet'").items():
+                order = "" if name == "e" else "order by hash(id)"
+                connection.execute(f"copy (from ({query}) {order}) to '{folder}/{name}.parquet'")
+        yield Path(folder)
+
+
+def _queries(rows: int, expected: str) -> dict[str, str]:
+    every = rows // PLANTED
+    return {
+        "e": "select i::bigint as id, (hash(i, 1) % 1000)::int as k, "
+        "(hash(i, 2) % 1000000)::bigint as v, "
+        "((hash(i, 3) % 10000000) / 100)::decimal(12, 2) as amount, "
+        "'item-' || (hash(i, 4) % 100000000) as item, "
+        "timestamptz '2024-01-01' + to_microseconds((i * 1000 + hash(i, 5) % 1000)::bigint) as ts "
+        f"from range({rows}) t(i)",
+        "o": f"select * replace (case when id % {every} = 3 then v + 1 else v end as v) from ("
+        f"select * from {expected} where id % {every} <> 0 "
+        f"union all select * from {expected} where id % {every} = 1 "
+        f"union all select * replace (id + {rows} as id) from {expected} where id % {every} = 2)",
+        "same": f"from {expected}",
+        "all": f"select * replace (v + 1 as v) from {expected}",
+    }

@@ -1,0 +1,119 @@
+"""What a comparison costs on one machine, beside hashing every row once and one big aggregate.
+
+argv: millions of rows a side (default: 10), several for growth. Each turn is a process of its own,
+so that its peak of memory is its own; turns are interleaved, and the fastest of three counts. Time
+is counted from the call, with libraries loaded; the memory is the whole process.
+"""
+
+import json
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import duckdb
+import pyarrow.parquet  # noqa: F401  (loaded before the clock starts)
+
+from onceproof.judge import compare
+
+sys.path.insert(0, __file__.rpartition("/")[0])
+from diff_data import COLUMNS, PLANTED, sides
+
+TURNS = 3
+MEMORY = "1GB"
+
+
+def floor(folder: str) -> object:
+    """Hash every row of both sides once, and nothing else."""
+    each = (f"select hash({COLUMNS}) as h from '{folder}/{name}.parquet'" for name in "eo")
+    return bool(duckdb.sql(f"select bit_xor(h) from ({' union all '.join(each)})").fetchall())
+
+
+def one_aggregate(hashes: int, memory: str):
+    """Group all rows of both sides by key at once, with a sum of so many hashes."""
+    second = "hash(7, ts, 'abcd' || item, amount, v, k)" if hashes == 2 else "0::ubigint"
+
+    def run(folder: str) -> object:
+        each = (
+            f"select id, hash(k, v, amount, item, ts) as h, {second} as g, {w} as w "
+            f"from '{folder}/{name}.parquet'"
+            for name, w in (("e", 1), ("o", -1))
+        )
+        with duckdb.connect(config={"memory_limit": memory}) as connection:
+            connection.execute("set preserve_insertion_order = false")
+            connection.execute(f"set temp_directory = '{folder}/spilled'")
+            found = connection.execute(
+                "select case when e = 0 then 'unexpected' when o < e then 'lost' when o > e then "
+                "'duplicated' else 'changed' end, count(*) from (select count(*) filter (w = 1) as "
+                "e, count(*) filter (w = -1) as o, sum(w * (h >> 1)::bigint) as d1, "
+                f"sum(w * (g >> 1)::bigint) as d2 from ({' union all '.join(each)}) group by id) "
+                "where e <> o or d1 <> 0 or d2 <> 0 group by 1"
+            ).fetchall()
+        return dict(sorted(found))
+
+    return run
+
+
+def judged(other: str, memory: str = MEMORY):
+    def run(folder: str) -> object:
+        found = compare(
+            f"{folder}/e.parquet", f"{folder}/{other}.parquet", key=["id"], memory=memory
+        )
+        return dict(sorted(found.counts.items()))
+
+    return run
+
+
+FORMS = {
+    "the floor: each row hashed once": floor,
+    "judge, 4,000 differences": judged("o"),
+    "judge, 4,000 differences, 400MB": judged("o", "400MB"),
+    "judge, equal sides": judged("same"),
+    "judge, every row changed": judged("all"),
+    "judge, every row changed, 400MB": judged("all", "400MB"),
+    "one aggregate, one hash": one_aggregate(1, MEMORY),
+    "one aggregate, two hashes": one_aggregate(2, MEMORY),
+    "one aggregate, one hash, 400MB": one_aggregate(1, "400MB"),
+    "one aggregate, two hashes, 400MB": one_aggregate(2, "400MB"),
+}
+SLOW = [name for name in FORMS if "every row" in name]
+
+
+def one(form: str, folder: str) -> None:
+    began = time.monotonic()
+    found = FORMS[form](folder)
+    seconds = time.monotonic() - began
+    peak = int(re.findall(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())[0]) >> 10
+    print(json.dumps({"s": seconds, "MB": peak, "found": found}))
+
+
+def turn(form: str, folder: object) -> dict:
+    argv = [sys.executable, __file__, "--one", form, str(folder)]
+    return json.loads(subprocess.run(argv, check=True, stdout=subprocess.PIPE, text=True).stdout)
+
+
+def measure(millions: float) -> None:
+    rows = int(millions * 1e6)
+    with sides(rows) as folder:
+        turns = {form: [] for form in FORMS}
+        for number in range(TURNS):
+            for form in FORMS:
+                if not (number and form in SLOW):
+                    turns[form].append(turn(form, folder))
+    best = {form: min(of, key=lambda one: one["s"]) for form, of in turns.items()}
+    base = best["the floor: each row hashed once"]["s"]
+    print(f"\n{millions:g} million rows a side, {PLANTED:,} of each difference planted")
+    print(f"{'':34}{'seconds':>9}{'x floor':>9}{'peak MB':>9}  found")
+    for form, of in best.items():
+        peak = max(turn["MB"] for turn in turns[form])
+        found = of["found"] if isinstance(of["found"], dict) else ""
+        print(f"{form:34}{of['s']:9.2f}{of['s'] / base:9.2f}{peak:9,}  {found}", flush=True)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--one"]:
+        one(*sys.argv[2:])
+    else:
+        for given in sys.argv[1:] or ["10"]:
+            measure(float(given))
