@@ -15,6 +15,9 @@ from onceproof.stacks.tools import SparkTools
 
 WORKER_MEMORY = "1g"
 _HEAP = ("-Xms32m", "-Xmx128m", "-Xss512k")
+# A port that is taken is an error, not a reason to take the next one; and the master's second door
+# for jobs would have a fixed port, one for the whole machine.
+_NO_OTHER_PORTS = ("-Dspark.port.maxRetries=0", "-Dspark.master.rest.enabled=false")
 _DEPLOY = "org.apache.spark.deploy"
 
 
@@ -43,7 +46,7 @@ def _launch(state: State, tools: SparkTools, name: str, main: list[Any], host: s
         *(
             *java_command(tools),
             *_HEAP,
-            "-Dspark.port.maxRetries=0",
+            *_NO_OTHER_PORTS,
             f"-Djava.io.tmpdir={place / 'tmp'}",
         ),
         *("-cp", class_path(tools), *main),
