@@ -105,7 +105,7 @@ def test_nobody_else_is_touched(home):
 
 def test_two_stacks_run_side_by_side(home, stacks_folder):
     other = stacks_folder / "other"
-    shape = ("--without", "spark", "--brokers", 1)
+    shape = ("--without", "kafka", "--workers", 1)
     assert run("up", *shape, "--home", home)[0] == 0
     assert run("up", *shape, "--home", other)[0] == 0
     first, second = LocalStack(home), LocalStack(other)
