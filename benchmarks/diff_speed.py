@@ -30,13 +30,13 @@ def floor(folder: str) -> object:
     return bool(duckdb.sql(f"select bit_xor(h) from ({' union all '.join(each)})").fetchall())
 
 
-def one_aggregate(hashes: int, memory: str):
+def one_aggregate(hashes: int, memory: str, key: str = "id"):
     """Group all rows of both sides by key at once, with a sum of so many hashes."""
     second = "hash(7, ts, 'abcd' || item, amount, v, k)" if hashes == 2 else "0::ubigint"
 
     def run(folder: str) -> object:
         each = (
-            f"select id, hash(k, v, amount, item, ts) as h, {second} as g, {w} as w "
+            f"select {key}, hash(k, v, amount, item, ts) as h, {second} as g, {w} as w "
             f"from '{folder}/{name}.parquet'"
             for name, w in (("e", 1), ("o", -1))
         )
@@ -47,7 +47,8 @@ def one_aggregate(hashes: int, memory: str):
                 "select case when e = 0 then 'unexpected' when o < e then 'lost' when o > e then "
                 "'duplicated' else 'changed' end, count(*) from (select count(*) filter (w = 1) as "
                 "e, count(*) filter (w = -1) as o, sum(w * (h >> 1)::bigint) as d1, "
-                f"sum(w * (g >> 1)::bigint) as d2 from ({' union all '.join(each)}) group by id) "
+                f"sum(w * (g >> 1)::bigint) as d2 from ({' union all '.join(each)}) "
+                f"group by {key}) "
                 "where e <> o or d1 <> 0 or d2 <> 0 group by 1"
             ).fetchall()
         return dict(sorted(found))
@@ -55,10 +56,10 @@ def one_aggregate(hashes: int, memory: str):
     return run
 
 
-def judged(other: str, memory: str = MEMORY):
+def judged(other: str, memory: str = MEMORY, key: str = "id"):
     def run(folder: str) -> object:
         found = compare(
-            f"{folder}/e.parquet", f"{folder}/{other}.parquet", key=["id"], memory=memory
+            f"{folder}/e.parquet", f"{folder}/{other}.parquet", key=key.split(", "), memory=memory
         )
         return dict(sorted(found.counts.items()))
 
@@ -74,6 +75,8 @@ FORMS = {
     "judge, every row changed, 400MB": judged("all", "400MB"),
     "one aggregate, one hash": one_aggregate(1, MEMORY),
     "one aggregate, two hashes": one_aggregate(2, MEMORY),
+    "judge, key of text and number": judged("o", key="item, id"),
+    "one aggregate, that key, two hashes": one_aggregate(2, MEMORY, "item, id"),
     "one aggregate, one hash, 400MB": one_aggregate(1, "400MB"),
     "one aggregate, two hashes, 400MB": one_aggregate(2, "400MB"),
 }
@@ -104,11 +107,11 @@ def measure(millions: float) -> None:
     best = {form: min(of, key=lambda one: one["s"]) for form, of in turns.items()}
     base = best["the floor: each row hashed once"]["s"]
     print(f"\n{millions:g} million rows a side, {PLANTED:,} of each difference planted")
-    print(f"{'':34}{'seconds':>9}{'x floor':>9}{'peak MB':>9}  found")
+    print(f"{'':36}{'seconds':>9}{'x floor':>9}{'peak MB':>9}  found")
     for form, of in best.items():
         peak = max(turn["MB"] for turn in turns[form])
         found = of["found"] if isinstance(of["found"], dict) else ""
-        print(f"{form:34}{of['s']:9.2f}{of['s'] / base:9.2f}{peak:9,}  {found}", flush=True)
+        print(f"{form:36}{of['s']:9.2f}{of['s'] / base:9.2f}{peak:9,}  {found}", flush=True)
 
 
 if __name__ == "__main__":

@@ -17,9 +17,10 @@ from onceproof.judge.found import Differences, Found, samples_of, write_details
 from onceproof.judge.places import SPARK_LOG, Files, PostgresTable, find_place
 
 ENGINES = ("duckdb", "spark")
-LEAST_MEMORY = 100_000_000
-# What Python, its libraries and DuckDB's own read buffers take beside what DuckDB counts.
-_BESIDE = 0.3
+LEAST_MEMORY = 250_000_000
+# What Python and its libraries take, and what DuckDB takes and does not count (its read buffers).
+_BESIDE_BYTES = 140_000_000
+_BESIDE_SHARE = 0.1
 _UNITS = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 
 
@@ -73,7 +74,7 @@ def size_of(memory: str) -> int:
         raise RequestError(f"memory {memory!r} is no size: write it as in 500MB or 2GB")
     size = int(float(parts[1]) * _UNITS[parts[2]])
     if size < LEAST_MEMORY:
-        raise RequestError(f"memory {memory} is too little: give at least 100MB")
+        raise RequestError(f"memory {memory} is too little: give at least 250MB")
     return size
 
 
@@ -88,21 +89,17 @@ def _on_duckdb(
     from onceproof.judge.duckdb_sides import open_sides
     from onceproof.judge.duckdb_steps import Side, find
 
-    with tempfile.TemporaryDirectory(prefix="onceproof-diff-") as scratch:
+    with tempfile.TemporaryDirectory(prefix="onceproof-diff-") as folder:
+        scratch = Path(folder)
         places = [
-            _on_disk(side, given, Path(scratch), progress)
+            _on_disk(side, given, scratch, progress)
             for side, given in (("expected", expected), ("observed", observed))
         ]
-        with _duckdb(Path(scratch), memory_bytes) as connection:
-            first, second = open_sides(
-                connection, places[0], places[1], request.tolerance, Path(scratch)
-            )
-            plan = match(first.columns, second.columns, request)
-            sides = Side("expected", first, plan), Side("observed", second, plan)
-            found = find(
-                connection, sides, memory_bytes=memory_bytes, of_each=of_each, progress=progress
-            )
-            return plan, found
+        with _duckdb(scratch, memory_bytes) as connection:
+            opened = open_sides(connection, places[0], places[1], request.tolerance, scratch)
+            plan = match(opened[0].columns, opened[1].columns, request)
+            sides = Side("expected", opened[0], plan), Side("observed", opened[1], plan)
+            return plan, find(connection, sides, memory_bytes, of_each, scratch, progress)
 
 
 def _on_disk(side: str, given: Any, scratch: Path, progress: Callable[[str], None]) -> Files:
@@ -132,7 +129,7 @@ def _duckdb(scratch: Path, memory_bytes: int) -> Iterator[Any]:
     import duckdb
 
     settings = {
-        "memory_limit": f"{int(memory_bytes * (1 - _BESIDE))}B",
+        "memory_limit": f"{int(memory_bytes * (1 - _BESIDE_SHARE)) - _BESIDE_BYTES}B",
         "temp_directory": str(scratch / "spilled"),
         "preserve_insertion_order": False,
         "perfect_ht_threshold": 17,  # so that buckets, numbers of 16 bits, are an array

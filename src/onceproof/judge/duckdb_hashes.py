@@ -50,8 +50,6 @@ def _value(name: str, kind: Kind, which: int, depth: int = 0) -> str:
 
 def _is_wide(kind: Kind) -> bool:
     """Whether DuckDB holds it in 128 bits."""
-    if kind.name == "integer":
-        return kind.digits > 65
     return kind.name == "decimal" and kind.digits > 18
 
 

@@ -2,33 +2,57 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from onceproof.judge.columns import Pair, Plan
+from onceproof.judge.columns import Pair
 from onceproof.judge.duckdb_hashes import row_hashes
 from onceproof.judge.duckdb_kinds import literal
+from onceproof.judge.duckdb_text import listed
 from onceproof.judge.found import CLASSES, COUNTS, ROWS_PER_KEY
 
 if TYPE_CHECKING:
     from onceproof.judge.duckdb_steps import Side
 
 
-class Round:
-    """Examines ranges of buckets, one after another, and gathers details of what differs."""
+class Keys:
+    """The rows of the buckets that differ, taken once, counted part by part.
 
-    def __init__(self, sides: tuple[Side, Side], plan: Plan, bucket: str, of_each: int) -> None:
+    A part is a range of buckets, so all rows of a key are in one.
+    """
+
+    def __init__(self, sides: tuple[Side, Side], bucket: str, of_each: int) -> None:
         self.sides = sides
-        self.plan = plan
+        self.plan = sides[0].plan
         self.bucket = bucket
         self.of_each = of_each
-        self.key = [f"c{i}" for i in range(len(plan.key))]
+        self.key = [f"c{i}" for i in range(len(self.plan.key))]
+        self.folders: list[Path] = []
         self.has_details = False
 
-    def examine(self, connection: Any, bits: str) -> dict[str, int]:
-        """Count the differences in the buckets whose bit is set, and add to the details."""
+    def take(self, connection: Any, bits: str, parts: int, scratch: Path) -> None:
+        """Take the rows of the buckets whose bit is set: one part stays in memory, more on disk."""
         connection.execute("set variable wanted = ?::bit", [bits])
         for side in self.sides:
-            connection.execute(self._rows(side))
+            if parts == 1:
+                connection.execute(f"create temp table rows_{side.name} as {self._rows(side)}")
+            else:
+                folder = scratch / f"{side.name}_parts"
+                part = f"({self.bucket}::int * {parts} // {len(bits)})"
+                connection.execute(
+                    f"copy ({self._rows(side, f', {part} as part')}) to {literal(str(folder))} "
+                    "(format parquet, partition_by (part), compression uncompressed)"
+                )
+                self.folders.append(folder)
+
+    def examine(self, connection: Any, part: int) -> dict[str, int]:
+        """Count the differences of a part, and keep the places of what details will show."""
+        for side, folder in zip(self.sides, self.folders, strict=False):
+            files = [str(path) for path in (folder / f"part={part}").glob("*")]
+            rows = self._rows(side) + " limit 0"
+            if files:
+                rows = f"from read_parquet({listed(files)}, hive_partitioning=false)"
+            connection.execute(f"create or replace temp view rows_{side.name} as {rows}")
         key = ", ".join(self.key)
         connection.execute(
             f"create or replace temp table differing as select *, "
@@ -63,16 +87,15 @@ class Round:
             + ", ".join(f"final.{name} nulls first" for name in self.key)
         ).to_arrow_table()
 
-    def _rows(self, side: Side) -> str:
-        """Keep of a side's rows of these buckets: key, hashes of exact values, near ones, place."""
+    def _rows(self, side: Side, also: str = "") -> str:
+        """Return a side's rows of these buckets: key, hashes of exact values, near ones, place."""
         start = len(self.key)
         exact = [(f"c{start + i}", pair.kind) for i, pair in enumerate(self.plan.exact)]
         first, second = row_hashes(exact)
         near = "".join(f", {name}" for name, _ in self._near())
         return (
-            f"create or replace temp table rows_{side.name} as select {', '.join(self.key)}, "
-            f"{first} as h1, {second} as h2{near}, f, n from {side.placed} "
-            f"where get_bit(getvariable('wanted'), {self.bucket}::int) = 1"
+            f"select {', '.join(self.key)}, {first} as h1, {second} as h2{near}, f, n{also} "
+            f"from {side.placed} where get_bit(getvariable('wanted'), {self.bucket}::int) = 1"
         )
 
     def _near(self) -> list[tuple[str, Pair]]:

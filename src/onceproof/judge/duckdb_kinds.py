@@ -21,8 +21,6 @@ _FLAT = {
     "uinteger": Kind("integer", 33),
     "bigint": Kind("integer", 64),
     "ubigint": Kind("integer", 65),
-    "hugeint": Kind("integer", 128),
-    "uhugeint": Kind("integer", 129),
     "float": Kind("floating", 32),
     "double": Kind("floating", 64),
     "varchar": Kind("text"),

@@ -3,7 +3,8 @@
 1. Fingerprints: rows fall into buckets by the hash of their key; a bucket's fingerprint is its
    number of rows and the sums of two hashes of them. If all agree, the sides are equal.
 2. Keys: the rows of the buckets that differ are taken out, grouped by key and value, and counted.
-   Where that is more than memory likes, it goes range by range of the buckets.
+   Where that is more than memory likes, they are written to disk by ranges of buckets first, and
+   each range is counted alone.
 3. Details: real values of the first differing keys of every class, from the same rows.
 """
 
@@ -11,11 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from onceproof.judge.columns import Plan
 from onceproof.judge.duckdb_hashes import row_hashes
-from onceproof.judge.duckdb_keys import Round
+from onceproof.judge.duckdb_keys import Keys
 from onceproof.judge.duckdb_kinds import canonical, literal, quoted
 from onceproof.judge.duckdb_sides import PLACE, Source
 from onceproof.judge.found import CLASSES, Found
@@ -68,12 +70,15 @@ class Side:
 def find(
     connection: Any,
     sides: tuple[Side, Side],
-    *,
     memory_bytes: int,
     of_each: int,
+    scratch: Path,
     progress: Progress,
 ) -> Found:
-    """Compare both sides and keep details of the first `of_each` differing keys of every class."""
+    """Compare both sides and keep details of the first `of_each` differing keys of every class.
+
+    What does not fit into memory goes to the scratch folder.
+    """
     plan = sides[0].plan
     progress("fingerprints of all rows")
     _fingerprint(connection, sides)
@@ -82,15 +87,19 @@ def find(
         "coalesce(sum(expected + observed) filter (differs), 0)::bigint from fingerprints"
     ).fetchone()
     counts = dict.fromkeys(CLASSES, 0)
-    details = None
-    if differing:
-        step = Round(sides, plan, bucket_of(plan), of_each)
-        for number, (bits, of) in enumerate(_ranges(connection, differing, memory_bytes), 1):
-            progress(f"keys of the {differing:,} rows in question, range {number} of {of}")
-            for one, rows in step.examine(connection, bits).items():
-                counts[one] += rows
-        details = step.details(connection)
-    return Found(expected, observed, counts, details)
+    if not differing:
+        return Found(expected, observed, counts, None)
+    progress(f"{differing:,} rows in question")
+    keys = Keys(sides, bucket_of(plan), of_each)
+    at_once = max(_FEWEST_ROWS, memory_bytes // _BYTES_A_ROW)
+    parts = min(BUCKETS, -(-differing // at_once))
+    keys.take(connection, _bits(connection), parts, scratch)
+    for part in range(parts):
+        progress(f"keys of {differing:,} rows, part {part + 1} of {parts}")
+        for one, rows in keys.examine(connection, part).items():
+            counts[one] += rows
+    progress("details")
+    return Found(expected, observed, counts, keys.details(connection))
 
 
 def bucket_of(plan: Plan) -> str:
@@ -116,12 +125,9 @@ def _fingerprint(connection: Any, sides: tuple[Side, Side]) -> None:
     )
 
 
-def _ranges(connection: Any, differing: int, memory_bytes: int) -> list[tuple[str, int]]:
-    """Return the differing buckets as strings of bits, each a range that fits into memory."""
-    at_once = max(_FEWEST_ROWS, memory_bytes // _BYTES_A_ROW)
-    of = min(BUCKETS, -(-differing // at_once))
-    found = connection.execute("select bucket from fingerprints where differs").fetchall()
-    bits = [bytearray(b"0" * BUCKETS) for _ in range(of)]
-    for (bucket,) in found:
-        bits[bucket * of // BUCKETS][bucket] = ord("1")
-    return [(one.decode(), of) for one in bits]
+def _bits(connection: Any) -> str:
+    """Return which buckets differ, as a string of bits."""
+    bits = bytearray(b"0" * BUCKETS)
+    for (bucket,) in connection.execute("select bucket from fingerprints where differs").fetchall():
+        bits[bucket] = ord("1")
+    return bits.decode()

@@ -60,11 +60,11 @@ def common(one: Kind, other: Kind) -> Kind | None:
     return _common_digits(one, other)
 
 
-def _common_digits(one: Kind, other: Kind) -> Kind | None:
+def _common_digits(one: Kind, other: Kind) -> Kind:
     digits = max(one.digits, other.digits)
     if one.name == "integer":
-        digits = 64 if digits <= 64 else 128 if digits <= 128 else 0
-    return Kind(one.name, digits) if digits else None
+        return Kind("integer", 64) if digits <= 64 else Kind("decimal", 20, 0)
+    return Kind(one.name, digits)
 
 
 def _common_decimal(one: Kind, other: Kind) -> Kind | None:

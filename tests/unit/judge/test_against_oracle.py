@@ -2,17 +2,23 @@
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onceproof.judge import compare
+from onceproof.judge import compare, duckdb_steps
 from tests.unit.judge import pairs
 from tests.unit.judge.oracle import CLASSES, differences
 
 PAIRS = 1000
 
 
-def test_a_thousand_generated_pairs_are_judged_as_the_oracle_judges_them(tmp_path):
+@pytest.mark.parametrize("rows_at_once", [10**9, 2000])
+def test_a_thousand_generated_pairs_are_judged_as_the_oracle_judges_them(
+    tmp_path, monkeypatch, rows_at_once
+):
+    monkeypatch.setattr(duckdb_steps, "_FEWEST_ROWS", rows_at_once)
+    monkeypatch.setattr(duckdb_steps, "_BYTES_A_ROW", 10**9)
     expected, observed = pairs.tables(PAIRS)
     paths = tmp_path / "e.parquet", tmp_path / "o.parquet"
     for table, path in zip((expected, observed), paths, strict=True):

@@ -97,7 +97,7 @@ def test_awkward_names_of_columns_are_no_matter(tmp_path):
 def test_a_million_differences_are_counted_to_the_last(tmp_path):
     ids = list(range(300_000))
     other = list(range(150_000, 450_000))
-    found = counts(tmp_path, {"id": ids}, {"id": other}, memory="100MB")
+    found = counts(tmp_path, {"id": ids}, {"id": other}, memory="250MB")
     assert found == {"lost": 150_000, "unexpected": 150_000}
 
 
