@@ -33,6 +33,16 @@ class RunDirectory:
         return self.root / "ledger"
 
     @property
+    def sent(self) -> Path:
+        """Written when all is sent, sentinel included: the next offset of each partition."""
+        return self.ledger / "_sent.json"
+
+    @property
+    def checkpoint(self) -> Path:
+        """The checkpoint of the job under test, as its last attempt left it."""
+        return self.root / "checkpoint"
+
+    @property
     def checkpoint_log(self) -> Path:
         """The checkpoint's offsets/ and commits/, archived while the job ran."""
         return self.root / "checkpoint-log"
@@ -56,6 +66,26 @@ class RunDirectory:
     def summary(self) -> Path:
         """The counts and samples of the differences."""
         return self.differences / "summary.json"
+
+    @property
+    def recomputed(self) -> Path:
+        """What the references said beside the expected rows: late rows, state, times."""
+        return self.root / "recomputed.json"
+
+    @property
+    def late(self) -> Path:
+        """Folder of parquet: the late ledger, what the watermark dropped."""
+        return self.root / "late"
+
+    @property
+    def prepared(self) -> Path:
+        """Where the stack is, and what was made in it for this run."""
+        return self.root / "prepared.json"
+
+    @property
+    def failpoints(self) -> Path:
+        """Folder of the steps at which faults wait, and of the marks that they were reached."""
+        return self.root / "failpoints"
 
     @property
     def logs(self) -> Path:

@@ -9,15 +9,18 @@ from tests.repo.tree import MODULES, PACKAGE, imports
 LAYERS = [
     ["errors"],
     ["polling", "home", "identity", "documents", "guarantee", "ledger", "run"],
-    ["records", "verdict"],
+    ["failpoints", "records", "verdict", "work"],
     ["history", "reads"],
     ["plan"],
     ["evidence"],
-    ["checkers", "judge", "setup"],
-    ["stacks"],
+    ["checkpoint", "judge", "references", "setup", "sinks", "workloads"],
+    ["checkers", "stacks"],
+    ["spark"],
+    ["faults"],
+    ["process"],
+    ["scenario"],
     ["report"],
     ["phases"],
-    ["spark"],
     ["cli", "__main__"],
 ]
 HEAVY = {

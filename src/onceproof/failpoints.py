@@ -1,0 +1,113 @@
+"""Named steps of a protocol at which a run can halt a process, so that a fault strikes right there.
+
+A fault whose trigger is a failpoint arms it: a file of its own in the run's folder of failpoints.
+The process that reaches the step first creates the mark beside it, exclusively and fsynced, so the
+mark is evidence whatever happens next; then it waits. Whoever struck lets it go on, if it still
+lives. A mark is made once for a run, over all restarts. Without an armed failpoint, or outside a
+run, a step costs one look at the environment.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from onceproof.polling import wait_for
+
+FOLDER = "ONCEPROOF_FAILPOINTS"
+# At each batch, in the order in which a batch comes to them.
+ENGINE = ("offsets_written", "task_begin", "task_mid", "task_done", "sink_committed")
+ENGINE_END = ("commit_logged",)
+APPEND = ("write_half", "written")
+NAMES = (*ENGINE, *APPEND, *ENGINE_END)
+_HELD_AT_MOST_S = 60.0
+_LOOK_EVERY_S = 0.005
+
+
+@dataclass(frozen=True)
+class Failpoint:
+    """A step that is to be halted at, in its batch or the first one after it."""
+
+    fault: str
+    name: str
+    batch: int
+    folder: Path
+
+    @property
+    def armed(self) -> Path:
+        """The file that says what is waited for."""
+        return self.folder / f"{self.fault}.json"
+
+    @property
+    def mark(self) -> Path:
+        """The file that says that it was reached, by whom and in which batch."""
+        return self.folder / f"{self.fault}.reached"
+
+    @property
+    def way_on(self) -> Path:
+        """The file for which the halted process waits."""
+        return self.folder / f"{self.fault}.go"
+
+    def arm(self) -> None:
+        """Make it ready; a second time changes nothing."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        part = self.armed.with_suffix(".part")
+        part.write_text(json.dumps({"name": self.name, "batch": self.batch}))
+        os.replace(part, self.armed)
+
+    def reached(self) -> Mapping[str, Any] | None:
+        """Return what the process that reached it wrote down; None if none did."""
+        try:
+            found: dict[str, Any] = json.loads(self.mark.read_text())
+        except (FileNotFoundError, ValueError):  # not there, or being written
+            return None
+        return found
+
+    def let_go(self) -> None:
+        """Let the halted process go on."""
+        self.way_on.touch()
+
+
+def reached(name: str, batch: int, **facts: Any) -> None:
+    """Halt here if this step of this batch is armed and was never reached; else return at once."""
+    for point in _armed(name, batch):
+        if _mark(point, {"name": name, "batch": batch, "pid": os.getpid(), **facts}):
+            wait_for(point.way_on.exists, _HELD_AT_MOST_S, _forgotten(point), every_s=_LOOK_EVERY_S)
+
+
+def is_armed(name: str, batch: int) -> bool:
+    """Whether this step would halt in this batch, for steps that must be set up before."""
+    return any(not point.mark.exists() for point in _armed(name, batch))
+
+
+def _armed(name: str, batch: int) -> list[Failpoint]:
+    folder = os.environ.get(FOLDER)
+    if not folder:
+        return []
+    found = []
+    for path in Path(folder).glob("*.json"):
+        point = json.loads(path.read_text())
+        if point["name"] == name and batch >= point["batch"]:
+            found.append(Failpoint(path.stem, name, point["batch"], path.parent))
+    return found
+
+
+def _mark(point: Failpoint, facts: Mapping[str, Any]) -> bool:
+    try:
+        handle = os.open(point.mark, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)
+    except FileExistsError:
+        return False
+    try:
+        os.write(handle, json.dumps(facts).encode())
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+    return True
+
+
+def _forgotten(point: Failpoint) -> str:
+    return f"{point.name} was reached for the fault {point.fault}, and nobody struck"

@@ -1,0 +1,62 @@
+"""A reference says, from the events and the offset log of a run, what the engine had to emit.
+
+It is bounded PySpark, and shares no line with the streaming job. It is one function of the events:
+each of them knows the batch that read it and the watermark before which it was late there.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from onceproof.errors import RequestError
+
+
+@dataclass(frozen=True)
+class Events:
+    """What a reference is given.
+
+    `frame` holds the ledger's rows that the offset log covers, with `batch` (int) and `late_ms`
+    (long): W(batch - 1). `watermarks` has a row for each batch of the log: `batch`,
+    `watermark_ms` (W of this batch). Both are DataFrames of one session.
+    """
+
+    frame: Any
+    watermarks: Any
+
+
+@dataclass(frozen=True)
+class Reference:
+    """What the output of a pipeline looks like, and the function that says what must be in it.
+
+    `columns` names each column of the output with its Spark type. `key` is what is unique in the
+    output where the newest row of a key replaces the older. `version` is a column that only grows
+    within a key, if there is one. `emitted` returns the columns and `_batch`: a row for each row
+    that the engine had to emit, in the batch that emitted it. `state` returns what must be open
+    after the last batch, in the columns that `state_columns` reads from Spark's state; None where
+    the pipeline keeps none.
+    """
+
+    columns: Mapping[str, str]
+    key: tuple[str, ...]
+    version: str | None
+    emitted: Callable[[Events], Any]
+    state: Callable[[Events], Any] | None = None
+    state_columns: tuple[str, ...] = ()
+
+
+def find_reference(name: str) -> Reference:
+    """Return the reference that a `module:attribute` names."""
+    module, _, attribute = name.partition(":")
+    try:
+        found = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise RequestError(
+            f"reference {name!r} cannot be had ({error}): write module:attribute, with the module "
+            "on PYTHONPATH"
+        ) from None
+    if not isinstance(found, Reference):
+        raise RequestError(f"{name} is a {type(found).__name__}, and must be a Reference")
+    return found

@@ -1,0 +1,92 @@
+"""Sinks: where pipelines write, how readers read it, and the guarantee that each declares.
+
+A sink is a class that is made from a `Target` alone, in the job, in phases and in the reader alike.
+Its traits are attributes of the class, so a plan can be made without a store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Protocol
+
+from onceproof.guarantee import Guarantee
+from onceproof.plan import Writes
+
+
+@dataclass(frozen=True)
+class Target:
+    """What one run writes to, and who writes: all that a sink is made from.
+
+    `address` is the store's, `name` what is written to there (for a table `schema.table`).
+    `columns`, `key` and `version` are the reference's. `attempt` is the start of the job that
+    writes, 0 for whoever only reads.
+    """
+
+    address: str
+    name: str
+    columns: Mapping[str, str]
+    key: tuple[str, ...]
+    version: str | None = None
+    attempt: int = 0
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a reader sees that it had not seen at its last look, and what is gone since.
+
+    `rows` are those of `reads/` without `poll`: copies, key, value, version, position, batch,
+    attempt. An Arrow table.
+    """
+
+    rows: Any
+
+
+class Reader(Protocol):
+    """Somebody who looks at the sink again and again, as its readers do."""
+
+    def look(self) -> Look:
+        """Look at all that a reader can see now; raises if the store does not answer."""
+
+    def close(self) -> None:
+        """Give back what it holds."""
+
+
+class Sink(Protocol):
+    """What a run asks of a sink."""
+
+    family: ClassVar[str]
+    store: ClassVar[str]
+    guarantee: ClassVar[Guarantee]
+    atomic_batches: ClassVar[bool]
+    ordered: ClassVar[bool]
+    writes: ClassVar[Writes]
+
+    def __init__(self, target: Target) -> None:
+        """Make it; nothing is reached yet."""
+
+    def prepare(self) -> None:
+        """Make what is written to; a second time changes nothing."""
+
+    def write(self, frame: Any, batch: int) -> None:
+        """Write one batch; this is what `foreachBatch` is given."""
+
+    def recover(self) -> Mapping[str, Any]:
+        """Settle what dead attempts left, in no attempt's lifetime; return what was done."""
+
+    def open(self) -> tuple[int, int]:
+        """Return how many transactions are open, and how many rows they hide from readers."""
+
+    def reader(self) -> Reader:
+        """Return somebody who looks while the run goes on."""
+
+    def read(self, folder: Path) -> tuple[int, str]:
+        """Write all that readers see now into a folder of parquet; return rows and a digest.
+
+        The columns are the target's, `_batch` and `_attempt`. The digest is alike for like rows.
+        """
+
+    def drop(self) -> None:
+        """Remove what `prepare` made; a second time changes nothing."""
