@@ -19,11 +19,8 @@ from typing import Any
 from onceproof.polling import wait_for
 
 FOLDER = "ONCEPROOF_FAILPOINTS"
-# At each batch, in the order in which a batch comes to them.
-ENGINE = ("offsets_written", "task_begin", "task_mid", "task_done", "sink_committed")
-ENGINE_END = ("commit_logged",)
-APPEND = ("write_half", "written")
-NAMES = (*ENGINE, *APPEND, *ENGINE_END)
+# Those at which a process of the job can be halted, in the order in which a batch comes to them.
+HALTS = ("task_begin", "task_mid", "task_done", "write_half", "written", "sink_committed")
 _HELD_AT_MOST_S = 60.0
 _LOOK_EVERY_S = 0.005
 

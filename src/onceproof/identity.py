@@ -47,6 +47,21 @@ class Identity:
         fields = _stat(self.pid)
         return self.is_alive and fields is not None and fields[0] == "T"
 
+    @property
+    def session(self) -> int | None:
+        """The session it belongs to, which is the pid of the process that began it."""
+        fields = _stat(self.pid)
+        return int(fields[3]) if fields is not None and Identity.of(self.pid) == self else None
+
+    def ancestors(self) -> list[Identity]:
+        """Return its living parent, that one's parent, and so on."""
+        found: list[Identity] = []
+        fields = _stat(self.pid) if self.is_alive else None
+        while fields is not None and (parent := Identity.of(int(fields[1]))):
+            found.append(parent)
+            fields = _stat(parent.pid)
+        return found
+
     def send(self, number: signal.Signals) -> bool:
         """Send a signal to this very process; False if it is gone."""
         try:

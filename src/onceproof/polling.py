@@ -25,3 +25,12 @@ def wait_for(
         if late:
             raise StackError(f"{words} (waited {limit_s:g} s)")
         time.sleep(every_s)
+
+
+def comes_true(look: Callable[[], object], limit_s: float, *, every_s: float = 0.05) -> bool:
+    """Return whether a condition came true within the limit, for those who can go on without."""
+    try:
+        wait_for(look, limit_s, "", every_s=every_s)
+    except StackError:
+        return False
+    return True

@@ -1,0 +1,89 @@
+"""Starts any of the pipelines beside it: Kafka to a sink, with a checkpoint, until it is ended.
+
+    python stream.py app_views --bootstrap HOST:PORT --topic events --checkpoint FOLDER \
+        --sink upsert_table --address postgresql://... --target schema.table --set max_offsets=2000
+
+Master, memory and class path come from Spark's own settings, so it runs wherever Spark does.
+"""
+
+import argparse
+import importlib
+import os
+import sys
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from onceproof.references import find_reference
+from onceproof.sinks import Target, find_sink
+
+EVENT = "id bigint, producer int, key string, seq bigint, event_ms bigint, amount bigint"
+CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
+STATE_STORES = {
+    "hdfs": "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider",
+    "rocksdb": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
+}
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("pipeline")
+    for name in ("bootstrap", "topic", "checkpoint", "sink", "address", "target", "reference"):
+        parser.add_argument(f"--{name}", required=True)
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
+    return parser.parse_args()
+
+
+def session(name: str, state_store: str) -> SparkSession:
+    store, _, changelog = state_store.partition("_")
+    return (
+        SparkSession.builder.appName(name)
+        .config("spark.sql.streaming.stateStore.providerClass", STATE_STORES[store])
+        .config(CHANGELOG, str(changelog == "changelog").lower())
+        .getOrCreate()
+    )
+
+
+def events(spark: SparkSession, given: argparse.Namespace, max_offsets: str) -> DataFrame:
+    source = (
+        spark.readStream.format("kafka")
+        .option("kafka.bootstrap.servers", given.bootstrap)
+        .option("subscribe", given.topic)
+        .option("startingOffsets", "earliest")
+        .option("maxOffsetsPerTrigger", max_offsets)
+        .load()
+    )
+    value = F.from_json(F.col("value").cast("string"), EVENT)
+    return source.select(value.alias("event")).select("event.*")
+
+
+def main() -> None:
+    given = arguments()
+    options = dict(one.split("=", 1) for one in given.set)
+    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+    pipeline = importlib.import_module(given.pipeline)
+    reference = find_reference(given.reference)
+    target = Target(
+        given.address,
+        given.target,
+        reference.columns,
+        reference.key,
+        reference.version,
+        attempt=int(os.environ.get("ONCEPROOF_ATTEMPT", "1")),
+        options=options,
+    )
+    sink = find_sink(given.sink)(target)
+    spark = session(given.pipeline, options.get("state_store", "hdfs"))
+    rows = pipeline.stream(events(spark, given, options.get("max_offsets", "10000")))
+    query = (
+        rows.writeStream.outputMode(pipeline.OUTPUT_MODE)
+        .foreachBatch(sink.write)
+        .option("checkpointLocation", given.checkpoint)
+        .trigger(processingTime=options.get("trigger", "0 seconds"))
+        .start()
+    )
+    query.awaitTermination()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,102 @@
+"""A copy of a checkpoint's two logs, made while the job runs: Spark keeps only the last hundred.
+
+Each batch is recorded in the history when its file is first seen, or seen again with other
+contents: then the checkpoint was restored or damaged, and what it said before is kept beside it.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from onceproof.checkpoint import log
+from onceproof.errors import EvidenceError
+from onceproof.history import History
+from onceproof.records import Op, Outcome
+
+ACTOR = "archive"
+Stamp = tuple[int, int, int]
+
+
+class Archive:
+    """The archive of one run; any thread of the one process that keeps it may bring it up to date.
+
+    One that is made anew picks up what the one before it archived.
+    """
+
+    def __init__(self, checkpoint: Path, archive: Path, history: History) -> None:
+        self.checkpoint, self.folder = checkpoint, archive
+        self._history = history
+        self._lock = threading.Lock()
+        self._seen: dict[Path, Stamp] = {}
+        self.planned: dict[int, log.Planned] = {}
+        self.committed: dict[int, log.Committed] = {}
+        for name in ("offsets", "commits"):
+            (archive / name).mkdir(parents=True, exist_ok=True)
+
+    def catch_up(self) -> None:
+        """Archive and record all that is new on disk; return when it is."""
+        with self._lock:
+            for name, take in (("offsets", self._take_offsets), ("commits", self._take_commit)):
+                self._take_new(name, take)
+
+    @property
+    def newest(self) -> tuple[int, int]:
+        """The newest batch planned, and the newest committed; -1 where there is none."""
+        return max(self.planned, default=-1), max(self.committed, default=-1)
+
+    def position(self) -> Mapping[str, Mapping[str, int]]:
+        """Return the next offsets after the newest commit, by topic and partition."""
+        newest = self.newest[1]
+        return self.planned[newest].offsets if newest in self.planned else {}
+
+    def _take_new(self, name: str, take: Callable[[int], None]) -> None:
+        for batch in log.batches(self.checkpoint / name):
+            path = self.checkpoint / name / str(batch)
+            try:
+                stat = path.stat()
+                stamp = (stat.st_ino, stat.st_size, stat.st_mtime_ns)
+                if self._seen.get(path) == stamp:
+                    continue
+                text = path.read_bytes()
+            except FileNotFoundError:  # Spark has removed an old one, or a fault a new one
+                continue
+            kept = self.folder / name / str(batch)
+            if not kept.exists() or kept.read_bytes() != text:
+                _keep(kept, text)
+                self._record(name, batch, take)
+            elif batch not in (self.planned if name == "offsets" else self.committed):
+                self._record(name, batch, take)
+            self._seen[path] = stamp
+
+    def _record(self, name: str, batch: int, take: Callable[[int], None]) -> None:
+        try:
+            take(batch)
+        except EvidenceError as error:
+            op = Op.BATCH_OFFSETS if name == "offsets" else Op.BATCH_COMMIT
+            said = {"reason": str(error)}
+            self._history.append(ACTOR, op, Outcome.FAILED, batch=batch, proof=said)
+
+    def _take_offsets(self, batch: int) -> None:
+        found = log.planned(self.folder, batch)
+        proof = {"offsets": found.offsets, "watermark_ms": found.watermark_ms}
+        self._history.append(ACTOR, Op.BATCH_OFFSETS, batch=batch, proof=proof)
+        self.planned[batch] = found
+
+    def _take_commit(self, batch: int) -> None:
+        found = log.committed(self.folder, batch)
+        proof = {"next_watermark_ms": found.next_watermark_ms}
+        self._history.append(ACTOR, Op.BATCH_COMMIT, batch=batch, proof=proof)
+        self.committed[batch] = found
+
+
+def _keep(kept: Path, text: bytes) -> None:
+    """Write a file whole; what stood there is kept as `N~1`, `N~2` and so on."""
+    if kept.exists():
+        older = len(list(kept.parent.glob(f"{kept.name}~*"))) + 1
+        os.replace(kept, kept.with_name(f"{kept.name}~{older}"))
+    part = kept.with_suffix(".part")
+    part.write_bytes(text)
+    os.replace(part, kept)

@@ -1,0 +1,50 @@
+"""Kills one executor or all of them: the JVM, whose Python workers end when they miss it.
+
+`executor` at a failpoint in a task is the one that runs the task, else any. Spark starts another in
+its place, and runs its tasks again.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Sequence
+
+from onceproof.errors import StackError
+from onceproof.faults import Mechanism, Proof, Scene, nothing_to_heal
+from onceproof.identity import Identity
+from onceproof.polling import wait_for
+from onceproof.work import FaultPart
+
+_BACKEND = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
+_DIES_WITHIN_S = 10.0
+
+
+def strike(fault: FaultPart, scene: Scene) -> Proof:
+    """Kill it; the proof is who died."""
+    living = [one for one in scene.job() if _BACKEND in one.arguments()]
+    if not living:
+        raise StackError("no executor lived that could be killed")
+    victims = living if fault.target == "executor:all" else [_pick(fault, scene, living)]
+    for one in victims:
+        one.send(signal.SIGKILL)
+    words = f"{len(victims)} executors do not die"
+    wait_for(lambda: not any(one.is_alive for one in victims), _DIES_WITHIN_S, words, every_s=0.01)
+    return {
+        "dead": [{"pid": one.pid, "started": one.started} for one in victims],
+        "executors_before": len(living),
+    }
+
+
+def _pick(fault: FaultPart, scene: Scene, living: Sequence[Identity]) -> Identity:
+    if fault.target == "executor" and scene.halted:
+        above = scene.halted.ancestors()
+        running = [one for one in living if one in above]
+        if not running:
+            raise StackError(f"process {scene.halted.pid} at the failpoint is in no executor")
+        return running[0]
+    return scene.rng.choice(sorted(living))
+
+
+MECHANISM = Mechanism(
+    ("kill",), ("executor", "executor:any", "executor:all"), strike, nothing_to_heal
+)

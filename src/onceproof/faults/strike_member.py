@@ -1,0 +1,35 @@
+"""Kills, pauses or stops a member of the stack, and starts or resumes it as the cure."""
+
+from __future__ import annotations
+
+from onceproof.faults import Mechanism, Proof, Scene
+from onceproof.stacks import Verb
+from onceproof.work import FaultPart
+
+_VERBS: dict[str, Verb] = {"kill": "kill", "pause": "pause", "stop": "stop"}
+_CURES: dict[str, Verb] = {"kill": "start", "pause": "resume", "stop": "start"}
+LEADER = "broker:leader="
+
+
+def strike(fault: FaultPart, scene: Scene) -> Proof:
+    """Do the verb; `broker:leader=N` is the leader of partition N of the run's own topic."""
+    target = fault.target
+    if target.startswith(LEADER) and "/" not in target:
+        partition = target.removeprefix(LEADER)
+        target = f"{LEADER}{scene.work.workload.topic}/{partition}"
+    done = scene.stack.apply(_VERBS[fault.verb], target, scene.rng)
+    return {**done.proof, "member": done.member}
+
+
+def heal(fault: FaultPart, scene: Scene, proof: Proof) -> Proof:
+    """Start or resume the member that was struck."""
+    done = scene.stack.apply(_CURES[fault.verb], proof["member"], scene.rng)
+    return dict(done.proof)
+
+
+MECHANISM = Mechanism(
+    tuple(_VERBS),
+    ("broker:", "store", "store:postmaster", "worker:", "master"),
+    strike,
+    heal,
+)

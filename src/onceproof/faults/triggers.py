@@ -1,0 +1,131 @@
+"""When a fault strikes: at progress of the run, never at a time.
+
+`when` of a fault holds one trigger; `failpoint` may name a batch beside it. A trigger's moment is
+looked for often, so what it asks must be quick.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from onceproof import failpoints
+from onceproof.errors import RequestError
+
+
+class Progress(Protocol):
+    """What triggers may ask of a run."""
+
+    def acknowledged(self) -> float:
+        """Return the share of the input that the brokers have acknowledged."""
+
+    def committed(self) -> float:
+        """Return the share of the input that the job has committed."""
+
+    def open_batch(self) -> int | None:
+        """Return the batch that is planned and not committed, if there is one."""
+
+    def visible(self, batch: int) -> int:
+        """Return how many rows of a batch the sink's readers see."""
+
+
+Facts = dict[str, Any]
+
+
+def _acknowledged(when: Mapping[str, Any], progress: Progress) -> Facts | None:
+    share = progress.acknowledged()
+    return {"acknowledged": round(share, 4)} if share >= when["acknowledged"] else None
+
+
+def _committed(when: Mapping[str, Any], progress: Progress) -> Facts | None:
+    share = progress.committed()
+    return {"committed": round(share, 4)} if share >= when["committed"] else None
+
+
+def _batch(when: Mapping[str, Any], progress: Progress) -> Facts | None:
+    batch = progress.open_batch()
+    return {"batch": batch} if batch is not None and batch >= when["batch"] else None
+
+
+def _visible(when: Mapping[str, Any], progress: Progress) -> Facts | None:
+    batch = progress.open_batch()
+    if batch is None or batch < when.get("batch", 0):
+        return None
+    rows = progress.visible(batch)
+    return {"batch": batch, "visible": rows} if rows >= when["visible"] else None
+
+
+@dataclass(frozen=True)
+class Trigger:
+    """One kind of trigger: what its value must be, its sentence, and how its moment is known.
+
+    `look` is None for a failpoint: the process that reaches it says so.
+    """
+
+    is_right: Callable[[Any], bool]
+    wanted: str
+    sentence: str
+    look: Callable[[Mapping[str, Any], Progress], Facts | None] | None
+    takes_batch: bool = False
+
+
+def _is_share(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+_SHARE = "a share of the input from 0 to below 1"
+TRIGGERS: dict[str, Trigger] = {
+    "failpoint": Trigger(
+        lambda value: value in failpoints.HALTS,
+        f"one of {', '.join(failpoints.HALTS)}",
+        "failpoint {failpoint} of batch {batch}",
+        None,
+        takes_batch=True,
+    ),
+    "acknowledged": Trigger(
+        _is_share, _SHARE, "{acknowledged:g} of input acknowledged", _acknowledged
+    ),
+    "committed": Trigger(_is_share, _SHARE, "{committed:g} of input committed", _committed),
+    "visible": Trigger(
+        _is_count,
+        "a number of rows",
+        "{visible} rows of batch {batch} or later visible while it is open",
+        _visible,
+        takes_batch=True,
+    ),
+    "batch": Trigger(
+        _is_count,
+        "the number of a batch",
+        "batch {batch} or later planned and not committed",
+        _batch,
+    ),
+}
+
+
+def kind_of(when: Mapping[str, Any]) -> str:
+    """Return the kind of a trigger, or raise `RequestError` with what is wrong with it."""
+    named = [name for name in TRIGGERS if name in when]
+    kind = named[0] if named else ""
+    beside = {"batch"} if kind and TRIGGERS[kind].takes_batch else set()
+    strange = sorted(map(str, when.keys() - {kind} - beside))
+    if not kind or strange:
+        raise RequestError(
+            f"when: {dict(when)} is no trigger: write one of {', '.join(TRIGGERS)}; batch may stand"
+            " beside failpoint and visible"
+        )
+    for name in (kind, *(beside & when.keys())):
+        if not TRIGGERS[name].is_right(when[name]):
+            raise RequestError(
+                f"when: {name} is {when[name]!r}, and must be {TRIGGERS[name].wanted}"
+            )
+    return kind
+
+
+def sentence(when: Mapping[str, Any]) -> str:
+    """Return a trigger as words for people."""
+    return TRIGGERS[kind_of(when)].sentence.format(**{"batch": 0, **when})

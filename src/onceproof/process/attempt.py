@@ -1,0 +1,88 @@
+"""One start of the job: its command, its environment, its processes and their end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from onceproof.errors import RequestError
+from onceproof.identity import Identity, everyone, spawn
+from onceproof.polling import comes_true, wait_for
+
+JOB = "ONCEPROOF_JOB"
+ATTEMPT = "ONCEPROOF_ATTEMPT"
+_DIES_WITHIN_S = 30.0
+_ENDS_WITHIN_S = 10.0
+_FOLLOWS_WITHIN_S = 2.0  # executors follow their driver by themselves
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A driver: the process that was started, which leads a session of its own."""
+
+    number: int
+    job: str
+    leader: Identity
+
+    def driver(self) -> list[Identity]:
+        """Return what lives of the driver: all of its session, the JVM among it."""
+        return [one for one in job_processes(self.job) if one.session == self.leader.pid]
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the process that was started still lives; its JVM may outlive it for a second."""
+        return self.leader.is_alive
+
+    def kill(self) -> list[Identity]:
+        """Kill the driver, all of it at once, and return who died when all are dead."""
+        struck: list[Identity] = []
+
+        def all_dead() -> bool:
+            living = self.driver()
+            struck.extend(one for one in living if one.send(signal.SIGKILL) and one not in struck)
+            return not living
+
+        wait_for(all_dead, _DIES_WITHIN_S, f"the driver of attempt {self.number} does not die")
+        return struck
+
+    def end(self) -> None:
+        """Ask the driver to end, kill what is left of it, and wait for its executors to follow."""
+        self.leader.send(signal.SIGTERM)
+        comes_true(lambda: not self.driver(), _ENDS_WITHIN_S)
+        end_job(self.job)
+
+
+def start(
+    number: int, job: str, command: Sequence[str], env: Mapping[str, str], cwd: Path, log: Path
+) -> Attempt:
+    """Start the job once more; it dies with the process that calls this."""
+    marks = {JOB: job, ATTEMPT: str(number)}
+    leash = [sys.executable, "-m", "onceproof.process.leash", str(os.getpid())]
+    try:
+        leader = spawn([*leash, *command], log=log, env={**env, **marks}, cwd=cwd)
+    except OSError as error:
+        raise RequestError(f"{command[0]} cannot be started: {error.strerror}") from None
+    return Attempt(number, job, leader)
+
+
+def job_processes(job: str) -> list[Identity]:
+    """Return every living process of a run's job, its executors included, whoever started it."""
+    return [one for one in everyone() if one.has_environment(JOB, job)]
+
+
+def end_job(job: str) -> None:
+    """Kill every process of a run's job, and return when none lives."""
+    if comes_true(lambda: not job_processes(job), _FOLLOWS_WITHIN_S):
+        return
+
+    def all_dead() -> bool:
+        living = job_processes(job)
+        for one in living:
+            one.send(signal.SIGKILL)
+        return not living
+
+    wait_for(all_dead, _DIES_WITHIN_S, f"processes of {job} do not die")

@@ -1,0 +1,125 @@
+"""Carries out one fault of the plan: waits for its trigger, strikes, proves it, heals."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from onceproof.checkpoint.archive import Archive
+from onceproof.errors import OnceproofError
+from onceproof.failpoints import Failpoint
+from onceproof.faults import Mechanism, Scene, find_mechanism
+from onceproof.faults.triggers import TRIGGERS, kind_of
+from onceproof.history import History
+from onceproof.identity import Identity
+from onceproof.polling import comes_true, wait_for
+from onceproof.process.progress import RunProgress
+from onceproof.records import Op, Outcome
+from onceproof.run import RunDirectory
+from onceproof.work import FaultPart
+
+_LOOK_EVERY_S = 0.01
+# A fault is healed when the job has committed once more in spite of it, or cannot for so long.
+_HEALED_AFTER_S = 5.0
+
+
+@dataclass
+class Disturbance:
+    """One fault at work; `stop` ends its waiting when the run is over."""
+
+    fault: FaultPart
+    run: RunDirectory
+    scene: Scene
+    progress: RunProgress
+    archive: Archive
+    history: History
+    stop: threading.Event
+
+    def carry_out(self) -> None:
+        """Strike once, with proof, or leave a record that says why not."""
+        mechanism = find_mechanism(self.fault.verb, self.fault.target)
+        try:
+            while (moment := self._await_moment()) is not None:
+                proof = self._strike(mechanism, *moment)
+                if proof is not None:
+                    self._heal(mechanism, proof)
+                    return
+        finally:
+            self.progress.close()
+
+    def _await_moment(self) -> tuple[dict[str, Any], Failpoint | None] | None:
+        """Return what is known of the trigger's moment; None if the run ended before it came."""
+        when = self.fault.when
+        look = TRIGGERS[kind_of(when)].look
+        if look is not None:
+            return self._wait(
+                lambda: (found, None) if (found := look(when, self.progress)) else None
+            )
+        point = self._failpoint()
+        point.arm()
+        return self._wait(lambda: (dict(found), point) if (found := point.reached()) else None)
+
+    def _failpoint(self) -> Failpoint:
+        when = self.fault.when
+        return Failpoint(
+            self.fault.name, when["failpoint"], when.get("batch", 0), self.run.failpoints
+        )
+
+    def _wait(self, look: Callable[[], Any]) -> Any:
+        found = wait_for(
+            lambda: look() or self.stop.is_set(), float("inf"), "", every_s=_LOOK_EVERY_S
+        )
+        return None if found is True else found
+
+    def _strike(
+        self, mechanism: Mechanism, facts: dict[str, Any], point: Failpoint | None
+    ) -> dict[str, Any] | None:
+        """Strike and record it; None if the moment had passed, so that the next one is awaited."""
+        halted = Identity.of(facts["pid"]) if point else None
+        batch = facts.get("batch")
+        try:
+            proof = mechanism.strike(self.fault, replace(self.scene, halted=halted))
+        except OnceproofError as error:
+            self._record(Op.FAULT_STRIKE, Outcome.FAILED, {"reason": str(error), **facts}, batch)
+            return {}
+        finally:
+            if point:
+                point.let_go()
+        self.archive.catch_up()
+        planned, committed = self.archive.newest
+        told = {"failpoint": point.name} if point else {}
+        proof |= {**told, "moment": facts, "planned": planned, "committed": committed}
+        if self._has_missed(batch, committed, point):
+            reason = f"batch {batch} had been committed when {self.fault.target} died"
+            self._record(Op.FAULT_STRIKE, Outcome.FAILED, {"reason": reason, **proof}, batch)
+            return None
+        self._record(Op.FAULT_STRIKE, Outcome.OK, proof, batch)
+        return proof
+
+    def _has_missed(self, batch: int | None, committed: int, point: Failpoint | None) -> bool:
+        """Whether a driver that was to die within a batch died after it."""
+        is_within = self.fault.target == "driver" and batch is not None and point is None
+        return is_within and committed >= (batch or 0)
+
+    def _heal(self, mechanism: Mechanism, proof: dict[str, Any]) -> None:
+        if not proof:
+            return
+        before = self.archive.newest[1]
+
+        def goes_on() -> bool:
+            self.archive.catch_up()
+            return self.archive.newest[1] > before or self.stop.is_set()
+
+        comes_true(goes_on, _HEALED_AFTER_S)
+        try:
+            healed = mechanism.heal(self.fault, self.scene, proof)
+        except OnceproofError as error:
+            self._record(Op.FAULT_HEAL, Outcome.FAILED, {"reason": str(error)}, None)
+            return
+        if healed:
+            self._record(Op.FAULT_HEAL, Outcome.OK, healed, None)
+
+    def _record(self, op: Op, outcome: Outcome, proof: dict[str, Any], batch: int | None) -> None:
+        self.history.append(self.fault.name, op, outcome, batch=batch, proof=proof)

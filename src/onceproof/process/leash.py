@@ -1,0 +1,25 @@
+"""Run as a program, `leash PARENT COMMAND...`: become the command, and die when the parent dies.
+
+So no driver outlives its supervisor, whatever killed that.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+
+_PR_SET_PDEATHSIG = 1
+
+
+def main(parent: int, command: list[str]) -> None:
+    """Ask the kernel for the signal, look whether it came too late, and become the command."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        sys.exit(f"the supervisor {parent} is gone")
+    os.execvp(command[0], command)  # noqa: S606  a command of the user's own, with no shell
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), sys.argv[2:])

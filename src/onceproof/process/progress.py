@@ -1,0 +1,85 @@
+"""How far a run has got, as its archive, its history and its sink tell; for triggers, not as proof."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from onceproof.checkpoint.archive import Archive
+from onceproof.records import Op
+from onceproof.run import RunDirectory
+from onceproof.sinks import Sink
+from onceproof.work import Work
+
+
+class InputProgress:
+    """What the producer said last; it reads only what was appended since it looked before."""
+
+    def __init__(self, history: Path) -> None:
+        self._path = history
+        self._place = 0
+        self._last: Mapping[str, Any] = {"offered": 0, "acknowledged": 0}
+
+    def acknowledged(self) -> int:
+        """Return how many records the brokers have acknowledged."""
+        with self._path.open("rb") as file:
+            file.seek(self._place)
+            for line in file:
+                if not line.endswith(b"\n"):
+                    break
+                self._place += len(line)
+                if Op.INPUT_PROGRESS.encode() in line:
+                    record = json.loads(line)
+                    if record["op"] == Op.INPUT_PROGRESS and record["outcome"] == "ok":
+                        self._last = record["proof"]
+        return int(self._last["acknowledged"])
+
+
+class RunProgress:
+    """What triggers ask; one for each fault, as its view of the sink is its own."""
+
+    def __init__(self, run: RunDirectory, work: Work, archive: Archive, sink: Sink) -> None:
+        self._archive, self._sink, self._events = archive, sink, max(1, work.workload.events)
+        self._input = InputProgress(run.history)
+        self._reader: Any = None
+        self._seen: dict[int, int] = {}
+
+    def acknowledged(self) -> float:
+        """Return the share of the input that the brokers have acknowledged."""
+        return self._input.acknowledged() / self._events
+
+    def committed(self) -> float:
+        """Return the share of the input that the job has committed."""
+        return committed_records(self._archive) / self._events
+
+    def open_batch(self) -> int | None:
+        """Return the batch that is planned and not committed, if there is one."""
+        self._archive.catch_up()
+        planned, committed = self._archive.newest
+        return planned if planned > committed else None
+
+    def visible(self, batch: int) -> int:
+        """Return how many rows of a batch readers see; all new rows, where rows tell no batch."""
+        import pyarrow.compute as pc
+
+        if self._reader is None:
+            self._reader = self._sink.reader()
+        rows = self._reader.look().rows
+        came = rows.filter(pc.greater(rows["copies"], 0))
+        told = came["batch"].to_pylist()
+        for one in told:
+            of = batch if one is None else one
+            self._seen[of] = self._seen.get(of, 0) + 1
+        return self._seen.get(batch, 0)
+
+    def close(self) -> None:
+        """Give back what the view of the sink holds."""
+        if self._reader is not None:
+            self._reader.close()
+
+
+def committed_records(archive: Archive) -> int:
+    """Return how many offsets lie before the newest commit."""
+    return sum(sum(partitions.values()) for partitions in archive.position().values())
