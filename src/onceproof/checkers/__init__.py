@@ -14,6 +14,7 @@ from onceproof.checkers.ended import ended
 from onceproof.checkers.faults_landed import faults_landed
 from onceproof.checkers.input_committed import input_committed
 from onceproof.checkers.input_kept import input_kept
+from onceproof.checkers.phases import phases
 from onceproof.checkers.reads import reads
 from onceproof.checkers.regressed import regressed
 from onceproof.checkers.reordered import reordered
@@ -33,6 +34,7 @@ CHECKERS: tuple[Checker, ...] = (
     faults_landed,
     input_committed,
     input_kept,
+    phases,
     ended,
     reads,
     uncommitted_read,

@@ -9,7 +9,7 @@ import sys
 import typer
 from typer.exceptions import TyperException
 
-from onceproof.cli import diff, doctor, judge, stack
+from onceproof.cli import diff, doctor, judge, run, stack
 from onceproof.errors import OnceproofError, RequestError
 
 EXIT_UNKNOWN = 2
@@ -24,6 +24,7 @@ app = typer.Typer(
 doctor.register(app)
 stack.register(app)
 diff.register(app)
+run.register(app)
 judge.register(app)
 
 
@@ -32,10 +33,10 @@ def main() -> None:
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     logging.getLogger("kafka").setLevel(logging.CRITICAL)  # it warns of every port that is closed
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was begun is undone
-    sys.exit(run(sys.argv[1:]))
+    sys.exit(carry_out(sys.argv[1:]))
 
 
-def run(arguments: list[str]) -> int:
+def carry_out(arguments: list[str]) -> int:
     """Run one command and return its exit code; every error that we foresaw is one sentence."""
     try:
         return int(app(arguments, prog_name="onceproof", standalone_mode=False) or 0)

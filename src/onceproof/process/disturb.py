@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 from onceproof.checkpoint.archive import Archive
 from onceproof.errors import OnceproofError
 from onceproof.failpoints import Failpoint
-from onceproof.faults import Mechanism, Scene, find_mechanism
+from onceproof.faults import Mechanism, Scene, find_mechanism, nothing_to_heal
 from onceproof.faults.triggers import TRIGGERS, kind_of
 from onceproof.history import History
 from onceproof.identity import Identity
@@ -23,6 +22,7 @@ from onceproof.work import FaultPart
 _LOOK_EVERY_S = 0.01
 # A fault is healed when the job has committed once more in spite of it, or cannot for so long.
 _HEALED_AFTER_S = 5.0
+Moment = tuple[dict[str, Any], Failpoint | None]
 
 
 @dataclass
@@ -49,29 +49,28 @@ class Disturbance:
         finally:
             self.progress.close()
 
-    def _await_moment(self) -> tuple[dict[str, Any], Failpoint | None] | None:
+    def _await_moment(self) -> Moment | None:
         """Return what is known of the trigger's moment; None if the run ended before it came."""
         when = self.fault.when
         look = TRIGGERS[kind_of(when)].look
-        if look is not None:
-            return self._wait(
-                lambda: (found, None) if (found := look(when, self.progress)) else None
-            )
-        point = self._failpoint()
-        point.arm()
-        return self._wait(lambda: (dict(found), point) if (found := point.reached()) else None)
+        point = None if look else self._failpoint()
+        if point:
+            point.arm()
+
+        def come() -> Moment | Literal["over"] | None:
+            facts = look(when, self.progress) if look else point and point.reached()
+            if facts:
+                return dict(facts), point
+            return "over" if self.stop.is_set() else None
+
+        found = wait_for(come, float("inf"), "", every_s=_LOOK_EVERY_S)
+        return None if found == "over" else found
 
     def _failpoint(self) -> Failpoint:
         when = self.fault.when
         return Failpoint(
             self.fault.name, when["failpoint"], when.get("batch", 0), self.run.failpoints
         )
-
-    def _wait(self, look: Callable[[], Any]) -> Any:
-        found = wait_for(
-            lambda: look() or self.stop.is_set(), float("inf"), "", every_s=_LOOK_EVERY_S
-        )
-        return None if found is True else found
 
     def _strike(
         self, mechanism: Mechanism, facts: dict[str, Any], point: Failpoint | None
@@ -104,7 +103,7 @@ class Disturbance:
         return is_within and committed >= (batch or 0)
 
     def _heal(self, mechanism: Mechanism, proof: dict[str, Any]) -> None:
-        if not proof:
+        if not proof or mechanism.heal is nothing_to_heal:
             return
         before = self.archive.newest[1]
 

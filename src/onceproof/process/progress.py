@@ -1,4 +1,4 @@
-"""How far a run has got, as its archive, its history and its sink tell; for triggers, not as proof."""
+"""How far a run has got, as archive, history and sink tell: for triggers, and never as proof."""
 
 from __future__ import annotations
 

@@ -1,0 +1,135 @@
+"""`onceproof run`, `replay` and `release`: a run from its scenario to its verdict, and its remains."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from onceproof.cli.output import AsJson, print_document
+from onceproof.errors import RequestError
+from onceproof.report import read_document
+from onceproof.report.text import print_verdict
+from onceproof.run import RunDirectory
+
+RUNS = "ONCEPROOF_RUNS"
+Runs = Annotated[
+    Path | None, typer.Option("--runs", help=f"Where runs go (default: {RUNS}, else ./runs).")
+]
+Home = Annotated[
+    Path | None,
+    typer.Option("--home", help="The folder of the stack to use (default: as `onceproof up`)."),
+]
+Subject = Annotated[
+    str, typer.Option(help="The version under test (default: the commit of the command's folder).")
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the command line."""
+    app.command()(run)
+    app.command()(replay)
+    app.command()(release)
+
+
+def run(
+    scenario: Annotated[str, typer.Argument(help="A scenario's name, or a file that holds one.")],
+    seed: Annotated[int, typer.Option(min=0, help="What all that is random is drawn from.")] = 0,
+    runs: Runs = None,
+    home: Home = None,
+    subject: Subject = "",
+    as_json: AsJson = False,
+) -> None:
+    """Run a scenario: exit 0 as claimed, 1 not as claimed, 2 unknown, 3 a wrong request.
+
+    A stack that stands is used; else one is started for this run, and taken down after it.
+    """
+    from onceproof.phases.plan import make_plan
+    from onceproof.scenario import find_scenario
+
+    found = make_plan(find_scenario(scenario), seed, _runs(runs), subject=subject)
+    _live(found, home, as_json=as_json)
+
+
+def replay(
+    run: Annotated[Path, typer.Argument(help="A run's directory.")],
+    runs: Runs = None,
+    home: Home = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run the plan of a stored run once more, as a run of its own."""
+    from onceproof.phases.plan import plan_again
+
+    _live(plan_again(RunDirectory(run), _runs(runs)), home, as_json=as_json)
+
+
+def release(
+    run: Annotated[Path, typer.Argument(help="The directory of a run that was cut off.")],
+) -> None:
+    """End what a run left: its processes, its topic, its table, and the stack that was its own."""
+    from onceproof.phases.phase import phase
+    from onceproof.phases.release import release as release_run
+    from onceproof.work import Work
+
+    if not RunDirectory(run).plan.exists():
+        raise RequestError(f"{run} is no run's directory: there is no plan.json in it")
+    with phase(RunDirectory(run), "release"):
+        release_run(RunDirectory(run), Work.read(RunDirectory(run).plan))
+
+
+def _runs(given: Path | None) -> Path:
+    return given or Path(os.environ.get(RUNS) or "runs")
+
+
+def _live(found: RunDirectory, home: Path | None, *, as_json: bool) -> None:
+    from onceproof.phases.whole_run import live_run
+
+    typer.echo(f"run {found.root}", err=True)
+    try:
+        with _one_interrupt(), _shown() as say:
+            verdict = live_run(found, home, say)
+    except KeyboardInterrupt:
+        typer.echo(f"interrupted: all is released, and {found.root} is UNKNOWN", err=True)
+        raise typer.Exit(2) from None
+    document = read_document(found)
+    if as_json:
+        print_document(document)
+    else:
+        print_verdict(document)
+    raise typer.Exit(verdict.exit_code)
+
+
+@contextmanager
+def _one_interrupt() -> Iterator[None]:
+    """Let the first Ctrl-C end the run, and no other one disturb its release."""
+
+    def interrupt(*_: object) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def _shown() -> Iterator[Callable[[str], None]]:
+    """Say what is being done: in one moving line on a terminal, else a line for each step."""
+    if not sys.stderr.isatty():
+        yield lambda words: typer.echo(words, err=True)
+        return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
+    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+        task = shown.add_task("plan", total=None)
+        yield lambda words: shown.update(task, description=words)

@@ -1,0 +1,68 @@
+"""Makes what a run needs: a stack that serves, the input topic, the sink's table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from onceproof.errors import StackError
+from onceproof.history import History
+from onceproof.home import onceproof_home
+from onceproof.prepared import Prepared
+from onceproof.records import Op
+from onceproof.run import RunDirectory
+from onceproof.stacks.local import LocalStack, default_folder
+from onceproof.stacks.state import State
+from onceproof.targets import open_sink
+from onceproof.topics import look, make_topic
+from onceproof.work import Work
+
+
+def prepare(run: RunDirectory, work: Work, home: Path | None = None) -> Prepared:
+    """Find the stack or start one for this run alone, and make what carries the run's name.
+
+    A stack that stands is used as it is; one with a member that does not serve is refused.
+    """
+    if run.prepared.exists():
+        prepared = Prepared.read(run.prepared)
+    else:
+        prepared = _stack(work, home)
+        prepared.write(run.prepared)
+    bootstrap = prepared.bootstrap.split(",")
+    topic = work.workload.topic
+    make_topic(bootstrap, topic, work.workload.partitions)
+    open_sink(work, prepared.address).prepare()
+    History(run.history).append(
+        "prepare", Op.INPUT_TOPICS, proof={"topics": look(bootstrap, [topic])}
+    )
+    return prepared
+
+
+def _stack(work: Work, home: Path | None) -> Prepared:
+    folder = (home or default_folder()).resolve()
+    found = State.load(folder)
+    own = home is None and (found is None or not found.ready)
+    if own:
+        stack = LocalStack.up(own_stack(work))
+    else:
+        stack = LocalStack(folder)
+        for member in stack.status():
+            if not member.healthy:
+                raise StackError(
+                    f"{member.name} of the stack in {folder} does not serve ({member.trouble}): "
+                    f"`onceproof start {member.name}`, or `onceproof down` and up"
+                )
+    members = stack.members
+    if missing := [name for name in ("master", "store") if name not in members]:
+        raise StackError(f"the stack in {folder} has no {' and no '.join(missing)}: down, and up")
+    return Prepared(
+        str(stack.state.folder),
+        own,
+        ",".join(stack.bootstrap),
+        members["master"].address,
+        members["store"].address,
+    )
+
+
+def own_stack(work: Work) -> Path:
+    """Return the folder of the stack that is started for one run alone."""
+    return onceproof_home() / "stacks" / work.run

@@ -1,0 +1,48 @@
+"""Takes back what a run made, whatever became of it: by its plan, not from memory."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from random import Random
+
+from onceproof.phases.prepare import own_stack
+from onceproof.prepared import Prepared
+from onceproof.process.handle import end_agent
+from onceproof.run import RunDirectory
+from onceproof.stacks.local import LocalStack
+from onceproof.stacks.state import State
+from onceproof.stacks.taking_down import take_down
+from onceproof.targets import open_sink
+from onceproof.topics import drop_topic
+from onceproof.work import Work
+
+
+def release(run: RunDirectory, work: Work) -> None:
+    """End every process of the run, heal its stack, and remove topic and table; may be repeated."""
+    end_agent(run)
+    shutil.rmtree(run.root / "spark-local", ignore_errors=True)
+    prepared = Prepared.read(run.prepared) if run.prepared.exists() else None
+    if prepared is None or prepared.own:
+        _take_down(run, own_stack(work))
+    elif (found := State.load(Path(prepared.stack))) is not None and found.ready:
+        heal(LocalStack(Path(prepared.stack)))
+        drop_topic(prepared.bootstrap.split(","), work.workload.topic)
+        open_sink(work, prepared.address).drop()
+
+
+def heal(stack: LocalStack) -> None:
+    """Start or resume each member that does not serve."""
+    for member in stack.status():
+        if not member.healthy:
+            stack.apply("resume" if member.pid else "start", member.name, Random(0))
+
+
+def _take_down(run: RunDirectory, folder: Path) -> None:
+    if not folder.exists():
+        return
+    logs = folder / "logs"
+    if logs.is_dir():
+        shutil.copytree(logs, run.logs / "stack", dirs_exist_ok=True)
+    take_down(folder)
+    shutil.rmtree(folder, ignore_errors=True)

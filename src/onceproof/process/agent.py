@@ -1,0 +1,199 @@
+"""The agent of a run: a process of its own in which the job is supervised, struck and read.
+
+It outlives whoever started it, and ends by itself: when the run is over, when the job failed for
+good, when the run's time is up, or when its owner is gone, if it has one. `python -m
+onceproof.process.agent RUN [OWNER_PID OWNER_STARTED]`; started through `handle.start_agent`, never
+twice for one run.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from onceproof.checkpoint.archive import Archive
+from onceproof.checkpoint.checks import troubles
+from onceproof.errors import OnceproofError
+from onceproof.faults import Scene
+from onceproof.history import History
+from onceproof.home import jobs_folder, onceproof_home
+from onceproof.identity import Identity
+from onceproof.polling import wait_for
+from onceproof.prepared import Prepared
+from onceproof.process.attempt import Attempt, job_processes
+from onceproof.process.disturb import Disturbance
+from onceproof.process.handle import hold, release_alone
+from onceproof.process.job import Job
+from onceproof.process.over import is_over
+from onceproof.process.progress import InputProgress, RunProgress, committed_records
+from onceproof.process.restart import strategy_of
+from onceproof.process.supervisor import Supervisor, Watch
+from onceproof.records import Op, Outcome
+from onceproof.run import RunDirectory
+from onceproof.sinks import Sink
+from onceproof.sinks.polling_reader import ReadLog
+from onceproof.stacks.local import LocalStack
+from onceproof.stacks.spark_setup import spark_tools
+from onceproof.targets import open_sink
+from onceproof.work import Work
+
+_DRIVER_COMES_WITHIN_S = 60.0
+_POLL_EVERY_S = 0.25
+
+
+class Agent:
+    """Everything of one run that must be quick, each in a thread of its own."""
+
+    def __init__(self, run: RunDirectory, owner: Identity | None) -> None:
+        self.run, self.owner = run, owner
+        self.work, self.prepared = Work.read(run.plan), Prepared.read(run.prepared)
+        self.history = History(run.history)
+        self.sink: Sink = open_sink(self.work, self.prepared.address)
+        self.archive = Archive(run.checkpoint, run.checkpoint_log, self.history)
+        self.input = InputProgress(run.history)
+        self.stop = threading.Event()
+        self.until = time.monotonic() + self.work.limits.run_s
+        self.broken: list[str] = []
+        tools = spark_tools(onceproof_home())
+        self.job = Job(run, self.work, self.prepared, tools, jobs_folder())
+        self.supervisor = Supervisor(
+            self.job.start,
+            self._before_restart,
+            strategy_of(self.work.restart, Random(self.work.seed)),
+            Watch(
+                self.archive.catch_up,
+                lambda: is_over(run, self.archive),
+                lambda: self.archive.newest,
+                self._is_idle,
+                self._trouble,
+            ),
+            self.history,
+            self.work.limits.stall_s,
+        )
+
+    def live(self) -> str:
+        """Live the run to its end; return what went wrong, empty if nothing did."""
+        reads = ReadLog(self.sink.reader(), self.run.reads, self.history)
+        faults = [self._thread(one.carry_out, one.fault.name) for one in self._disturbances()]
+        quiet = threading.Event()
+        reader = self._thread(lambda: self._read_until(quiet, reads), "the reader")
+        try:
+            said = self.supervisor.supervise()
+        finally:
+            self.stop.set()
+            for one in faults:
+                one.join()
+            self._recover()
+            quiet.set()
+            reader.join()
+            reads.poll_once()
+            reads.close()
+        return "; ".join(filter(None, [said, *self.broken]))
+
+    def _disturbances(self) -> list[Disturbance]:
+        stack = LocalStack(Path(self.prepared.stack))
+        job = self.work.run
+        scenes = [
+            Scene(
+                self.work,
+                stack,
+                self._kill_driver,
+                lambda: job_processes(job),
+                Random(f"{self.work.seed} {fault.name}"),
+            )
+            for fault in self.work.faults
+        ]
+        return [
+            Disturbance(
+                fault,
+                self.run,
+                scene,
+                RunProgress(self.run, self.work, self.archive, self.sink),
+                self.archive,
+                self.history,
+                self.stop,
+            )
+            for fault, scene in zip(self.work.faults, scenes, strict=True)
+        ]
+
+    def _kill_driver(self) -> list[Identity]:
+        def living() -> Attempt | None:
+            return self.supervisor.current
+
+        return wait_for(living, _DRIVER_COMES_WITHIN_S, "no driver is started").kill()
+
+    def _read_until(self, quiet: threading.Event, reads: ReadLog) -> None:
+        while not quiet.wait(_POLL_EVERY_S):
+            reads.poll_once()
+
+    def _thread(self, body: Callable[[], Any], name: str) -> threading.Thread:
+        def run() -> None:
+            try:
+                body()
+            except Exception as error:
+                self.broken.append(f"{name} broke: {type(error).__name__}: {error}")
+                raise
+
+        thread = threading.Thread(target=run, name=name, daemon=True)
+        thread.start()
+        return thread
+
+    def _before_restart(self, attempt: int) -> dict[str, object]:  # noqa: ARG002
+        self._recover()
+        return {"checkpoint": troubles(self.run.checkpoint, self.run.checkpoint_log)}
+
+    def _recover(self) -> None:
+        """Let the sink settle what dead attempts left; no attempt lives now."""
+        try:
+            done = dict(self.sink.recover())
+        except Exception as error:
+            proof = {"reason": f"{type(error).__name__}: {error}"}
+            self.history.append("sink", Op.SINK_RECOVER, Outcome.FAILED, proof=proof)
+            self.broken.append(f"the sink's recovery failed: {error}")
+        else:
+            self.history.append("sink", Op.SINK_RECOVER, proof=done)
+
+    def _is_idle(self) -> bool:
+        return committed_records(self.archive) >= self.input.acknowledged()
+
+    def _trouble(self) -> str:
+        if self.broken:
+            return self.broken[0]
+        if self.owner is not None and not self.owner.is_alive:
+            return "whoever started the run is gone"
+        if time.monotonic() > self.until:
+            return f"the run did not end within {self.work.limits.run_s:g} s"
+        return ""
+
+
+def main(root: Path, owner: Identity | None) -> int:
+    """Live one run, and say in its history how that went."""
+    run = RunDirectory(root)
+    history = History(run.history)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    with ExitStack() as held:
+        held.enter_context(hold(run))
+        history.append("process", Op.PHASE_START)
+        said = "the agent was ended from outside"
+        try:
+            said = Agent(run, owner).live()
+        except OnceproofError as error:
+            said = str(error)
+        finally:
+            outcome = Outcome.FAILED if said else Outcome.OK
+            history.append("process", Op.PHASE_END, outcome, proof={"reason": said} if said else {})
+            if owner is not None and not owner.is_alive:
+                release_alone(run)
+    return 1 if said else 0
+
+
+if __name__ == "__main__":
+    words = list(map(int, sys.argv[2:]))
+    sys.exit(main(Path(sys.argv[1]), Identity(*words) if words else None))

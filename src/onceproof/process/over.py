@@ -1,0 +1,26 @@
+"""When a run is over: all that was sent is committed, and the engine has nothing left to do."""
+
+from __future__ import annotations
+
+from onceproof.checkpoint.archive import Archive
+from onceproof.documents import read_object
+from onceproof.evidence import by_partition
+from onceproof.run import RunDirectory
+
+
+def is_over(run: RunDirectory, archive: Archive) -> bool:
+    """Whether the newest commit covers the whole ledger, and no batch without data is due.
+
+    After the sentinel the watermark moves once more, and a batch without data closes what it
+    closes: so the watermark that the newest commit hands on must be the one that its batch had.
+    """
+    planned, committed = archive.newest
+    if committed < 0 or planned != committed or not run.sent.exists():
+        return False
+    position = by_partition(archive.planned[planned].offsets)
+    sent = by_partition(read_object(run.sent))
+    if any(position.get(place, 0) < end for place, end in sent.items()):
+        return False
+    has_state = (run.checkpoint / "state").exists()
+    moves = archive.committed[committed].next_watermark_ms != archive.planned[planned].watermark_ms
+    return not (has_state and moves)

@@ -1,0 +1,26 @@
+"""The sink of a run, opened: what the plan names, on the store that was prepared."""
+
+from __future__ import annotations
+
+from onceproof.references import find_reference
+from onceproof.sinks import Sink, Target, find_sink
+from onceproof.work import Work
+
+
+def target_of(work: Work, address: str, attempt: int = 0) -> Target:
+    """Return what a run writes to; columns and key are its reference's."""
+    reference = find_reference(work.pipeline.reference)
+    return Target(
+        address,
+        work.sink.target,
+        reference.columns,
+        reference.key,
+        reference.version,
+        attempt,
+        work.sink.options,
+    )
+
+
+def open_sink(work: Work, address: str) -> Sink:
+    """Return the sink of a run, for phases and readers."""
+    return find_sink(work.sink.name)(target_of(work, address))

@@ -1,0 +1,98 @@
+import pytest
+
+from onceproof.checkpoint.archive import Archive
+from onceproof.history import History
+from onceproof.records import Op, Outcome
+
+
+class Checkpoint:
+    def __init__(self, folder):
+        self.folder = folder
+        for name in ("offsets", "commits"):
+            (folder / name).mkdir(parents=True)
+
+    def plan(self, batch, end, watermark=0):
+        head = f'{{"batchWatermarkMs":{watermark},"batchTimestampMs":1,"conf":{{}}}}'
+        text = f'v1\n{head}\n{{"events":{{"0":{end}}}}}'
+        (self.folder / "offsets" / str(batch)).write_text(text)
+
+    def commit(self, batch, watermark=0):
+        text = f'v1\n{{"nextBatchWatermarkMs":{watermark}}}'
+        (self.folder / "commits" / str(batch)).write_text(text)
+
+
+@pytest.fixture
+def checkpoint(tmp_path):
+    return Checkpoint(tmp_path / "checkpoint")
+
+
+@pytest.fixture
+def history(tmp_path):
+    return History(tmp_path / "history.jsonl")
+
+
+@pytest.fixture
+def archive(tmp_path, checkpoint, history):
+    return Archive(checkpoint.folder, tmp_path / "log", history)
+
+
+def records(history):
+    return [(one.op, one.batch, one.outcome) for one in history.read()]
+
+
+def test_a_batch_is_recorded_when_its_files_are_seen_and_once(archive, checkpoint, history):
+    checkpoint.plan(0, 10)
+    archive.catch_up()
+    checkpoint.commit(0)
+    archive.catch_up()
+    archive.catch_up()
+    ok = Outcome.OK
+    assert records(history) == [(Op.BATCH_OFFSETS, 0, ok), (Op.BATCH_COMMIT, 0, ok)]
+    assert archive.newest == (0, 0)
+    assert archive.position() == {"events": {"0": 10}}
+
+
+def test_offsets_of_a_batch_come_before_its_commit_when_both_are_new(archive, checkpoint, history):
+    checkpoint.plan(0, 10)
+    checkpoint.commit(0)
+    archive.catch_up()
+    assert [op for op, *_ in records(history)] == [Op.BATCH_OFFSETS, Op.BATCH_COMMIT]
+
+
+def test_what_spark_has_removed_stays_archived(archive, checkpoint, tmp_path):
+    checkpoint.plan(0, 10)
+    archive.catch_up()
+    (checkpoint.folder / "offsets/0").unlink()
+    archive.catch_up()
+    assert (tmp_path / "log/offsets/0").exists()
+
+
+def test_a_batch_with_other_contents_is_recorded_again_and_the_older_kept(
+    archive, checkpoint, history, tmp_path
+):
+    checkpoint.plan(0, 10)
+    archive.catch_up()
+    checkpoint.plan(0, 7)
+    archive.catch_up()
+    assert [batch for _, batch, _ in records(history)] == [0, 0]
+    assert '"0":10' in (tmp_path / "log/offsets/0~1").read_text()
+    assert '"0":7' in (tmp_path / "log/offsets/0").read_text()
+
+
+def test_a_file_that_is_damaged_is_recorded_as_failed_and_not_believed(
+    archive, checkpoint, history
+):
+    (checkpoint.folder / "offsets/0").write_text("v1\n{")
+    archive.catch_up()
+    assert records(history) == [(Op.BATCH_OFFSETS, 0, Outcome.FAILED)]
+    assert archive.newest == (-1, -1)
+
+
+def test_an_archive_made_anew_knows_what_the_one_before_it_kept(
+    archive, checkpoint, history, tmp_path
+):
+    checkpoint.plan(0, 10)
+    archive.catch_up()
+    again = Archive(checkpoint.folder, tmp_path / "log", history)
+    again.catch_up()
+    assert again.newest == (0, -1)

@@ -1,0 +1,68 @@
+import os
+import threading
+
+import pytest
+
+from onceproof import failpoints
+from onceproof.errors import StackError
+from onceproof.failpoints import Failpoint
+from onceproof.polling import wait_for
+
+
+@pytest.fixture
+def point(tmp_path, monkeypatch):
+    monkeypatch.setenv(failpoints.FOLDER, str(tmp_path))
+    return Failpoint("kill_driver", "written", 3, tmp_path)
+
+
+def test_without_a_folder_a_step_is_passed(monkeypatch):
+    monkeypatch.delenv(failpoints.FOLDER, raising=False)
+    failpoints.reached("written", 3)
+
+
+@pytest.mark.parametrize(("name", "batch"), [("written", 2), ("write_half", 3)])
+def test_another_step_and_an_earlier_batch_are_passed(point, name, batch):
+    point.arm()
+    failpoints.reached(name, batch)
+    assert point.reached() is None
+
+
+def test_an_armed_step_halts_until_it_is_let_go_and_says_who_and_where(point):
+    point.arm()
+    halted = threading.Thread(
+        target=failpoints.reached, args=("written", 5), kwargs={"partition": 1}
+    )
+    halted.start()
+    found = wait_for(point.reached, 5, "it was not reached")
+    assert halted.is_alive()
+    assert found == {"name": "written", "batch": 5, "pid": os.getpid(), "partition": 1}
+    point.let_go()
+    halted.join(5)
+    assert not halted.is_alive()
+
+
+def test_a_step_is_reached_once_over_all_restarts(point):
+    point.arm()
+    point.let_go()
+    failpoints.reached("written", 3)
+    first = point.mark.stat()
+    failpoints.reached("written", 4)
+    assert point.mark.stat() == first
+    assert point.reached()["batch"] == 3
+
+
+def test_a_step_says_before_whether_it_will_halt(point):
+    assert not failpoints.is_armed("written", 3)
+    point.arm()
+    point.let_go()
+    assert failpoints.is_armed("written", 3)
+    assert not failpoints.is_armed("written", 2)
+    failpoints.reached("written", 3)
+    assert not failpoints.is_armed("written", 3)
+
+
+def test_a_step_for_which_nobody_strikes_is_an_error_and_no_silence(point, monkeypatch):
+    monkeypatch.setattr(failpoints, "_HELD_AT_MOST_S", 0.05)
+    point.arm()
+    with pytest.raises(StackError, match="reached for the fault kill_driver, and nobody struck"):
+        failpoints.reached("written", 3)
