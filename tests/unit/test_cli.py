@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from onceproof.cli import run
+from onceproof.cli import carry_out as run
 from onceproof.cli.output import print_document
 from onceproof.errors import OnceproofError, RequestError, StackError
 from onceproof.stacks.local import LocalStack

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from onceproof.checkers import CHECKERS
-from onceproof.cli import run as command_line
+from onceproof.cli import carry_out as command_line
 from onceproof.guarantee import Anomaly
 from onceproof.phases import judge
 from onceproof.phases.judge import judge_run

@@ -1,4 +1,4 @@
-"""`onceproof run`, `replay` and `release`: a run from its scenario to its verdict, and its remains."""
+"""`onceproof run`, `replay` and `release`: from a scenario to its verdict, and what is left."""
 
 from __future__ import annotations
 

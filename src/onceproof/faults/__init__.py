@@ -48,7 +48,7 @@ class Mechanism:
     def takes(self, verb: str, target: str) -> bool:
         """Whether this mechanism does this verb to this target."""
         return verb in self.verbs and any(
-            target == one or (one.endswith(":") and target.startswith(one) and target != one)
+            target.startswith(one) and target != one if one.endswith(":") else target == one
             for one in self.targets
         )
 

@@ -50,9 +50,9 @@ class Attempt:
         return struck
 
     def end(self) -> None:
-        """Ask the driver to end, kill what is left of it, and wait for its executors to follow."""
+        """Ask the driver to end, and kill what of it and of its executors does not follow."""
         self.leader.send(signal.SIGTERM)
-        comes_true(lambda: not self.driver(), _ENDS_WITHIN_S)
+        comes_true(lambda: not self.is_alive, _ENDS_WITHIN_S)
         end_job(self.job)
 
 

@@ -8,7 +8,7 @@ import sys
 
 from jsonschema import validate
 
-from onceproof.cli import run
+from onceproof.cli import carry_out as run
 from tests.repo.tree import ROOT
 
 PAGE = (ROOT / "docs/diff.md").read_text()

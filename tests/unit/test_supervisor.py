@@ -1,0 +1,118 @@
+"""The supervisor over small programs instead of Spark: real processes, ended for real."""
+
+import os
+import secrets
+import signal
+import sys
+
+import pytest
+
+from onceproof.history import History
+from onceproof.identity import Identity
+from onceproof.polling import wait_for
+from onceproof.process.attempt import end_job, job_processes, start
+from onceproof.process.restart import FixedDelay, NoRestart
+from onceproof.process.supervisor import Supervisor, Watch
+from onceproof.records import Op, Outcome
+
+FOREVER = "import time; time.sleep(600)"
+# A child that asks for no leave to live on, as a JVM does when its Python driver is dead.
+WITH_CHILD = (
+    "import signal, subprocess, sys; subprocess.Popen([sys.executable, '-c', 'import signal, time;"
+    " signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)']); " + FOREVER
+)
+
+
+@pytest.fixture
+def job():
+    name = f"job-{secrets.token_hex(4)}"
+    yield name
+    end_job(name)
+
+
+class Bench:
+    """A supervisor whose watch is plain values that a test sets."""
+
+    def __init__(self, folder, job, program, strategy, stall_s=60):
+        self.over, self.progress, self.said, self.recovered = False, 0, "", []
+        self.history = History(folder / "history.jsonl")
+        watch = Watch(
+            lambda: None, lambda: self.over, lambda: self.progress, lambda: False, lambda: self.said
+        )
+        self.supervisor = Supervisor(
+            lambda n: start(
+                n, job, [sys.executable, "-c", program], os.environ, folder, folder / "log"
+            ),
+            lambda n: self.recovered.append(n) or {"checkpoint": []},
+            strategy,
+            watch,
+            self.history,
+            stall_s,
+        )
+
+    def ends(self):
+        return [
+            (one.attempt, one.outcome, one.proof["reason"])
+            for one in self.history.read()
+            if one.op is Op.ATTEMPT_END
+        ]
+
+
+def test_a_job_that_fails_is_started_again_until_the_strategy_gives_up(tmp_path, job):
+    bench = Bench(tmp_path, job, "raise SystemExit(1)", FixedDelay(2, 0.01))
+    said = bench.supervisor.supervise()
+    assert said == "attempt 3 failed (its process ended), and the restart strategy gave up"
+    failed = Outcome.FAILED
+    assert bench.ends() == [(n, failed, "its process ended") for n in (1, 2, 3)]
+    assert bench.recovered == [1, 2]
+
+
+def test_a_job_that_makes_no_progress_is_ended_and_that_is_a_failure(tmp_path, job):
+    bench = Bench(tmp_path, job, FOREVER, NoRestart(), stall_s=0.3)
+    bench.supervisor.supervise()
+    assert bench.ends() == [(1, Outcome.FAILED, "no progress in 0.3 s")]
+    assert job_processes(job) == []
+
+
+def test_a_run_that_is_over_ends_its_job_with_all_its_children(tmp_path, job):
+    bench = Bench(tmp_path, job, WITH_CHILD, NoRestart())
+    look = bench.supervisor.watch.catch_up
+
+    def over_when_both_live():
+        look()
+        bench.over = len(job_processes(job)) == 2
+
+    bench.supervisor.watch.catch_up = over_when_both_live
+    assert bench.supervisor.supervise() == ""
+    assert bench.ends() == [(1, Outcome.OK, "over")]
+    assert job_processes(job) == []
+
+
+def test_what_makes_a_run_end_early_is_said_and_no_attempt_follows(tmp_path, job):
+    bench = Bench(tmp_path, job, FOREVER, FixedDelay(9, 0))
+    bench.said = "the run did not end within 300 s"
+    assert bench.supervisor.supervise() == "the run did not end within 300 s"
+    assert [attempt for attempt, *_ in bench.ends()] == [1]
+
+
+def test_killing_a_driver_kills_all_of_its_session_and_says_who_died(tmp_path, job):
+    command = [sys.executable, "-c", WITH_CHILD]
+    attempt = start(1, job, command, os.environ, tmp_path, tmp_path / "log")
+    wait_for(lambda: len(job_processes(job)) == 2, 10, "it has no child")
+    both = set(job_processes(job))
+    assert set(attempt.kill()) == both
+    assert not attempt.is_alive
+    assert job_processes(job) == []
+
+
+def test_a_driver_dies_with_its_supervisor(tmp_path, job):
+    parent = os.fork()
+    if parent == 0:
+        start(1, job, [sys.executable, "-c", FOREVER], os.environ, tmp_path, tmp_path / "log")
+        signal.pause()
+    wait_for(
+        lambda: any("time.sleep" in " ".join(one.arguments()) for one in job_processes(job)), 10, ""
+    )
+    Identity.of(parent).send(signal.SIGKILL)
+    os.waitpid(parent, 0)
+    wait_for(lambda: not job_processes(job), 5, "the driver outlives its supervisor")

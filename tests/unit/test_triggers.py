@@ -1,0 +1,66 @@
+import pytest
+
+from onceproof.errors import RequestError
+from onceproof.faults import find_mechanism
+from onceproof.faults.triggers import TRIGGERS, kind_of, sentence
+
+
+class At:
+    """A run that stands still."""
+
+    def __init__(self, share=0.0, batch=None, rows=0):
+        self.acknowledged = self.committed = lambda: share
+        self.open_batch = lambda: batch
+        self.visible = lambda _: rows
+
+
+@pytest.mark.parametrize(
+    ("when", "before", "then"),
+    [
+        ({"acknowledged": 0.5}, At(0.49), At(0.5)),
+        ({"committed": 0.5}, At(0.49), At(0.51)),
+        ({"batch": 3}, At(batch=2), At(batch=3)),
+        ({"batch": 3}, At(batch=None), At(batch=4)),
+        ({"visible": 10}, At(batch=1, rows=9), At(batch=1, rows=10)),
+        ({"visible": 10}, At(batch=None, rows=10), At(batch=0, rows=10)),
+        ({"visible": 10, "batch": 2}, At(batch=1, rows=10), At(batch=2, rows=10)),
+    ],
+)
+def test_a_trigger_comes_at_its_moment_and_not_before(when, before, then):
+    look = TRIGGERS[kind_of(when)].look
+    assert look(when, before) is None
+    assert look(when, then)
+
+
+@pytest.mark.parametrize(
+    ("when", "said"),
+    [
+        ({}, "is no trigger: write one of failpoint, acknowledged"),
+        ({"seconds": 5}, "is no trigger"),
+        ({"acknowledged": 0.5, "committed": 0.5}, "is no trigger"),
+        ({"acknowledged": 0.5, "batch": 3}, "is no trigger"),
+        ({"acknowledged": 1.5}, "acknowledged is 1.5, and must be a share"),
+        ({"acknowledged": True}, "acknowledged is True, and must be a share"),
+        ({"batch": -1}, "batch is -1, and must be the number of a batch"),
+        ({"failpoint": "wrote"}, "failpoint is 'wrote', and must be one of task_begin"),
+        ({"failpoint": "written", "batch": "x"}, "batch is 'x', and must be"),
+    ],
+)
+def test_what_is_no_trigger_is_refused_with_what_to_write(when, said):
+    with pytest.raises(RequestError, match=said):
+        kind_of(when)
+
+
+def test_every_trigger_has_a_sentence():
+    assert sentence({"failpoint": "written", "batch": 3}) == "failpoint written of batch 3"
+    assert sentence({"committed": 0.6}) == "0.6 of input committed"
+    assert sentence({"visible": 100}) == "100 rows of batch 0 or later visible while it is open"
+
+
+def test_a_fault_is_found_by_verb_and_target_or_refused_with_those_there_are():
+    assert find_mechanism("kill", "driver").takes("kill", "driver")
+    assert find_mechanism("pause", "broker:any").takes("pause", "broker:2")
+    with pytest.raises(RequestError, match="can pause driver: there are kill of driver"):
+        find_mechanism("pause", "driver")
+    with pytest.raises(RequestError, match="no fault that can kill broker:: there are"):
+        find_mechanism("kill", "broker:")
