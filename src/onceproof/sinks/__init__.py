@@ -6,11 +6,13 @@ Its traits are attributes of the class, so a plan can be made without a store.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import importlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
+from onceproof.errors import RequestError
 from onceproof.guarantee import Guarantee
 from onceproof.plan import Writes
 
@@ -33,6 +35,11 @@ class Target:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
+# The columns of `reads/` but for `poll`.
+LOOK = dict.fromkeys(["copies", "key", "value", "version", "position", "batch", "attempt"], "int64")
+LOOK |= {"key": "string", "value": "string"}
+
+
 @dataclass(frozen=True)
 class Look:
     """What a reader sees that it had not seen at its last look, and what is gone since.
@@ -43,12 +50,25 @@ class Look:
 
     rows: Any
 
+    @classmethod
+    def of(cls, rows: Sequence[Sequence[Any]]) -> Look:
+        """Make one of rows with their values in the order of `LOOK`."""
+        import pyarrow as pa
+
+        cells = zip(*rows, strict=True) if rows else ((),) * len(LOOK)
+        kinds = [getattr(pa, kind)() for kind in LOOK.values()]
+        arrays = [pa.array(cell, kind) for cell, kind in zip(cells, kinds, strict=True)]
+        return cls(pa.table(arrays, names=list(LOOK)))
+
 
 class Reader(Protocol):
     """Somebody who looks at the sink again and again, as its readers do."""
 
     def look(self) -> Look:
-        """Look at all that a reader can see now; raises if the store does not answer."""
+        """Look at all that a reader can see now; raises if the store does not answer in time.
+
+        A look that raised has told nothing: the next one tells what it would have.
+        """
 
     def close(self) -> None:
         """Give back what it holds."""
@@ -90,3 +110,31 @@ class Sink(Protocol):
 
     def drop(self) -> None:
         """Remove what `prepare` made; a second time changes nothing."""
+
+
+# Every sink of ours, by the name that scenarios call it.
+SINKS: Mapping[str, str] = {
+    "append_table": "onceproof.sinks.append_table:AppendTable",
+    "upsert_table": "onceproof.sinks.upsert_table:UpsertTable",
+}
+
+
+def find_sink(name: str) -> type[Sink]:
+    """Return the class of one of `SINKS`, or the one that a `module:attribute` names."""
+    module, _, attribute = SINKS.get(name, name).partition(":")
+    try:
+        found = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise RequestError(
+            f"sink {name!r} cannot be had ({error}): write one of {', '.join(SINKS)}, or "
+            "module:attribute with the module on PYTHONPATH"
+        ) from None
+    if missing := [part for part in _PARTS if not hasattr(found, part)]:
+        raise RequestError(f"{name} has no {missing[0]}: a sink has {', '.join(_PARTS)}")
+    return found  # type: ignore[no-any-return]
+
+
+_PARTS = (
+    *("family", "store", "guarantee", "atomic_batches", "ordered", "writes"),
+    *("prepare", "write", "recover", "open", "reader", "read", "drop"),
+)

@@ -1,0 +1,61 @@
+"""Rows added to a table of PostgreSQL, with no memory of the batch: a replay adds them again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from onceproof.guarantee import Guarantee
+from onceproof.plan import Writes
+from onceproof.sinks import Reader, Target
+from onceproof.sinks.table_reader import TableReader
+from onceproof.sinks.table_writer import copy_in, write_batch
+from onceproof.sinks.tables import drop, make, read, table
+
+
+@dataclass(frozen=True)
+class AppendTable:
+    """A table without a key; each task adds its rows in a transaction of its own."""
+
+    target: Target
+
+    family = "append"
+    store = "postgresql"
+    guarantee = Guarantee.AT_LEAST_ONCE
+    atomic_batches = False
+    ordered = False
+    writes = Writes.APPEND
+
+    def prepare(self) -> None:
+        """Make the table."""
+        make(self.target, unique=False)
+
+    def write(self, frame: Any, batch: int) -> None:
+        """Add the rows of a batch."""
+        write_batch(self.target, frame, batch, _add)
+
+    def recover(self) -> Mapping[str, Any]:
+        """Nothing is left behind: what a dead task did not commit was never there."""
+        return {}
+
+    def open(self) -> tuple[int, int]:
+        """No transaction outlives its task."""
+        return 0, 0
+
+    def reader(self) -> Reader:
+        """Return somebody who looks at the table again and again."""
+        return TableReader(self.target, keyed=False)
+
+    def read(self, folder: Path) -> tuple[int, str]:
+        """Write the table as parquet."""
+        return read(self.target, folder)
+
+    def drop(self) -> None:
+        """Drop the table."""
+        drop(self.target)
+
+
+def _add(connection: Any, target: Target, rows: Iterable[bytes]) -> None:
+    copy_in(connection, table(target), target, rows)

@@ -1,0 +1,95 @@
+"""Rows put into a table of PostgreSQL by their key: the newest batch of a key stays.
+
+A replay of a batch puts the same rows over themselves, and an older batch changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from onceproof.guarantee import Guarantee
+from onceproof.plan import Writes
+from onceproof.sinks import Reader, Target
+from onceproof.sinks.table_reader import TableReader
+from onceproof.sinks.table_writer import copy_in, write_batch
+from onceproof.sinks.tables import columns, drop, listed, make, read, table
+
+
+@dataclass(frozen=True)
+class UpsertTable:
+    """A table whose key is unique; each task puts its rows in a transaction of its own."""
+
+    target: Target
+
+    family = "idempotent"
+    store = "postgresql"
+    guarantee = Guarantee.EXACTLY_ONCE
+    atomic_batches = False
+    ordered = False
+    writes = Writes.UPSERT
+
+    def prepare(self) -> None:
+        """Make the table."""
+        make(self.target, unique=True)
+
+    def write(self, frame: Any, batch: int) -> None:
+        """Put the rows of a batch over those of their keys that are not newer."""
+        write_batch(self.target, frame, batch, _put)
+
+    def recover(self) -> Mapping[str, Any]:
+        """Nothing is left behind: what a dead task did not commit was never there."""
+        return {}
+
+    def open(self) -> tuple[int, int]:
+        """No transaction outlives its task."""
+        return 0, 0
+
+    def reader(self) -> Reader:
+        """Return somebody who looks at the table again and again."""
+        return TableReader(self.target, keyed=True)
+
+    def read(self, folder: Path) -> tuple[int, str]:
+        """Write the table as parquet."""
+        return read(self.target, folder)
+
+    def drop(self) -> None:
+        """Drop the table."""
+        drop(self.target)
+
+
+def _put(connection: Any, target: Target, rows: Iterable[bytes]) -> None:
+    """Stage the rows, then put them in the order of their keys, in which nobody can deadlock.
+
+    Of several rows of a key in a partition the one with the highest version is put, else the last.
+    """
+    from psycopg import sql
+
+    staged = sql.Identifier("pg_temp", "staged")
+    connection.execute(
+        sql.SQL("create temp table staged (like {}) on commit drop").format(table(target))
+    )
+    copy_in(connection, staged, target, rows)
+    newest: list[sql.Composable] = [sql.SQL("ctid desc")]
+    if target.version:
+        newest.insert(0, sql.SQL("{} desc nulls last").format(sql.Identifier(target.version)))
+    connection.execute(
+        sql.SQL(
+            "insert into {table} as held ({columns}) select distinct on ({key}) {columns}"
+            " from {staged} order by {key}, {newest} on conflict ({key}) do update set {values}"
+            " where held._batch <= excluded._batch"
+        ).format(
+            table=table(target),
+            columns=listed(columns(target)),
+            key=listed(target.key),
+            staged=staged,
+            newest=sql.SQL(", ").join(newest),
+            values=sql.SQL(", ").join(
+                sql.SQL("{0} = excluded.{0}").format(sql.Identifier(name))
+                for name in columns(target)
+                if name not in target.key
+            ),
+        )
+    )
