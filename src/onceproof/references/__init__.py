@@ -19,12 +19,25 @@ class Events:
     """What a reference is given.
 
     `frame` holds the ledger's rows that the offset log covers, with `batch` (int) and `late_ms`
-    (long): W(batch - 1). `watermarks` has a row for each batch of the log: `batch`,
-    `watermark_ms` (W of this batch). Both are DataFrames of one session.
+    (long): W(batch - 1). `watermarks` has a row for each batch of the log: `batch`, `before_ms`
+    (W of the batch before, below any time for the first) and `watermark_ms` (W of this batch). Both
+    are DataFrames of one session.
     """
 
     frame: Any
     watermarks: Any
+
+
+@dataclass(frozen=True)
+class Lateness:
+    """The watermark of a pipeline, on `event_ms`.
+
+    `delay_ms` is how far it lies behind the newest event. `dropped` returns what it dropped in the
+    columns that `onceproof.references.windows.late` gives: a row for each row and window.
+    """
+
+    delay_ms: int
+    dropped: Callable[[Events], Any]
 
 
 @dataclass(frozen=True)
@@ -35,8 +48,9 @@ class Reference:
     output where the newest row of a key replaces the older. `version` is a column that only grows
     within a key, if there is one. `emitted` returns the columns and `_batch`: a row for each row
     that the engine had to emit, in the batch that emitted it. `state` returns what must be open
-    after the last batch, in the columns that `state_columns` reads from Spark's state; None where
-    the pipeline keeps none.
+    after the last batch, in the columns that `state_columns` (expressions over `key` and `value`)
+    reads from Spark's state; None where the pipeline keeps none. `lateness` is None where nothing
+    is ever too late.
     """
 
     columns: Mapping[str, str]
@@ -45,6 +59,13 @@ class Reference:
     emitted: Callable[[Events], Any]
     state: Callable[[Events], Any] | None = None
     state_columns: tuple[str, ...] = ()
+    lateness: Lateness | None = None
+
+
+REFERENCES: Mapping[str, str] = {
+    name: f"onceproof.references.{name}:REFERENCE"
+    for name in ("app_views", "copy_events", "sliding_counts")
+}
 
 
 def find_reference(name: str) -> Reference:

@@ -1,0 +1,47 @@
+"""Events and amount of each app and window of 4 seconds, once each, when the window has closed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from onceproof.references import Events, Lateness, Reference
+from onceproof.references.windows import closed, late, on_time, still_open, windowed
+
+
+def _windows(events: Events) -> Any:
+    from pyspark.sql import functions as F
+
+    rows = on_time(windowed(events.frame, size_ms=4000, slide_ms=1000))
+    sums = F.count("*").alias("events"), F.sum("amount").alias("amount")
+    return rows.groupBy(F.col("key").alias("app"), "bound_ms").agg(*sums)
+
+
+def _emitted(events: Events) -> Any:
+    done = closed(_windows(events), events.watermarks)
+    return done.selectExpr("app", "bound_ms as window_end_ms", "events", "amount", "_batch")
+
+
+def _state(events: Events) -> Any:
+    rows = still_open(_windows(events), events.watermarks)
+    return rows.selectExpr("app", "bound_ms as window_end_ms", "events", "amount")
+
+
+REFERENCE = Reference(
+    columns={
+        "app": "string",
+        "window_end_ms": "bigint",
+        "events": "bigint",
+        "amount": "bigint",
+    },
+    key=("app", "window_end_ms"),
+    version=None,
+    emitted=_emitted,
+    state=_state,
+    state_columns=(
+        "key.key as app",
+        "unix_millis(key.window.end) as window_end_ms",
+        "value.count as events",
+        "value.sum as amount",
+    ),
+    lateness=Lateness(2000, lambda events: late(windowed(events.frame, 4000, 1000))),
+)

@@ -1,0 +1,112 @@
+"""Spark's rules of event time, as bounded pieces that a reference is put together from.
+
+With W(b) the watermark of batch b: a row of batch b is late, and dropped, if its event-time bound
+is at or below W(b - 1); what is open closes in the first batch whose W is at or above its bound.
+The bound of a row is the end of its window, its time plus the gap of a session, or its time itself
+where duplicates are dropped. Everything is in whole milliseconds, as the watermark is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from onceproof.references import Events
+
+LATE_COLUMNS = ("id", "key", "event_ms", "topic", "partition", "offset", "batch", "bound_ms")
+
+
+def windowed(frame: Any, size_ms: int, slide_ms: int | None = None) -> Any:
+    """Return each row once for each of its windows, with the window's end as `bound_ms`.
+
+    Without a slide the windows tumble. Windows begin at multiples of the slide since 1970.
+    """
+    from pyspark.sql import functions as F
+
+    slide = slide_ms or size_ms
+    last = F.floor(F.col("event_ms") / F.lit(slide)) * slide
+    ends = [last - nth * slide + size_ms for nth in range(-(-size_ms // slide))]
+    rows = frame.withColumn("bound_ms", F.explode(F.array(*ends)))
+    return rows.where("bound_ms > event_ms")  # a slide that does not divide the size
+
+
+def on_time(rows: Any) -> Any:
+    """Return the rows that the watermark let through; each knows its `bound_ms`."""
+    return rows.where("bound_ms > late_ms")
+
+
+def late(rows: Any) -> Any:
+    """Return the rows that the watermark dropped, in the columns of the late ledger."""
+    return rows.where("bound_ms <= late_ms").select(*LATE_COLUMNS)
+
+
+def closed(open_until: Any, watermarks: Any) -> Any:
+    """Return what closed by the last batch, and `_batch`, the batch that closed it.
+
+    A window closes once: whatever comes for it later is late.
+    """
+    from pyspark.sql import functions as F
+
+    batches = watermarks.select(F.col("batch").alias("_batch"), "before_ms", "watermark_ms")
+    falls = (F.col("bound_ms") > F.col("before_ms")) & (F.col("bound_ms") <= F.col("watermark_ms"))
+    closing = open_until.join(F.broadcast(batches), falls)
+    return closing.drop("before_ms", "watermark_ms")
+
+
+def still_open(open_until: Any, watermarks: Any) -> Any:
+    """Return what is in the engine's state after the last batch."""
+    from pyspark.sql import functions as F
+
+    last = watermarks.agg(F.max("watermark_ms").alias("last_ms"))
+    return open_until.join(F.broadcast(last), F.col("bound_ms") > F.col("last_ms")).drop("last_ms")
+
+
+def session_rows(frame: Any, gap_ms: int) -> Any:
+    """Return each row with the bound by which a session window drops it."""
+    from pyspark.sql import functions as F
+
+    return frame.withColumn("bound_ms", F.col("event_ms") + gap_ms)
+
+
+def sessions(events: Events, keys: Sequence[str], gap_ms: int) -> Any:
+    """Return the rows that came in time with their session: `start_ms`, `bound_ms`, `_batch`.
+
+    `_batch` is null while the session is open. A session that has closed takes no more rows: one
+    that would have touched it begins another. Group by the keys and `bound_ms`, which is the end.
+    """
+    from onceproof.references.folds import fold, into_sessions
+
+    rows = on_time(session_rows(events.frame, gap_ms))
+    return fold(rows, keys, "start_ms long, bound_ms long", into_sessions(_steps(events), gap_ms))
+
+
+def first_of_each(events: Events, keys: Sequence[str]) -> Any:
+    """Return what `dropDuplicates` lets through where `event_ms` is among its columns.
+
+    One row for each combination of the keys and `event_ms`, and `_batch`. Which of several equal
+    ones in a batch survives is the engine's choice: use the keys alone.
+    """
+    from pyspark.sql import functions as F
+
+    rows = on_time(events.frame.withColumn("bound_ms", F.col("event_ms")))
+    return rows.groupBy(*keys, "event_ms").agg(F.min("batch").cast("long").alias("_batch"))
+
+
+def first_within(events: Events, keys: Sequence[str], delay_ms: int) -> Any:
+    """Return what `dropDuplicatesWithinWatermark` on the keys lets through: rows and `_batch`.
+
+    Of several rows of a key in one batch the engine keeps one as it likes, and forgets the key by
+    that one's time; here it is the first by partition and offset.
+    """
+    from pyspark.sql import functions as F
+
+    from onceproof.references.folds import fold, let_through
+
+    rows = on_time(events.frame.withColumn("bound_ms", F.col("event_ms")))
+    return fold(rows, keys, "", let_through(_steps(events), delay_ms)).drop("bound_ms")
+
+
+def _steps(events: Events) -> list[tuple[int, int]]:
+    """Return batch and W of every batch, in order; there are few."""
+    rows = events.watermarks.select("batch", "watermark_ms").orderBy("batch").collect()
+    return [(row.batch, row.watermark_ms) for row in rows]
