@@ -28,7 +28,7 @@ def into_sessions(steps: Steps, gap_ms: int) -> Fold:
 
     def of_key(frame: Any) -> Any:
         rows = frame.sort_values(["event_ms"])
-        by_batch = {batch: part for batch, part in rows.groupby("batch")}
+        by_batch = dict(iter(rows.groupby("batch")))
         open_now: list[list[Any]] = []  # start, end, positions of the rows
         done: dict[Any, tuple[int, int, int | None]] = {}
         for batch, watermark in steps:
@@ -76,4 +76,4 @@ def let_through(steps: Steps, delay_ms: int) -> Fold:
 
 def _with(rows: Any, found: dict[Any, tuple[Any, ...]], names: Sequence[str]) -> Any:
     columns = {name: [found[row][place] for row in rows.index] for place, name in enumerate(names)}
-    return rows.assign(**columns).astype({name: "Int64" for name in names})
+    return rows.assign(**columns).astype(dict.fromkeys(names, "Int64"))

@@ -1,0 +1,62 @@
+"""The ledger as a frame whose rows know the batch that read them: what a reference is given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from onceproof.checkpoint.coverage import ranges
+from onceproof.checkpoint.log import Planned
+from onceproof.references import Events
+
+_BEFORE_ALL_MS = -(1 << 62)
+_RANGE = "topic string, partition int, begin long, end long, batch int, late_ms long, bucket long"
+
+
+def as_engine_read(ledger: Any, log: list[Planned]) -> Events:
+    """Return the rows of the ledger that the log covers, with their batches, and its watermarks."""
+    spark = ledger.sparkSession
+    steps = [
+        (step.batch, log[step.batch - 1].watermark_ms if step.batch else _BEFORE_ALL_MS,
+         step.watermark_ms)
+        for step in log
+    ]  # fmt: skip
+    return Events(_with_batches(ledger, log), _watermarks(spark, steps))
+
+
+def as_if_at_once(events: Events, log: list[Planned]) -> Events:
+    """Return the same rows as if one batch had read them all, and none had been late.
+
+    What the log's last watermark closes is closed here too.
+    """
+    from pyspark.sql import functions as F
+
+    frame = events.frame.withColumns(
+        {"batch": F.lit(0), "late_ms": F.lit(_BEFORE_ALL_MS).cast("long")}
+    )
+    step = (0, _BEFORE_ALL_MS, log[-1].watermark_ms)
+    return Events(frame, _watermarks(events.frame.sparkSession, [step]))
+
+
+def _watermarks(spark: Any, steps: list[tuple[int, int, int]]) -> Any:
+    return spark.createDataFrame(steps, "batch int, before_ms long, watermark_ms long")
+
+
+def _with_batches(ledger: Any, log: list[Planned]) -> Any:
+    """Join each row with the batch whose range it lies in, by buckets of offsets.
+
+    A bucket is as wide as the mean range, so a row meets one or two ranges, however many batches.
+    """
+    from pyspark.sql import functions as F
+
+    found = ranges(log)
+    width = max(1, max(one.end for one in found) // len(log))
+    late_ms = [0, *(step.watermark_ms for step in log)]
+    rows = [
+        (one.topic, one.partition, one.begin, one.end, one.batch, late_ms[one.batch], bucket)
+        for one in found
+        for bucket in range(one.begin // width, (one.end - 1) // width + 1)
+    ]
+    by_bucket = ledger.withColumn("bucket", F.expr(f"offset div {width}"))
+    read = F.broadcast(ledger.sparkSession.createDataFrame(rows, _RANGE))
+    joined = by_bucket.join(read, ["topic", "partition", "bucket"])
+    return joined.where("offset >= begin and offset < end").drop("begin", "end", "bucket")

@@ -1,0 +1,151 @@
+"""The phase that says what the sink should hold: the pipeline's reference over the ledger.
+
+R1 follows the offset log of the run: each acknowledged record in the batch that read it, under the
+watermark of that batch. R0 is what a plain batch query over the same records gives; where the two
+differ, the watermark dropped rows, and those are the late ledger. Nothing of the streaming job but
+the two logs is used: neither its state nor its sink.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from onceproof.checkpoint.coverage import committed_batches, position
+from onceproof.errors import EvidenceError
+from onceproof.ledger import Ledger, count_rows, query_parquet
+from onceproof.phases.assigned import as_engine_read, as_if_at_once
+from onceproof.phases.open_state import compare_state
+from onceproof.plan import Plan, Writes
+from onceproof.references import Events, Reference, find_reference
+from onceproof.references.windows import LATE_COLUMNS
+from onceproof.run import RunDirectory
+from onceproof.spark.session import spark_session
+from onceproof.stacks.tools import SparkTools
+from onceproof.work import Work
+
+MASTER = "local[2]"
+_LATE_TYPES = "id long, key string, event_ms long, topic string, partition int, offset long"
+
+
+def recompute(run: RunDirectory, work: Work, tools: SparkTools, folder: Path) -> Mapping[str, Any]:
+    """Write `expected/`, `late/` and `recomputed.json`, and return what stands in the last.
+
+    The session's files lie in the folder, and are gone afterwards. May be repeated: what an older
+    call wrote is replaced, and `recomputed.json` comes last. Raises `EvidenceError` where nobody
+    can know what the input holds.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with spark_session(tools, MASTER, folder) as spark:
+        return recompute_in(spark, run, work)
+
+
+def recompute_in(spark: Any, run: RunDirectory, work: Work) -> Mapping[str, Any]:
+    """Do it in a session that is there already."""
+    began = time.monotonic()
+    run.recomputed.unlink(missing_ok=True)
+    reference = find_reference(work.pipeline.reference)
+    writes = Plan.read(run.plan).writes
+    log = committed_batches(run.checkpoint_log)
+    covered, uncovered = _counted(run, position(log))
+    sent = spark.read.parquet(str(run.ledger)).where("ack = 'ok'")
+    events = as_engine_read(sent, log)
+    emitted = reference.emitted(events)
+    rows = newest(emitted, reference) if writes is Writes.UPSERT else emitted
+    _replace(run.expected, rows.select(*reference.columns, "_batch"))
+    _replace(run.late, _late(spark, reference, events))
+    document = {
+        "schema": 1,
+        "expected": count_rows(run.expected),
+        "late": count_rows(run.late),
+        "batches": len(log),
+        "covered": covered,
+        "uncovered": uncovered,
+        "delay_ms": reference.lateness.delay_ms if reference.lateness else None,
+        "r0": _plain(spark.read.parquet(str(run.expected)), reference, as_if_at_once(events, log)),
+        "state": compare_state(spark, run.checkpoint, len(log) - 1, reference, events),
+        "seconds": round(time.monotonic() - began, 3),
+    }
+    _write(run.recomputed, document)
+    return document
+
+
+def newest(emitted: Any, reference: Reference) -> Any:
+    """Return the row of each key that its newest batch emitted.
+
+    Rows of one key and batch must be alike: which of them came last, nobody could tell.
+    """
+    from pyspark.sql import functions as F
+
+    values = [name for name in reference.columns if name not in reference.key]
+    kept = F.max(F.struct("_batch", *values)).alias("kept")
+    least = F.min(F.struct((-F.col("_batch")).alias("_batch"), *values)).alias("least")
+    by_key = emitted.groupBy(*reference.key).agg(kept, least)
+    alike = F.lit(True)
+    for name in values:
+        alike &= F.col(f"kept.{name}").eqNullSafe(F.col(f"least.{name}"))
+    text = F.lit("the reference emitted two rows of one key in one batch, and they differ")
+    batch = F.when(alike, F.col("kept._batch")).otherwise(F.raise_error(text).cast("long"))
+    return by_key.select(
+        *reference.key, *(f"kept.{name}" for name in values), batch.alias("_batch")
+    )
+
+
+def _counted(run: RunDirectory, ends: Mapping[tuple[str, int], int]) -> tuple[int, int]:
+    """Return how many acknowledged records lie before and behind the last commit."""
+    ((unknown,),) = query_parquet(
+        run.ledger, "select count(*) filter (where ack = 'unknown') from read_parquet(?)"
+    )
+    if unknown:
+        raise EvidenceError(
+            f"the input has a gap: of {unknown:,} event(s) nobody knows whether they arrived, so"
+            " nobody can say what must come out"
+        )
+    ledger = Ledger.read(run.ledger)
+    covered = ledger.covered_by(ends)
+    return covered, ledger.acknowledged - covered
+
+
+def _late(spark: Any, reference: Reference, events: Events) -> Any:
+    if reference.lateness is None:
+        return spark.createDataFrame([], f"{_LATE_TYPES}, batch int, bound_ms long")
+    return reference.lateness.dropped(events).select(*LATE_COLUMNS)
+
+
+def _plain(expected: Any, reference: Reference, events: Events) -> Mapping[str, int]:
+    """Return the rows of R0, and of how many keys the newest rows of R0 and R1 differ."""
+    from pyspark.sql import functions as F
+
+    if reference.lateness is None:  # nothing is dropped, and nothing closes: R0 is R1
+        return {"rows": expected.select(*reference.key).distinct().count(), "differ": 0}
+    values = [name for name in reference.columns if name not in reference.key]
+    row = F.struct("_batch", *values)
+    sides = [expected, reference.emitted(events).select(*expected.columns)]
+    marked = [side.select("*", F.lit(nth).alias("_side")) for nth, side in enumerate(sides)]
+    told = marked[0].unionByName(marked[1]).groupBy(*reference.key)
+    r1, r0 = (F.max(F.when(F.col("_side") == nth, row)) for nth in (0, 1))
+    both = told.agg(r1.alias("r1"), r0.alias("r0"))
+    same = F.col("r1").isNotNull() & F.col("r0").isNotNull()
+    for name in values:
+        same &= F.col(f"r1.{name}").eqNullSafe(F.col(f"r0.{name}"))
+    found = both.agg(F.count("r0").alias("rows"), F.count_if(~same).alias("differ")).first()
+    return {"rows": found["rows"], "differ": found["differ"]}
+
+
+def _replace(folder: Path, frame: Any) -> None:
+    part = folder.with_name(f"{folder.name}.part")
+    shutil.rmtree(part, ignore_errors=True)
+    frame.write.parquet(str(part))
+    shutil.rmtree(folder, ignore_errors=True)
+    os.replace(part, folder)
+
+
+def _write(path: Path, document: Mapping[str, Any]) -> None:
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps(document, indent=2, default=str) + "\n", encoding="utf-8")
+    os.replace(part, path)
