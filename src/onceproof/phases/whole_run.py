@@ -8,6 +8,7 @@ from pathlib import Path
 
 from onceproof.errors import OnceproofError, StackError
 from onceproof.history import History
+from onceproof.home import onceproof_home
 from onceproof.identity import Identity
 from onceproof.phases.compare import compare_run
 from onceproof.phases.judge import judge_run
@@ -23,6 +24,7 @@ from onceproof.records import Op
 from onceproof.run import RunDirectory
 from onceproof.stacks.keeper import keep
 from onceproof.stacks.local import LocalStack
+from onceproof.stacks.spark_setup import spark_tools
 from onceproof.verdict import Verdict
 from onceproof.work import Work
 
@@ -68,7 +70,7 @@ def _phases(run: RunDirectory, work: Work, home: Path | None, say: Say) -> None:
         observe(run, work, prepared)
     say("recompute")
     with phase(run, "recompute"):
-        recompute(run, work)
+        recompute(run, work, spark_tools(onceproof_home()), run.root / "spark-local")
     say("compare")
     with phase(run, "compare"):
         compare_run(run, work)

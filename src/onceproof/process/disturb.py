@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 from onceproof.checkpoint.archive import Archive
 from onceproof.errors import OnceproofError
@@ -57,14 +57,14 @@ class Disturbance:
         if point:
             point.arm()
 
-        def come() -> Moment | Literal["over"] | None:
+        def come() -> tuple[Moment | None] | None:
             facts = look(when, self.progress) if look else point and point.reached()
             if facts:
-                return dict(facts), point
-            return "over" if self.stop.is_set() else None
+                return ((dict(facts), point),)
+            return (None,) if self.stop.is_set() else None
 
-        found = wait_for(come, float("inf"), "", every_s=_LOOK_EVERY_S)
-        return None if found == "over" else found
+        (moment,) = wait_for(come, float("inf"), "", every_s=_LOOK_EVERY_S)
+        return moment
 
     def _failpoint(self) -> Failpoint:
         when = self.fault.when
