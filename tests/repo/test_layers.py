@@ -16,7 +16,7 @@ LAYERS = [
     ["checkpoint", "judge", "references", "setup", "sinks", "workloads"],
     ["checkers", "prepared", "stacks", "targets"],
     ["spark", "topics"],
-    ["faults"],
+    ["faults", "producing"],
     ["process"],
     ["scenario"],
     ["report"],

@@ -1,0 +1,171 @@
+"""The phase that sends the workload, and writes down what was sent."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+
+from onceproof.checkpoint import log
+from onceproof.errors import EvidenceError, StackError
+from onceproof.evidence import by_partition
+from onceproof.history import History
+from onceproof.ledger import Partition, query_parquet
+from onceproof.polling import wait_for
+from onceproof.producing.children import Order, Producers
+from onceproof.producing.clients import KafkaPython
+from onceproof.producing.rows import Sends
+from onceproof.producing.sending import Sending
+from onceproof.producing.settling import settle
+from onceproof.records import Op
+from onceproof.run import RunDirectory
+from onceproof.topics import look
+from onceproof.work import Work
+from onceproof.workloads import find_workload
+from onceproof.workloads.sentinel import sentinel
+
+ACTOR = "produce"
+_BEGUN = "_begun"
+# Above any planned outage: a delivery that times out voids idempotence.
+_LEAST_PATIENCE_S = 120.0
+_RECORD_EVERY_S = 0.5
+Progress = Callable[[int, int], None]
+Position = Callable[[], Mapping[Partition, int]]
+
+
+def produce(
+    run: RunDirectory,
+    work: Work,
+    bootstrap: Sequence[str],
+    *,
+    is_over: Callable[[], bool],
+    position: Position | None = None,
+    progress: Progress | None = None,
+) -> None:
+    """Send all events, then the sentinel once the job has committed them; write the ledger.
+
+    `is_over` tells that the job will commit no more: then there is nothing to wait for. `position`
+    tells how far it has committed; by default the archived checkpoint log does. `progress` is
+    called with the acknowledged events and how many there are.
+
+    Done is done: a second call changes nothing. A ledger that is half made raises `EvidenceError`.
+    """
+    if run.sent.exists():
+        return
+    options = find_workload(work.workload.name).resolve(work.workload.options)
+    _begin(run)
+    sender = _Sender(run, work, bootstrap, is_over, progress or (lambda _done, _of: None))
+    order = Order(
+        workload=work.workload.name,
+        options=options,
+        seed=work.seed,
+        run=work.run,
+        topic=work.workload.topic,
+        partitions=work.workload.partitions,
+        bootstrap=list(bootstrap),
+        folder=str(run.ledger.resolve()),
+        patience_s=sender.patience_s,
+    )
+    sent = sender.send(order, options["producers"])
+    sender.wait_for_commits(position or (lambda: committed(run)))
+    sender.send_sentinel(sent)
+    ends = settle(run.ledger, bootstrap, work.workload.topic)
+    half_made = run.sent.with_suffix(".part")
+    half_made.write_text(json.dumps({work.workload.topic: ends}) + "\n", encoding="utf-8")
+    os.replace(half_made, run.sent)
+
+
+def committed(run: RunDirectory) -> Mapping[Partition, int]:
+    """Return how far the archived checkpoint log says that the input was committed."""
+    folder = run.checkpoint_log
+    both = set(log.batches(folder / "offsets")) & set(log.batches(folder / "commits"))
+    return by_partition(log.planned(folder, max(both)).offsets) if both else {}
+
+
+def _begin(run: RunDirectory) -> None:
+    """Make the ledger's folder; only one call ever gets through."""
+    run.ledger.mkdir(parents=True, exist_ok=True)
+    try:
+        (run.ledger / _BEGUN).touch(exist_ok=False)
+    except FileExistsError:
+        raise EvidenceError(
+            f"{run.ledger.name}/ is half made: it was begun before, and what was sent then would be"
+            " in the topic twice; begin a new run"
+        ) from None
+
+
+@dataclass
+class _Sender:
+    run: RunDirectory
+    work: Work
+    bootstrap: Sequence[str]
+    is_over: Callable[[], bool]
+    progress: Progress
+    recorded_at: float = 0.0
+
+    @property
+    def patience_s(self) -> float:
+        """How long a record may wait for its acknowledgement."""
+        return max(_LEAST_PATIENCE_S, self.work.limits.run_s)
+
+    def send(self, order: Order, producers: int) -> tuple[int, int]:
+        """Send all events, and return how many records were offered and acknowledged."""
+        with Producers(order, producers, self.run.logs) as children:
+
+            def look_at_them() -> bool:
+                is_done = children.are_done()
+                self._record(*children.totals(), at_once=is_done)
+                self._stop_if_over("the last event was sent", is_done)
+                return is_done
+
+            words = f"the workload of {order.topic} was not sent in time"
+            wait_for(look_at_them, self.work.limits.run_s, words)
+            return children.totals()
+
+    def wait_for_commits(self, position: Position) -> None:
+        """Wait until the job has committed all that is in the topic."""
+        topic = self.work.workload.topic
+        ends = {
+            (topic, int(number)): bounds["end"]
+            for number, bounds in look(self.bootstrap, [topic])[topic]["partitions"].items()
+        }
+
+        def is_covered() -> bool:
+            now = position()
+            is_done = all(now.get(at, 0) >= end for at, end in ends.items())
+            self._stop_if_over("the workload was committed", is_done)
+            return is_done
+
+        words = "the job has not committed the workload in time"
+        wait_for(is_covered, self.work.limits.run_s, words)
+
+    def send_sentinel(self, sent: tuple[int, int]) -> None:
+        """Send the one event that lies far ahead of all, which lets every window close."""
+        workload = self.work.workload
+        newest = query_parquet(self.run.ledger, "select max(event_ms) from read_parquet(?)")[0][0]
+        events = sentinel(workload.events, newest)
+        sends = Sends(events, self.work.run, workload.topic, workload.partitions)
+        with closing(KafkaPython(self.bootstrap, workload.topic, self.patience_s)) as client:
+            files = self.run.ledger / "part-sentinel"
+            wrong = Sending(client, files, self.work.limits.run_s, lambda *_: None).run([sends])
+        if wrong:
+            raise StackError(
+                f"the sentinel could not be sent, and the ledger is half made: {wrong}"
+            )
+        self._record(sent[0] + 1, sent[1] + 1, at_once=True)
+
+    def _stop_if_over(self, what: str, is_done: bool) -> None:
+        if not is_done and self.is_over():
+            raise StackError(f"the job ended for good before {what}")
+
+    def _record(self, offered: int, acknowledged: int, *, at_once: bool) -> None:
+        events = self.work.workload.events
+        self.progress(min(acknowledged, events), events)
+        now = time.monotonic()
+        if at_once or now >= self.recorded_at + _RECORD_EVERY_S:
+            self.recorded_at = now
+            proof = {"offered": offered, "acknowledged": acknowledged}
+            History(self.run.history).append(ACTOR, Op.INPUT_PROGRESS, proof=proof)

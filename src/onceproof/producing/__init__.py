@@ -1,0 +1,1 @@
+"""Sending a workload: producers in processes of their own, and the ledger of what they sent."""

@@ -1,0 +1,127 @@
+"""The producers of a run as its parent sees them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from onceproof.errors import StackError
+
+_TAIL = 500
+
+
+@dataclass(frozen=True)
+class Order:
+    """What one producer is to send, and where its part of the ledger goes."""
+
+    workload: str
+    options: Mapping[str, Any]
+    seed: int
+    run: str
+    topic: str
+    partitions: int
+    bootstrap: Sequence[str]
+    folder: str
+    patience_s: float
+    producer: int = 0
+
+    @classmethod
+    def parse(cls, text: str) -> Order:
+        """Return the order that `str` of one wrote."""
+        return cls(**json.loads(text))
+
+    def __str__(self) -> str:
+        return json.dumps(asdict(self))
+
+
+class Producers:
+    """All producers of a run; none of them outlives the `with` block, nor this process."""
+
+    def __init__(self, order: Order, count: int, logs: Path) -> None:
+        """Start them; their words go to `produce-N.log`."""
+        logs.mkdir(parents=True, exist_ok=True)
+        self._children: list[_Child] = []
+        try:
+            for number in range(count):
+                log = logs / f"produce-{number}.log"
+                self._children.append(_Child(replace(order, producer=number), log))
+        except BaseException:
+            self.end()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """Kill those that still run."""
+        for child in self._children:
+            child.end()
+
+    def totals(self) -> tuple[int, int]:
+        """Return how many records were offered and acknowledged so far, over all producers."""
+        told = [child.told() for child in self._children]
+        return sum(one[0] for one in told), sum(one[1] for one in told)
+
+    def are_done(self) -> bool:
+        """Whether all have sent everything; raises `StackError` if one has failed."""
+        done = [child.is_done() for child in self._children]
+        return all(done)
+
+
+class _Child:
+    def __init__(self, order: Order, log: Path) -> None:
+        command = [sys.executable, "-m", "onceproof.producing", str(order)]
+        self._log, self._number = log, order.producer
+        self._text, self._told = b"", (0, 0)
+        with log.open("wb") as file:
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=file
+            )
+        os.set_blocking(self._output(), False)
+
+    def told(self) -> tuple[int, int]:
+        while found := self._read():
+            *lines, self._text = (self._text + found).split(b"\n")
+            for line in lines[-1:]:
+                offered, acknowledged = line.split()
+                self._told = int(offered), int(acknowledged)
+        return self._told
+
+    def is_done(self) -> bool:
+        ended = self._process.poll()
+        if ended:
+            said = self._log.read_text(errors="replace").strip()[-_TAIL:]
+            raise StackError(
+                f"producer {self._number} ended with {ended}, and the ledger is half made:"
+                f" {said or 'it said nothing'}"
+            )
+        return ended is not None
+
+    def end(self) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+    def _output(self) -> int:
+        assert self._process.stdout is not None  # noqa: S101
+        return self._process.stdout.fileno()
+
+    def _read(self) -> bytes:
+        try:
+            return os.read(self._output(), 1 << 16)
+        except BlockingIOError:
+            return b""

@@ -1,0 +1,96 @@
+"""Sends as rows: what is put into the topic, where, and what became of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import zlib
+from pathlib import Path
+from typing import Any
+
+OK, FAILED, UNKNOWN = "ok", "failed", "unknown"
+_NOWHERE = -1
+_FIELDS = ("id", "producer", "key", "seq", "event_ms", "amount")
+
+
+class Sends:
+    """Some sends that are under way together, and their outcomes as they come in."""
+
+    def __init__(self, events: Any, run: str, topic: str, partitions: int) -> None:
+        """Lay out a table of events; nothing is sent yet."""
+        import numpy
+        import pyarrow
+
+        keys = events["key"].combine_chunks().dictionary_encode()
+        places = [partition_of(key, partitions) for key in keys.dictionary.to_pylist()]
+        nought = pyarrow.array(numpy.zeros(events.num_rows, dtype=numpy.int8))
+        self._table = pyarrow.table(
+            {
+                **{name: events[name] for name in (*_FIELDS, "kind")},
+                "payload": payloads(events, run),
+                "topic": pyarrow.array([topic]).take(nought),
+                "partition": pyarrow.array(places, "int32").take(keys.indices),
+            }
+        )
+        self._offsets = [_NOWHERE] * len(self)
+        self.open = len(self)
+        self.acknowledged = 0
+
+    def __len__(self) -> int:
+        return int(self._table.num_rows)
+
+    def rows(self, begin: int, end: int) -> zip[tuple[int, bytes, bytes]]:
+        """Return partition, key and value of the sends from `begin` up to `end`."""
+        part = self._table.slice(begin, end - begin)
+        keys, values = (part[name].cast("binary").to_pylist() for name in ("key", "payload"))
+        return zip(part["partition"].to_pylist(), keys, values, strict=True)
+
+    def acknowledge(self, place: int, offset: int | None) -> None:
+        """Note that a send is in the topic; a client may not know where."""
+        if offset is not None and offset >= 0:
+            self._offsets[place] = offset
+        self.acknowledged += 1
+        self.open -= 1
+
+    def fail(self) -> None:
+        """Note that a send ended in an error: it may be in the topic all the same."""
+        self.open -= 1
+
+    def write(self, path: Path) -> None:
+        """Write the ledger's rows; what has no offset is unknown until the topic is read back."""
+        import numpy
+        import pyarrow
+
+        offsets = numpy.array(self._offsets, dtype=numpy.int64)
+        is_lost = offsets == _NOWHERE
+        acks = pyarrow.array([OK, UNKNOWN]).take(pyarrow.array(is_lost.astype(numpy.int8)))
+        known = pyarrow.array(offsets, mask=is_lost)
+        write_rows(self._table.append_column("offset", known).append_column("ack", acks), path)
+
+
+def write_rows(table: Any, path: Path) -> None:
+    """Write a file of the ledger, whole or not at all."""
+    import pyarrow.parquet as parquet
+
+    half_made = path.with_name(f"_{path.name}")
+    parquet.write_table(table, half_made, compression="zstd")
+    os.replace(half_made, path)
+
+
+def partition_of(key: str, partitions: int) -> int:
+    """Return the partition of a key, the same on every machine and for every client."""
+    return zlib.crc32(key.encode()) % partitions
+
+
+def payloads(events: Any, run: str) -> Any:
+    """Return the JSON text of each event, as `json.dumps` without blanks would write it."""
+    import pyarrow
+    import pyarrow.compute as compute
+
+    keys = events["key"].combine_chunks().dictionary_encode()
+    quoted = pyarrow.array([json.dumps(key) for key in keys.dictionary.to_pylist()], "string")
+    cells = {name: events[name] for name in _FIELDS} | {"key": quoted.take(keys.indices)}
+    parts: list[Any] = []
+    for name, cell in cells.items():
+        parts += [f'{"," if parts else "{"}"{name}":', cell.cast("string")]
+    return compute.binary_join_element_wise(*parts, f',"run":{json.dumps(run)}}}', "")

@@ -1,0 +1,80 @@
+"""The ledger held against the topic: unknown outcomes are settled, and no record is a stranger."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from onceproof.errors import EvidenceError
+from onceproof.ledger import Ledger, parquet_files, query_parquet
+from onceproof.producing.rows import FAILED, OK, UNKNOWN, write_rows
+from onceproof.topics import look, read_back
+
+
+def settle(folder: Path, bootstrap: Sequence[str], topic: str) -> dict[str, int]:
+    """Give every send its place or call it failed; return the next offset of each partition.
+
+    Afterwards ledger and topic are the same records: what the topic holds more or less raises
+    `EvidenceError`. A send is known by its payload; of several copies each takes the next place.
+    """
+    unknown = query_parquet(
+        folder,
+        "select distinct partition from read_parquet(?) where ack = 'unknown' order by partition",
+    )
+    if unknown:
+        places = _places(folder, bootstrap, topic, [row[0] for row in unknown])
+        for path in parquet_files(folder):
+            _settle_file(path, places)
+    return _checked(Ledger.read(folder), topic, look(bootstrap, [topic])[topic]["partitions"])
+
+
+def _places(
+    folder: Path, bootstrap: Sequence[str], topic: str, partitions: Sequence[int]
+) -> dict[str, list[int]]:
+    """Return where the payloads of unknown outcome stand, but for the places that are known."""
+    rows = query_parquet(
+        folder,
+        'select payload, list("offset") filter ("offset" is not null) from read_parquet(?)'
+        " group by payload having bool_or(ack = 'unknown')",
+    )
+    known = {payload: set(offsets or ()) for payload, offsets in rows}
+    places: dict[str, list[int]] = defaultdict(list)
+    for found in read_back(bootstrap, topic, partitions):
+        payload = (found.value or b"").decode(errors="replace")
+        if payload in known and found.offset not in known[payload]:
+            places[payload].append(found.offset)
+    return places
+
+
+def _settle_file(path: Path, places: Mapping[str, list[int]]) -> None:
+    import pyarrow
+    import pyarrow.parquet as parquet
+
+    table = parquet.read_table(path)
+    acks, offsets = table["ack"].to_pylist(), table["offset"].to_pylist()
+    if UNKNOWN not in acks:
+        return
+    for place, payload in enumerate(table["payload"].to_pylist()):
+        if acks[place] == UNKNOWN:
+            found = places.get(payload)
+            acks[place], offsets[place] = (OK, found.pop(0)) if found else (FAILED, None)
+    for name, cells in (("ack", acks), ("offset", offsets)):
+        number = table.schema.get_field_index(name)
+        column = pyarrow.array(cells, table.schema.field(name).type)
+        table = table.set_column(number, name, column)
+    write_rows(table, path)
+
+
+def _checked(ledger: Ledger, topic: str, partitions: Mapping[str, Any]) -> dict[str, int]:
+    for number, bounds in partitions.items():
+        offsets = ledger.offsets.get((topic, int(number)), [])
+        held = bounds["end"] - bounds["start"]
+        if bounds["start"] or held != len(offsets) or (offsets and offsets[-1] != held - 1):
+            raise EvidenceError(
+                f"{topic}-{number} holds the offsets {bounds['start']:,} to {bounds['end']:,}, and"
+                f" the ledger knows {len(offsets):,} of its records: somebody else wrote to it, or"
+                " a record was sent twice; begin a new run with a topic of its own"
+            )
+    return {number: bounds["end"] for number, bounds in partitions.items()}

@@ -1,0 +1,141 @@
+"""Topics of a run: made so that nothing of them expires, looked at, read back, dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from typing import Any
+
+from onceproof.errors import StackError
+from onceproof.polling import wait_for
+from onceproof.stacks.brokers import ask
+
+_REPLICAS = 3
+_ANSWERS_WITHIN_S = 60
+_NO_SUCH_TOPIC = 3  # in Kafka's protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One record of a topic, and where it stands."""
+
+    partition: int
+    offset: int
+    key: bytes | None
+    value: bytes | None
+
+
+def make_topic(bootstrap: Sequence[str], name: str, partitions: int = 4) -> str:
+    """Make a topic that keeps its records for ever, and return its name; it may be there already.
+
+    One that is there with another number of partitions is refused: keys would lie elsewhere.
+    """
+    from kafka.admin import NewTopic
+    from kafka.errors import TopicAlreadyExistsError
+
+    def make(client: Any) -> None:
+        replicas = min(_REPLICAS, len(client.describe_cluster()["brokers"]))
+        config = {"retention.ms": "-1"}
+        with suppress(TopicAlreadyExistsError):
+            client.create_topics([NewTopic(name, partitions, replicas, topic_configs=config)])
+        client.wait_for_topics([name])
+
+    ask(bootstrap, make)
+    found = len(look(bootstrap, [name])[name]["partitions"])
+    if found != partitions:
+        raise StackError(
+            f"topic {name} is there with {found} partitions, and {partitions} are wanted:"
+            " drop it, or write another name"
+        )
+    return name
+
+
+def look(bootstrap: Sequence[str], names: Sequence[str]) -> dict[str, Any]:
+    """Return each topic's id and where its partitions begin and end: the proof of `input.topics`.
+
+    `end` is the next offset to be written. It is no count of records where transactions write.
+    """
+    from kafka import TopicPartition
+    from kafka.admin import OffsetSpec
+
+    def see(client: Any) -> dict[str, Any]:
+        topics: dict[str, Any] = {}
+        for found in client.describe_topics(list(names)):
+            name = found["name"]
+            if found["error_code"]:
+                raise StackError(_missing(name, found["error_code"]))
+            parts = [TopicPartition(name, one["partition_index"]) for one in found["partitions"]]
+            starts, ends = (
+                client.list_partition_offsets(dict.fromkeys(parts, spec))
+                for spec in (OffsetSpec.EARLIEST, OffsetSpec.LATEST)
+            )
+            topics[name] = {
+                "id": str(found["topic_id"]),
+                "partitions": {
+                    str(part.partition): {"start": starts[part].offset, "end": ends[part].offset}
+                    for part in sorted(parts)
+                },
+            }
+        return topics
+
+    return ask(bootstrap, see)
+
+
+def drop_topic(bootstrap: Sequence[str], name: str) -> None:
+    """Remove a topic; one that is not there is gone already."""
+    from kafka.errors import UnknownTopicOrPartitionError
+
+    def drop(client: Any) -> None:
+        with suppress(UnknownTopicOrPartitionError):
+            client.delete_topics([name])
+
+    ask(bootstrap, drop)
+
+
+def read_back(
+    bootstrap: Sequence[str],
+    topic: str,
+    partitions: Sequence[int] | None = None,
+    isolation: str = "read_uncommitted",
+) -> Iterator[Found]:
+    """Yield every record up to the ends as they are now, in order within each partition."""
+    from kafka import KafkaConsumer, TopicPartition
+
+    consumer = KafkaConsumer(
+        bootstrap_servers=list(bootstrap),
+        enable_auto_commit=False,
+        isolation_level=isolation,
+        auto_offset_reset="none",
+        max_poll_records=5000,
+        metrics_enabled=False,
+    )
+    with closing(consumer):
+        numbers = consumer.partitions_for_topic(topic) if partitions is None else partitions
+        parts = [TopicPartition(topic, number) for number in sorted(numbers or ())]
+        if not parts:
+            raise StackError(_missing(topic, _NO_SUCH_TOPIC))
+        consumer.assign(parts)
+        consumer.seek_to_beginning(*parts)
+        yield from _drain(consumer, consumer.end_offsets(parts))
+
+
+def _drain(consumer: Any, ends: Mapping[Any, int]) -> Iterator[Found]:
+    def is_read() -> bool:
+        return all(consumer.position(part) >= end for part, end in ends.items())
+
+    def read_on() -> tuple[Any, ...]:
+        found = tuple(consumer.poll(500).items())
+        return found or ((None, ()),) * is_read()  # the last may be markers, which nobody gets
+
+    while not is_read():
+        for part, records in wait_for(read_on, _ANSWERS_WITHIN_S, "a topic has no readable end"):
+            for one in records:
+                if one.offset < ends[part]:
+                    yield Found(part.partition, one.offset, one.key, one.value)
+
+
+def _missing(name: str, code: int) -> str:
+    if code == _NO_SUCH_TOPIC:
+        return f"there is no topic {name!r}: it was never made, or somebody removed it"
+    return f"the brokers answer for topic {name!r} with Kafka's error {code}"

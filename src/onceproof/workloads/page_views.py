@@ -1,0 +1,114 @@
+"""Views of pages, an event each: keyed by the app that was looked at, some views worth more.
+
+Event time grows evenly from a fixed start. Three things disturb it: every event may come a little
+out of order (`jitter_ms`), a share of them comes far too late (`late`, `late_by_ms`), and a share
+is sent a second time, up to a hundred records later (`redelivered`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from onceproof.workloads.options import Number, Option, Whole
+
+START_MS = 1_700_000_000_000
+_DAY_MS = 24 * 60 * 60 * 1000
+OPTIONS: Mapping[str, Option] = {
+    "keys": Whole(100, 1, 1_000_000),
+    "skew": Number(1.0, 5, 1.0),
+    "span_ms": Whole(60_000, 1, 365 * _DAY_MS),
+    "jitter_ms": Whole(500, 0, _DAY_MS),
+    "late": Number(0.0, 1, 0.05),
+    "late_by_ms": Whole(20_000, 0, _DAY_MS),
+    "redelivered": Number(0.0, 1, 0.05),
+}
+# Made at once; another number would give other events for the same seed.
+_CHUNK = 20_000
+_AGAIN_WITHIN = 100
+_MOST = 100
+
+
+def events(options: Mapping[str, Any], seed: int, producer: int) -> Iterator[Any]:
+    """Yield the events of one producer, in the order of sending."""
+    import numpy
+
+    count, producers = options["events"], options["producers"]
+    first, end = (count * number // producers for number in (producer, producer + 1))
+    maker = _Maker(
+        options, producer, first, end, numpy.random.default_rng([abs(seed), seed < 0, producer])
+    )
+    seen = numpy.zeros(options["keys"], dtype=numpy.int64)
+    weights = 1.0 / numpy.arange(1, options["keys"] + 1, dtype=float) ** options["skew"]
+    bounds = numpy.cumsum(weights / weights.sum())
+    for begin in range(first, end, _CHUNK):
+        yield maker.chunk(begin, min(begin + _CHUNK, end), seen, bounds)
+
+
+@dataclass(frozen=True)
+class _Maker:
+    options: Mapping[str, Any]
+    producer: int
+    first: int
+    end: int
+    rng: Any
+
+    def chunk(self, begin: int, end: int, seen: Any, bounds: Any) -> Any:
+        """Return the events with these ids, and those of them that are sent again."""
+        import numpy
+        import pyarrow
+
+        ids = numpy.arange(begin, end)
+        keys = numpy.minimum(numpy.searchsorted(bounds, self.rng.random(ids.size)), seen.size - 1)
+        columns = {
+            "id": ids,
+            "seq": _count_on(keys, seen),
+            "event_ms": self._times(ids),
+            "amount": self.rng.integers(1, _MOST, ids.size, endpoint=True),
+        }
+        again = self._some("redelivered", begin, end)
+        after = again + self.rng.integers(1, _AGAIN_WITHIN, again.size, endpoint=True) + 0.5
+        order = numpy.argsort(numpy.concatenate([ids - begin, after]), kind="stable")
+        rows = numpy.concatenate([ids - begin, again])[order]
+        arrays = {name: pyarrow.array(column[rows]) for name, column in columns.items()}
+        arrays["producer"] = pyarrow.array(numpy.full(rows.size, self.producer, dtype=numpy.int32))
+        arrays["key"] = _names(keys[rows])
+        kinds = pyarrow.array(["event", "redelivery"])
+        arrays["kind"] = kinds.take(pyarrow.array((order >= ids.size).astype(numpy.int8)))
+        return pyarrow.table(arrays)
+
+    def _times(self, ids: Any) -> Any:
+        """Each producer's events are spread over the whole span."""
+        spread = (ids - self.first) * self.options["span_ms"] // (self.end - self.first)
+        jitter = self.rng.integers(0, self.options["jitter_ms"], ids.size, endpoint=True)
+        times = START_MS + spread - jitter
+        times[self._some("late", int(ids[0]), int(ids[-1]) + 1)] -= self.options["late_by_ms"]
+        return times
+
+    def _some(self, share: str, begin: int, end: int) -> Any:
+        """Return the places of a share of these ids: over all ids exactly that share, rounded."""
+        wanted = round(self.options[share] * end) - round(self.options[share] * begin)
+        return self.rng.permutation(end - begin)[:wanted]
+
+
+def _count_on(keys: Any, seen: Any) -> Any:
+    """Number the events of each key from 1, after those that were seen; these are seen then."""
+    import numpy
+
+    order = numpy.argsort(keys, kind="stable")
+    counts = numpy.bincount(keys, minlength=seen.size)
+    starts = numpy.cumsum(counts) - counts
+    numbers = numpy.empty_like(keys)
+    numbers[order] = numpy.arange(keys.size) - starts[keys[order]] + 1
+    numbers += seen[keys]
+    seen += counts
+    return numbers
+
+
+def _names(keys: Any) -> Any:
+    import numpy
+    import pyarrow
+
+    found, places = numpy.unique(keys, return_inverse=True)
+    return pyarrow.array([f"app-{key:03d}" for key in found]).take(pyarrow.array(places))
