@@ -25,6 +25,8 @@ from onceproof.run import RunDirectory
 from onceproof.stacks.keeper import keep
 from onceproof.stacks.local import LocalStack
 from onceproof.stacks.spark_setup import spark_tools
+from onceproof.targets import open_sink
+from onceproof.topics import look
 from onceproof.verdict import Verdict
 from onceproof.work import Work
 
@@ -67,7 +69,9 @@ def _phases(run: RunDirectory, work: Work, home: Path | None, say: Say) -> None:
     await_agent(run, work)
     say("observe")
     with phase(run, "observe"):
-        observe(run, work, prepared)
+        observe(run, open_sink(work, prepared.address))
+        found = {"topics": look(bootstrap, [work.workload.topic])}
+        History(run.history).append("observe", Op.INPUT_TOPICS, proof=found)
     say("recompute")
     with phase(run, "recompute"):
         recompute(run, work, spark_tools(onceproof_home()), run.root / "spark-local")

@@ -38,7 +38,7 @@ from onceproof.process.supervisor import Supervisor, Watch
 from onceproof.records import Op, Outcome
 from onceproof.run import RunDirectory
 from onceproof.sinks import Sink
-from onceproof.sinks.polling_reader import ReadLog
+from onceproof.sinks.reads_log import ReadsLog
 from onceproof.stacks.local import LocalStack
 from onceproof.stacks.spark_setup import spark_tools
 from onceproof.targets import open_sink
@@ -80,7 +80,8 @@ class Agent:
 
     def live(self) -> str:
         """Live the run to its end; return what went wrong, empty if nothing did."""
-        reads = ReadLog(self.sink.reader(), self.run.reads, self.history)
+        look = self.sink.reader()
+        reads = ReadsLog(self.run, look)
         faults = [self._thread(one.carry_out, one.fault.name) for one in self._disturbances()]
         quiet = threading.Event()
         reader = self._thread(lambda: self._read_until(quiet, reads), "the reader")
@@ -94,7 +95,7 @@ class Agent:
             quiet.set()
             reader.join()
             reads.poll_once()
-            reads.close()
+            look.close()
         return "; ".join(filter(None, [said, *self.broken]))
 
     def _disturbances(self) -> list[Disturbance]:
@@ -129,7 +130,7 @@ class Agent:
 
         return wait_for(living, _DRIVER_COMES_WITHIN_S, "no driver is started").kill()
 
-    def _read_until(self, quiet: threading.Event, reads: ReadLog) -> None:
+    def _read_until(self, quiet: threading.Event, reads: ReadsLog) -> None:
         while not quiet.wait(_POLL_EVERY_S):
             reads.poll_once()
 
