@@ -1,0 +1,106 @@
+"""The phase that holds what readers see at the end against what the reference expects."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from onceproof.documents import count, read_object
+from onceproof.errors import EvidenceError, RequestError
+from onceproof.judge import Differences, compare
+from onceproof.judge.found import samples_of, write_details
+from onceproof.ledger import parquet_files
+from onceproof.phases.origins import origins
+from onceproof.plan import Writes
+from onceproof.references import find_reference
+from onceproof.run import RunDirectory
+from onceproof.sinks import find_sink
+from onceproof.work import Work
+
+SAMPLES = 5
+_ORIGIN = {
+    "topic": "string",
+    "partition": "int64",
+    "offset": "int64",
+    "batch": "int64",
+    "attempt": "int64",
+    "by": "string",
+}
+
+
+def compare_run(run: RunDirectory, work: Work) -> Mapping[str, Any]:
+    """Compare expected/ with observed/, and write and return the summary of differences/.
+
+    Rows are the same thing by the reference's key, where rows are added also by its version; who
+    wrote a row does not make it another. May be repeated; an older answer is gone before.
+    """
+    shutil.rmtree(run.differences, ignore_errors=True)
+    part = run.differences.with_name("differences.part")
+    shutil.rmtree(part, ignore_errors=True)
+    found = _compared(run, _key(work), part)
+    details = _blamed(run, found.found.details)
+    write_details(details, part)
+    summary = {
+        "differences": dict(found.counts),
+        "rows": dict(found.rows) | _late(run),
+        "samples": samples_of(details, SAMPLES),
+        "columns": dict(found.columns),
+        "seconds": round(found.seconds, 3),
+    }
+    text = json.dumps(summary, indent=2, allow_nan=False) + "\n"
+    (part / run.summary.name).write_text(text, encoding="utf-8")
+    os.replace(part, run.differences)
+    return summary
+
+
+def _key(work: Work) -> list[str]:
+    reference = find_reference(work.pipeline.reference)
+    version = reference.version if find_sink(work.sink.name).writes is Writes.APPEND else None
+    return [*reference.key, *([version] if version and version not in reference.key else [])]
+
+
+def _compared(run: RunDirectory, key: Sequence[str], part: Path) -> Differences:
+    present = {name for folder in (run.expected, run.observed) for name in _columns(folder)}
+    ignored = [name for name in ("_batch", "_attempt") if name in present]
+    try:
+        found = compare(run.expected, run.observed, key=key, ignore=ignored, write_to=part)
+    except RequestError as error:
+        raise EvidenceError(f"expected/ and observed/ cannot be compared: {error}") from None
+    more = found.rows["observed"] - found.rows["expected"]
+    counted = found.counts["duplicated"] + found.counts["unexpected"] - found.counts["lost"]
+    if more != counted:
+        raise EvidenceError(
+            f"the comparison counts differences of {counted:+,} rows, and {more:+,} were observed:"
+            " its answer is worth nothing"
+        )
+    return found
+
+
+def _columns(folder: Path) -> list[str]:
+    import pyarrow.parquet as parquet
+
+    names: list[str] = parquet.read_schema(parquet_files(folder)[0]).names
+    return names
+
+
+def _blamed(run: RunDirectory, details: Any) -> Any:
+    """Add to the rows that differ where they come from."""
+    import pyarrow as pa
+
+    if details is None:
+        return None
+    found = origins(run, details.to_pylist())
+    for name, kind in _ORIGIN.items():
+        cells = pa.array([one[name] for one in found], getattr(pa, kind)())
+        details = details.append_column(name, cells)
+    return details
+
+
+def _late(run: RunDirectory) -> dict[str, int]:
+    if not run.recomputed.exists():
+        return {}
+    return {"late": count(read_object(run.recomputed), "late", run.recomputed.name)}

@@ -1,0 +1,52 @@
+"""The phase that reads what the run has left, as readers of the sink do, until it is at rest."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+from onceproof.history import History
+from onceproof.polling import wait_for
+from onceproof.records import Op
+from onceproof.run import RunDirectory
+from onceproof.sinks import Sink
+
+MOST_READS = 5
+_LIMIT_S = 600.0
+_BETWEEN_S = 0.5
+_ACTOR = "observe"
+
+
+def observe(run: RunDirectory, sink: Sink) -> bool:
+    """Read the sink until two reads in a row agree, and say whether they did.
+
+    The last read is `observed/`, and each is recorded, so the judge sees it too where they never
+    agree. Call it when every attempt is dead and the sink was recovered. May be repeated; what was
+    compared with an older `observed/` must be compared again.
+    """
+    history = History(run.history)
+    opened, hidden = sink.open()
+    history.append(_ACTOR, Op.SINK_OPEN, proof={"open": opened, "hidden": hidden})
+    found: list[tuple[int, str]] = []
+
+    def is_over() -> bool:
+        found.append(_read(run, sink))
+        rows, digest = found[-1]
+        history.append(_ACTOR, Op.READ, proof={"rows": rows, "digest": digest})
+        return _at_rest(found) or len(found) == MOST_READS
+
+    wait_for(is_over, _LIMIT_S, "the sink was not read to its end", every_s=_BETWEEN_S)
+    return _at_rest(found)
+
+
+def _at_rest(found: list[tuple[int, str]]) -> bool:
+    return len(found) > 1 and found[-1] == found[-2]
+
+
+def _read(run: RunDirectory, sink: Sink) -> tuple[int, str]:
+    part = run.observed.with_name("observed.part")
+    shutil.rmtree(part, ignore_errors=True)
+    found = sink.read(part)
+    shutil.rmtree(run.observed, ignore_errors=True)
+    os.replace(part, run.observed)
+    return found

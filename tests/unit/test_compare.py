@@ -1,0 +1,186 @@
+"""Expected rows held against observed ones: each class, who is blamed for it, and the files."""
+
+import json
+
+import pyarrow as pa
+import pyarrow.parquet as parquet
+import pytest
+
+from onceproof.errors import EvidenceError
+from onceproof.evidence import Evidence
+from onceproof.phases import compare
+from onceproof.phases.compare import compare_run
+from onceproof.references import Reference
+from onceproof.run import RunDirectory
+from onceproof.work import Work
+
+COPIES = Reference({"id": "bigint", "amount": "bigint"}, ("id",), None, lambda events: None)
+VIEWS = Reference({"app": "string", "views": "bigint"}, ("app",), "views", lambda events: None)
+
+
+def work(reference, sink):
+    return Work.of(
+        {
+            "scenario": "views__table__calm",
+            "run": "views_1",
+            "seed": 7,
+            "workload": {"name": "w", "topic": "views_1.events", "partitions": 1, "options": {}},
+            "pipeline": {"name": "p", "command": [], "options": {}}
+            | {"reference": f"tests.unit.test_compare:{reference}"},
+            "sink": {"name": sink, "target": "views_1.output", "options": {}},
+            "faults": [],
+            "restart": {},
+            "limits": {"run_s": 60, "stall_s": 60},
+        }
+    )
+
+
+APPEND = work("COPIES", "append_table")
+UPSERT = work("VIEWS", "upsert_table")
+
+
+@pytest.fixture
+def run(tmp_path):
+    """A run of which each row that a test keeps is expected and observed."""
+    return RunDirectory(tmp_path)
+
+
+def keep(folder, rows, columns):
+    folder.mkdir(parents=True, exist_ok=True)
+    kinds = {"app": pa.string(), "topic": pa.string()}
+    schema = pa.schema([(name, kinds.get(name, pa.int64())) for name in columns])
+    cells = [dict(zip(columns, row, strict=True)) for row in rows]
+    parquet.write_table(pa.Table.from_pylist(cells, schema), folder / "part.parquet")
+
+
+def copies(run, expected, observed):
+    keep(run.expected, expected, ["id", "amount", "_batch"])
+    keep(run.observed, observed, ["id", "amount", "_batch", "_attempt"])
+    return compare_run(run, APPEND)
+
+
+def views(run, expected, observed):
+    keep(run.expected, expected, ["app", "views", "_batch"])
+    keep(run.observed, observed, ["app", "views", "_batch", "_attempt"])
+    return compare_run(run, UPSERT)
+
+
+def ledger(run, *rows):
+    keep(run.ledger, rows, ["id", "topic", "partition", "offset"])
+
+
+def blamed(summary):
+    (sample,) = summary["samples"]
+    names = ("class", "batch", "attempt", "by", "topic", "partition", "offset")
+    return tuple(sample[name] for name in names)
+
+
+def test_a_row_that_is_not_there_is_lost_in_the_batch_that_had_to_emit_it(run):
+    ledger(run, (1, "events", 0, 10), (2, "events", 0, 11))
+    found = copies(run, [(1, 5, 0), (2, 6, 3)], [(1, 5, 0, 1)])
+    assert found["differences"] == {"lost": 1, "duplicated": 0, "unexpected": 0, "changed": 0}
+    assert blamed(found) == ("lost", 3, None, None, "events", 0, 11)
+
+
+def test_a_second_copy_by_a_later_attempt_is_duplicated_by_the_sink(run):
+    found = copies(run, [(1, 5, 0), (2, 6, 3)], [(1, 5, 0, 1), (2, 6, 3, 2), (2, 6, 3, 1)])
+    assert found["differences"]["duplicated"] == 1
+    assert blamed(found) == ("duplicated", 3, 2, "sink", None, None, None)
+
+
+def test_a_second_copy_by_the_same_attempt_is_duplicated_by_the_sink_too(run):
+    found = copies(run, [(1, 5, 0)], [(1, 5, 0, 1), (1, 5, 0, 1)])
+    assert blamed(found)[:4] == ("duplicated", 0, 1, "sink")
+
+
+def test_a_second_copy_of_another_batch_is_not_by_the_sink(run):
+    found = copies(run, [(1, 5, 0)], [(1, 5, 0, 1), (1, 5, 4, 2)])
+    assert blamed(found)[:4] == ("duplicated", 4, 2, None)
+
+
+def test_what_was_to_be_written_twice_is_no_duplicate(run):
+    found = copies(run, [(1, 5, 0), (1, 5, 2)], [(1, 5, 0, 1), (1, 5, 2, 1)])
+    assert not any(found["differences"].values())
+    assert found["samples"] == []
+
+
+def test_of_two_deliveries_the_lost_one_is_that_of_its_batch(run):
+    ledger(run, (1, "events", 0, 10), (1, "events", 0, 30))
+    for batch, end in enumerate((20, 25, 40)):
+        offsets = run.checkpoint_log / "offsets" / str(batch)
+        offsets.parent.mkdir(parents=True, exist_ok=True)
+        head = '{"batchWatermarkMs":0,"batchTimestampMs":0,"conf":{}}'
+        offsets.write_text(f'v1\n{head}\n{{"events":{{"0":{end}}}}}')
+    found = copies(run, [(1, 5, 0), (1, 5, 2)], [(1, 5, 0, 1)])
+    assert blamed(found) == ("lost", 2, None, None, "events", 0, 30)
+
+
+def test_of_two_deliveries_none_is_guessed(run):
+    ledger(run, (1, "events", 0, 10), (1, "events", 0, 30))
+    assert blamed(copies(run, [(1, 5, 0)], []))[4:] == (None, None, None)
+
+
+def test_a_key_that_nobody_expected_is_unexpected_by_its_attempt(run):
+    found = views(run, [("a", 3, 1)], [("a", 3, 1, 1), ("b", 1, 2, 2)])
+    assert found["differences"]["unexpected"] == 1
+    assert blamed(found)[:4] == ("unexpected", 2, 2, None)
+
+
+def test_a_value_written_wrongly_is_changed_by_its_attempt(run):
+    found = views(run, [("a", 3, 1)], [("a", 4, 1, 2)])
+    assert found["differences"]["changed"] == 1
+    assert blamed(found)[:4] == ("changed", 1, 2, None)
+
+
+def test_a_value_that_was_not_written_over_is_changed_by_the_batch_that_had_to(run):
+    found = views(run, [("a", 3, 5)], [("a", 2, 1, 1)])
+    assert blamed(found)[:4] == ("changed", 5, None, None)
+
+
+def test_where_rows_are_added_a_version_is_part_of_the_key(run):
+    keep(run.expected, [("a", 1, 0), ("a", 2, 1)], ["app", "views", "_batch"])
+    keep(run.observed, [("a", 1, 0, 1)], ["app", "views", "_batch", "_attempt"])
+    found = compare_run(run, work("VIEWS", "append_table"))
+    assert found["differences"]["lost"] == 1
+    assert found["samples"][0]["key"] == {"app": "a", "views": 2}
+
+
+def test_a_sink_that_tells_no_batch_is_compared_all_the_same(run):
+    keep(run.expected, [(1, 5, 0), (2, 5, 0)], ["id", "amount", "_batch"])
+    keep(run.observed, [(1, 5), (1, 5)], ["id", "amount"])
+    found = compare_run(run, APPEND)
+    assert found["differences"] == {"lost": 1, "duplicated": 1, "unexpected": 0, "changed": 0}
+    assert [one["batch"] for one in found["samples"]] == [0, None]
+
+
+def test_the_judge_can_read_what_was_compared_and_a_second_time_is_like_the_first(run):
+    run.recomputed.write_text('{"late": 4}')
+    found = copies(run, [(1, 5, 0)], [(1, 5, 0, 1), (1, 5, 0, 2)])
+    assert json.loads(run.summary.read_text()) == dict(found)
+    judged = Evidence(run).differences
+    assert (judged.expected, judged.observed, judged.late) == (1, 2, 4)
+    rows = parquet.read_table(run.differences / "differences.parquet").to_pylist()
+    assert [(row["batch"], row["attempt"], row["by"]) for row in rows] == [(0, 2, "sink")]
+    assert compare_run(run, APPEND)["samples"] == found["samples"]
+    assert not run.root.joinpath("differences.part").exists()
+
+
+def test_sides_that_do_not_fit_are_no_evidence_and_leave_no_older_answer(run):
+    copies(run, [(1, 5, 0)], [(1, 5, 0, 1)])
+    keep(run.observed, [("a", 3, 1, 1)], ["app", "views", "_batch", "_attempt"])
+    with pytest.raises(EvidenceError, match="cannot be compared: columns id, amount are only"):
+        compare_run(run, APPEND)
+    assert not run.differences.exists()
+
+
+def test_counts_that_do_not_add_up_are_no_evidence(run, monkeypatch):
+    honest = compare.compare
+
+    def miscounts(*sides, **options):
+        found = honest(*sides, **options)
+        found.found.counts["lost"] += 1
+        return found
+
+    monkeypatch.setattr(compare, "compare", miscounts)
+    with pytest.raises(EvidenceError, match=r"differences of -1 rows, and \+0 were observed"):
+        copies(run, [(1, 5, 0)], [(1, 5, 0, 1)])

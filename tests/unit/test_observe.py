@@ -1,0 +1,62 @@
+"""The last reads of a sink: until two agree, each of them recorded, the last one kept."""
+
+import pyarrow as pa
+import pyarrow.parquet as parquet
+import pytest
+
+from onceproof.evidence import Evidence
+from onceproof.ledger import count_rows
+from onceproof.phases import observe as phase
+from onceproof.phases.observe import observe
+from onceproof.records import Op
+from onceproof.run import RunDirectory
+
+
+class Changing:
+    """A sink that has, at each read, as many rows as its script says."""
+
+    def __init__(self, *counts):
+        self.counts = list(counts)
+
+    def open(self):
+        return 1, 7
+
+    def read(self, folder):
+        rows = self.counts.pop(0)
+        folder.mkdir()
+        parquet.write_table(pa.table({"id": list(range(rows))}), folder / "rows.parquet")
+        return rows, f"{rows:032x}"
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch):
+    monkeypatch.setattr(phase, "_BETWEEN_S", 0)
+
+
+@pytest.fixture
+def run(tmp_path):
+    return RunDirectory(tmp_path)
+
+
+def proofs(run, op):
+    return [dict(record.proof) for record in Evidence(run).of(op)]
+
+
+@pytest.mark.parametrize(("counts", "reads"), [((3, 3, 9), [3, 3]), ((1, 2, 1, 1), [1, 2, 1, 1])])
+def test_it_is_over_when_two_reads_in_a_row_agree(run, counts, reads):
+    assert observe(run, Changing(*counts))
+    assert [one["rows"] for one in proofs(run, Op.READ)] == reads
+    assert count_rows(run.observed) == reads[-1]
+
+
+def test_a_sink_that_does_not_come_to_rest_is_read_five_times_and_told_so(run):
+    assert not observe(run, Changing(1, 2, 3, 4, 5, 6))
+    assert [one["rows"] for one in proofs(run, Op.READ)] == [1, 2, 3, 4, 5]
+    assert count_rows(run.observed) == 5
+
+
+def test_what_is_open_is_recorded_and_a_second_time_reads_anew(run):
+    observe(run, Changing(3, 3))
+    observe(run, Changing(4, 4))
+    assert proofs(run, Op.SINK_OPEN) == [{"open": 1, "hidden": 7}] * 2
+    assert count_rows(run.observed) == 4
