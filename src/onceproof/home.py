@@ -27,3 +27,19 @@ def _home() -> Path:
     if os.geteuid() == 0:
         return Path("/var/cache/onceproof")
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "onceproof"
+
+
+def jobs_folder() -> Path:
+    """Return the folder of our own jobs: `spark_jobs/` of a clone, else what the wheel carries."""
+    return _beside("spark_jobs", "jobs")
+
+
+def catalogue_folder() -> Path:
+    """Return the folder of our own scenarios: `scenarios/` of a clone, else the wheel's."""
+    return _beside("scenarios", "catalogue")
+
+
+def _beside(in_clone: str, in_wheel: str) -> Path:
+    package = Path(__file__).parent
+    clone = package.parents[1]
+    return clone / in_clone if (clone / "pyproject.toml").exists() else package / in_wheel

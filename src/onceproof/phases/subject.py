@@ -1,0 +1,97 @@
+"""What is under test: the version of the job's code, and the versions of what it runs on."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+from onceproof.errors import RequestError
+from onceproof.home import jobs_folder
+from onceproof.scenario import Scenario
+from onceproof.scenario.commands import fill
+from onceproof.setup.java import find_java
+
+_PACKAGES = ("onceproof", "pyspark", "kafka-python", "confluent-kafka")
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The job's version: given, or the git commit of its folder; and its files with their sha256.
+
+    A folder with uncommitted changes has `+dirty` behind the commit. Without git the text is made
+    of the files.
+    """
+
+    text: str
+    files: Mapping[str, str]
+
+
+def find_subject(scenario: Scenario, given: str = "") -> Subject:
+    """Return what is under test: `given` as it is, else what git says of the command's folder."""
+    paths = _files(scenario)
+    files = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in paths.items()}
+    kept = (_commit(path.resolve().parent) for path in paths.values())
+    return Subject(given or next(filter(None, kept), _of_files(files)), files)
+
+
+def find_versions() -> dict[str, str]:
+    """Return the versions of what a run needs; what is not there is left out."""
+    found = {"python": platform.python_version()}
+    for name in _PACKAGES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    try:
+        return found | {"java": find_java().text.splitlines()[0]}
+    except RequestError:  # doctor tells of it
+        return found
+
+
+def _files(scenario: Scenario) -> dict[str, Path]:
+    """Return the files that the command names, and the job that our stream.py loads by its name."""
+    known = {"jobs": jobs_folder(), "here": scenario.folder}
+    words = list(scenario.pipeline.command)
+    if scenario.is_ours:
+        words.append(f"{{jobs}}/{scenario.pipeline.name}.py")
+    paths = {word: Path(fill([word], known)[0]) for word in words}
+    return {word: path for word, path in paths.items() if _is_file(path)}
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a word longer than a path may be
+        return False
+
+
+def _commit(folder: Path) -> str:
+    """Return the folder's commit; empty where git does not keep it."""
+    commit = _git(folder, "rev-parse", "--short=12", "HEAD")
+    if commit is None or _git(folder, "check-ignore", "-q", ".") is not None:
+        return ""
+    changes = _git(folder, "status", "--porcelain", "--", ".")
+    return f"git:{commit}{'' if changes == '' else '+dirty'}"
+
+
+def _git(folder: Path, *words: str) -> str | None:
+    """Return what git prints; None where it fails or is not there. It takes no locks."""
+    env = os.environ | {"GIT_OPTIONAL_LOCKS": "0"}
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(folder), *words], capture_output=True, text=True, env=env, check=False
+        )
+    except OSError:
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def _of_files(files: Mapping[str, str]) -> str:
+    told = "".join(f"{digest} {name}\n" for name, digest in sorted(files.items()))
+    return f"sha256:{hashlib.sha256(told.encode()).hexdigest()[:12]}" if files else "unknown"

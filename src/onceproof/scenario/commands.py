@@ -1,0 +1,55 @@
+"""The command that starts the job under test, with placeholders for what only a run knows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+PLACEHOLDERS = {
+    "python": "the Python that Onceproof runs on",
+    "jobs": "the folder of our own jobs",
+    "here": "the folder of the scenario file; the job itself is started in the run's directory",
+    "bootstrap": "the brokers' addresses, host:port,host:port",
+    "topic": "the input's topic",
+    "checkpoint": "the folder of the job's checkpoint",
+    "sink": "the sink's name",
+    "target": "what the sink writes to; for a table schema.table",
+    "address": "the store's address",
+    "reference": "the reference, module:attribute",
+}
+# Fields of a scenario that a job is started with, where it takes them.
+OF_THE_JOB = ("state_store", "max_offsets", "trigger")
+# Doubled brackets are themselves, as in Python's format strings.
+_PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([^{}]*)\}")
+
+
+def default_command(pipeline: str, options: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the command of a pipeline of ours."""
+    told = ("bootstrap", "topic", "checkpoint", "sink", "target", "address", "reference")
+    return (
+        *("{python}", "{jobs}/stream.py", pipeline),
+        *(word for name in told for word in (f"--{name}", f"{{{name}}}")),
+        *(word for name, value in options.items() for word in ("--set", f"{name}={value}")),
+    )
+
+
+def named(command: Sequence[str]) -> set[str]:
+    """Return the names of all placeholders in a command."""
+    return {
+        found[1]
+        for word in command
+        for found in _PLACEHOLDER.finditer(word)
+        if found[1] is not None
+    }
+
+
+def fill(command: Sequence[str], values: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the command with the placeholders that have a value filled in; others stay."""
+
+    def put(found: re.Match[str]) -> str:
+        if found[1] not in values:
+            return found[0]
+        return str(values[found[1]]).replace("{", "{{").replace("}", "}}")
+
+    return tuple(_PLACEHOLDER.sub(put, word) for word in command)

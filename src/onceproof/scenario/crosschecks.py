@@ -1,0 +1,114 @@
+"""What must agree between the fields of a scenario; each check complains at the line to change."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+from onceproof.errors import RequestError
+from onceproof.faults import find_mechanism
+from onceproof.guarantee import Guarantee
+from onceproof.scenario.commands import OF_THE_JOB, PLACEHOLDERS, named
+from onceproof.scenario.draft import Draft
+from onceproof.scenario.elements import SINKS, Traits, find_target
+from onceproof.scenario.page import none_of
+
+_LOSSY = re.compile(r"failondataloss\W*false", re.IGNORECASE)
+
+
+def check_name(draft: Draft) -> None:
+    """The name tells pipeline, sink and fault, and `calm` stands for no fault."""
+    if not draft.has("name", "pipeline", "sink", "faults"):
+        return
+    pipeline, sink, fault = draft.name_parts
+    if pipeline != draft.pipeline_name:
+        draft.refuse(f"begins with {pipeline!r}: write {draft.pipeline_name}__...", "name")
+    if sink != draft.sink_name and draft.sink_name in SINKS:
+        said = f"names the sink {sink!r}, and it is {draft.sink_name}"
+        draft.refuse(f"{said}: write {pipeline}__{draft.sink_name}__{fault}", "name")
+    is_calm = fault.partition("_")[0] == "calm"
+    if is_calm and draft.values["faults"]:
+        draft.refuse("says calm, and there are faults: write what they do", "name")
+    if not is_calm and not draft.values["faults"]:
+        said = f"ends with {fault!r}, and there are no faults"
+        draft.refuse(f"{said}: write {pipeline}__{sink}__calm, or faults", "name")
+
+
+def check_command(draft: Draft) -> None:
+    """A command's placeholders are known, and what is set is used by it."""
+    if not draft.has("pipeline") or (command := draft.own_command) is None:
+        return
+    own = draft.values["pipeline"]["options"]
+    used, known = named(command), {*PLACEHOLDERS, *OF_THE_JOB, *own}
+    for number, word in enumerate(command):
+        for name in sorted(named([word]) - known):
+            draft.refuse(f"placeholder {none_of(name, known)}", "pipeline", "command", number)
+    for name in own.keys() - used:
+        said = f"the command never says {{{name}}}: write it there, or leave the option out"
+        draft.refuse(said, "pipeline", "options", name)
+    for name in own.keys() & {*PLACEHOLDERS, *OF_THE_JOB}:
+        draft.refuse("has a meaning already: give it another name", "pipeline", "options", name)
+    for name in OF_THE_JOB:
+        if name in draft.items and name not in used:
+            said = f"the command never says {{{name}}}, so it would change nothing"
+            draft.refuse(f"{said}: write it there, or leave {name} out", name)
+
+
+def check_input(draft: Draft, hold_to: Guarantee | None) -> None:
+    """No job may skip lost input where exactly-once is proved: a replay may hold other rows."""
+    if not draft.has("pipeline") or (command := draft.own_command) is None:
+        return
+    options = draft.values["pipeline"]["options"]
+    said = " ".join([*command, *(f"{name}={value}" for name, value in options.items())])
+    if hold_to is Guarantee.EXACTLY_ONCE and _LOSSY.search(said):
+        draft.refuse(
+            "failOnDataLoss is false, and the run is held to exactly-once: a batch that is run"
+            " again may then hold other rows; write true, or hold_to: at-most-once",
+            "pipeline",
+        )
+
+
+def check_sink_options(draft: Draft) -> None:
+    """Our tables have no options."""
+    if not draft.has("sink") or draft.sink_name not in SINKS:
+        return
+    for name in draft.sink_options:
+        draft.refuse(f"{draft.sink_name} has no options: leave it out", "sink", name)
+
+
+def check_faults(draft: Draft, traits: Traits | None) -> None:
+    """Each fault has a name of its own, can be done, and has a moment that comes."""
+    if not draft.has("faults", "workload"):
+        return
+    names = draft.fault_names()
+    partitions = draft.values["workload"]["partitions"]
+    for number, fault in enumerate(draft.values["faults"]):
+        verb, target, when = (fault[name] for name in ("do", "target", "when"))
+        try:
+            find_mechanism(verb, target)
+        except RequestError as error:
+            draft.refuse(str(error), "faults", number, "target")
+        partition = (find_target(target) or ("", None))[1]
+        if partition is not None and partition >= partitions:
+            said = f"{target!r}: the input has the partitions 0 to {partitions - 1}: write one"
+            draft.refuse(said, "faults", number, "target")
+        if "visible" in when and traits and traits.atomic_batches:
+            said = f"readers of {draft.sink_name} see a batch whole or not at all"
+            draft.refuse(f"{said}: write a failpoint or a batch", "faults", number, "when")
+        if Counter(names)[names[number]] > 1:
+            said = f"two faults are called {names[number]!r}: give each its own name"
+            draft.refuse(said, "faults", number, "name")
+
+
+def check_restart(draft: Draft) -> None:
+    """A strategy that gives up before the last driver was killed ends the run too early."""
+    if not draft.has("faults", "restart"):
+        return
+    kills = sum(fault["target"] == "driver" for fault in draft.values["faults"])
+    restart = draft.values["restart"]
+    starts = 0 if restart["strategy"] == "none" else restart.get("attempts", kills)
+    if starts < kills:
+        said = f"{restart['strategy']} starts the job {starts} times again, and its driver is"
+        draft.refuse(
+            f"{said} struck {kills} times: write fixed-delay with more attempts", "restart"
+        )

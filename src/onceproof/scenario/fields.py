@@ -1,0 +1,149 @@
+"""Every field of a scenario file: its kind, what it is, and what holds where it is left out.
+
+The reader, the JSON schema and the page of the fields are all made from these tables.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from onceproof.guarantee import Anomaly, Guarantee
+from onceproof.scenario import restart
+from onceproof.scenario.elements import PIPELINES, SINKS, TARGETS, WORKLOADS, find_target, verbs
+from onceproof.scenario.kinds import Either, Field, Many, Shape
+from onceproof.scenario.page import BAD, Item, none_of
+from onceproof.scenario.scalars import ANY, ELEMENT, Word, text, whole
+from onceproof.scenario.triggers import When
+from onceproof.verdict import Grade
+
+NAME = text(r"[a-z][a-z0-9_]*", "small letters, digits and _, beginning with a letter")
+_UNITS = ("milliseconds", "seconds", "minutes", "millisecond", "second", "minute")
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a fault strikes, by its role."""
+
+    def read(self, item: Item) -> Any:
+        """Return the text."""
+        if find_target(value := item.plain()):
+            return value
+        item.refuse(none_of(value, TARGETS))
+        return BAD
+
+    def schema(self) -> dict[str, Any]:
+        """Return the words, and those with a number as patterns."""
+        patterns = [name.replace("<partition>", "[0-9]+") for name in TARGETS]
+        return {"type": "string", "pattern": f"^({'|'.join(patterns)})$"}
+
+
+@dataclass(frozen=True)
+class Element:
+    """A name of ours, or the `module:attribute` of somebody else's."""
+
+    ours: tuple[str, ...]
+
+    def read(self, item: Item) -> Any:
+        """Return the name."""
+        value = item.plain()
+        return (ELEMENT if ":" in str(value) else Word(self.ours)).read(item)
+
+    def schema(self) -> dict[str, Any]:
+        """Return both."""
+        return {"anyOf": [{"enum": list(self.ours)}, ELEMENT.schema()]}
+
+
+@dataclass(frozen=True)
+class Every:
+    """A time between the starts of two batches; a continuous trigger is refused."""
+
+    def read(self, item: Item) -> Any:
+        """Return the text."""
+        named = item.fields() if item.is_mapping else None
+        if "continuous" in (named or ()) or "continuous" in str(item.plain()).lower():
+            item.refuse(
+                "a continuous trigger has no batches, so nothing of ours can write exactly once"
+                " under it: write a time such as 6 seconds, or leave it out"
+            )
+            return BAD
+        return _TIME.read(item)
+
+    def schema(self) -> dict[str, Any]:
+        """Return the pattern of times."""
+        return _TIME.schema()
+
+
+_TIME = text(rf"[1-9]\d* ({'|'.join(_UNITS)})", "a time such as 6 seconds, or leave it out")
+PIPELINE = Shape(
+    {
+        "command": Field(
+            Many(text(r"[^\0]+", "a text")), "the command that starts the job, word by word"
+        ),
+        "reference": Field(ELEMENT, "`module:attribute` of its reference"),
+        "options": Field(
+            Shape({}, others=ANY), "values for placeholders of your own in the command", {}
+        ),
+    }
+)
+SINK = Shape({"name": Field(Element(tuple(SINKS)), "which sink")}, others=ANY)
+WORKLOAD = Shape(
+    {
+        "name": Field(Word(tuple(WORKLOADS)), "which workload", "page_views"),
+        "partitions": Field(whole(1, 1000), "partitions of its topic", 4),
+    },
+    others=ANY,
+)
+FAULT = Shape(
+    {
+        "do": Field(Word(verbs()), "what is done"),
+        "target": Field(Target(), "to whom it is done"),
+        "when": Field(When(), "the moment at which it strikes"),
+        "name": Field(NAME, "its name in the report, made from verb and target", None),
+    }
+)
+LIMITS = Shape(
+    {
+        "run_s": Field(whole(1), "seconds that the run may take", 300),
+        "stall_s": Field(whole(1), "seconds that the job may make no progress", 60),
+    }
+)
+SCENARIO = Shape(
+    {
+        "name": Field(
+            text(r"[a-z][a-z0-9_]*?__[a-z][a-z0-9_]*?__[a-z][a-z0-9_]*", "pipeline__sink__fault"),
+            "its name: `<pipeline>__<sink>__<fault>`, or `__calm` without faults",
+        ),
+        "tags": Field(Many(NAME), "words by which scenarios are picked", ()),
+        "pipeline": Field(
+            Either(Word(tuple(PIPELINES)), PIPELINE), "a pipeline of ours, or a job of yours"
+        ),
+        "workload": Field(
+            WORKLOAD, "the events that are sent", {"name": "page_views", "partitions": 4}
+        ),
+        "sink": Field(
+            Either(Element(tuple(SINKS)), SINK), "where the pipeline writes, and how it is read"
+        ),
+        "state_store": Field(
+            Word(("hdfs", "rocksdb", "rocksdb_changelog")), "where Spark keeps its state", "hdfs"
+        ),
+        "max_offsets": Field(whole(1), "records that a batch reads at most", 2000),
+        "trigger": Field(
+            Every(),
+            "how often a batch begins; left out: as soon as the one before has ended",
+            None,
+        ),
+        "faults": Field(Many(FAULT), "what strikes, and when", ()),
+        "restart": Field(
+            restart.Strategy(), "how the job is started again after it died", restart.DEFAULT
+        ),
+        "limits": Field(LIMITS, "how long we are ready to wait", {"run_s": 300, "stall_s": 60}),
+        "hold_to": Field(
+            Word(tuple(Guarantee)), "the guarantee it is judged by; left out: the sink's own", None
+        ),
+        "claims": Field(Word((Grade.PASS, Grade.FAIL)), "the verdict that it must get", Grade.PASS),
+        "anomalies": Field(
+            Many(Word(tuple(Anomaly))), "with FAIL, the classes that must appear", ()
+        ),
+    }
+)

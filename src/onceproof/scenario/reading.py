@@ -1,0 +1,79 @@
+"""From a file of scenarios to scenarios, or to all that is wrong with the file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from onceproof.errors import RequestError
+from onceproof.scenario import Scenario
+from onceproof.scenario.building import build
+from onceproof.scenario.page import Item, compose, none_of
+
+_DEEP = ("workload", "limits")  # of these, defaults give what is not said, key by key
+
+
+def read_file(path: Path, shown: str = "") -> list[Scenario]:
+    """Return a file's scenarios; `shown` is the name by which people know the file.
+
+    A file with mistakes raises one `RequestError` that names each of them with its line.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise RequestError(f"{shown or path} cannot be read: {error}") from None
+    folder = str(path.resolve().parent)
+    return [replace(one, folder=folder) for one in read_text(text, shown or str(path))]
+
+
+def read_text(text: str, file: str) -> list[Scenario]:
+    """Return the scenarios of a file's text."""
+    root = compose(text, file)
+    found: list[Scenario] = []
+    names: dict[str, int] = {}
+    for owner, fields in _parts(root):
+        scenario = build(owner, fields)
+        if scenario and scenario.name in names:
+            said = f"{scenario.name!r} stands in line {names[scenario.name]} too: give it another"
+            fields["name"].refuse(said)
+        elif scenario:
+            names[scenario.name] = fields["name"].line
+            found.append(scenario)
+    root.page.check()
+    return found
+
+
+def _parts(root: Item) -> list[tuple[Item, dict[str, Item]]]:
+    """Return each scenario of a file, and its fields with the defaults put under them."""
+    fields = root.fields() or {}
+    if "scenarios" not in fields:
+        return [(root, fields)] if root.is_mapping else []
+    for name in fields.keys() - {"scenarios", "defaults"}:
+        fields[name].refuse(f"no such key: {none_of(name, ('scenarios', 'defaults'))}")
+    defaults = (fields["defaults"].fields() if "defaults" in fields else None) or {}
+    parts = fields["scenarios"].items() or []
+    if "name" in defaults:
+        defaults["name"].refuse("cannot be shared: write a name in each scenario")
+    if parts == []:
+        fields["scenarios"].refuse("holds no scenario: write at least one")
+    return [(part, _merge(defaults, own)) for part in parts if (own := part.fields()) is not None]
+
+
+def _merge(defaults: Mapping[str, Item], own: Mapping[str, Item]) -> dict[str, Item]:
+    merged = dict(defaults) | dict(own)
+    for name in _DEEP:
+        if name in defaults and name in own and defaults[name].is_mapping and own[name].is_mapping:
+            merged[name] = _under(defaults[name], own[name])
+    return merged
+
+
+def _under(defaults: Item, own: Item) -> Item:
+    given: Any = own.node.value
+    names = {key.value for key, _ in given}
+    pairs = [*given, *((key, one) for key, one in defaults.node.value if key.value not in names)]
+    node = yaml.MappingNode(own.node.tag, pairs, own.node.start_mark, own.node.end_mark)
+    return Item(own.page, node, own.key, own.line)
