@@ -20,10 +20,10 @@ from onceproof.errors import RequestError
 from onceproof.faults.triggers import sentence
 from onceproof.phases.subject import Subject, find_subject, find_versions
 from onceproof.plan import Writes
+from onceproof.references import find_reference
 from onceproof.run import RunDirectory
 from onceproof.scenario import Scenario
 from onceproof.scenario.commands import fill
-from onceproof.scenario.elements import find_version
 
 SCHEMA = 1
 _LONGEST_ID = 60  # a schema of PostgreSQL may have 63
@@ -146,19 +146,19 @@ def _workload(scenario: Scenario, run: str) -> dict[str, Any]:
 
 def _sink(scenario: Scenario, run: str) -> dict[str, Any]:
     """Return the sink with its traits; `versioned` where rows of a key replace each other."""
-    traits = scenario.sink.traits
-    version = find_version(scenario.pipeline.name, scenario.pipeline.reference)
+    kind = scenario.sink.kind
+    version = find_reference(scenario.pipeline.reference).version
     return {
         "name": scenario.sink.name,
         "target": f"{run}.output",
         "options": dict(scenario.sink.options),
-        "family": traits.family,
-        "store": traits.store,
-        "guarantee": traits.guarantee,
-        "atomic_batches": traits.atomic_batches,
-        "ordered": traits.ordered,
-        "versioned": traits.writes is Writes.UPSERT and version is not None,
-        "writes": traits.writes,
+        "family": kind.family,
+        "store": kind.store,
+        "guarantee": kind.guarantee,
+        "atomic_batches": kind.atomic_batches,
+        "ordered": kind.ordered,
+        "versioned": kind.writes is Writes.UPSERT and version is not None,
+        "writes": kind.writes,
     }
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from onceproof.scenario.elements import Traits
+from onceproof import sinks
 from onceproof.verdict import Claim
 from onceproof.work import FaultPart, LimitsPart, PipelinePart
 
@@ -25,11 +25,11 @@ class Workload:
 
 @dataclass(frozen=True)
 class Sink:
-    """A sink by its name, or by `module:attribute`, and what its class declares."""
+    """A sink by its name, or by `module:attribute`, and its class, which declares what it is held to."""
 
     name: str
     options: Mapping[str, Any]
-    traits: Traits
+    kind: type[sinks.Sink]
 
 
 @dataclass(frozen=True)

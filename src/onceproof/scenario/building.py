@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from onceproof import sinks
 from onceproof.errors import RequestError
 from onceproof.guarantee import Anomaly, Guarantee, Promise
-from onceproof.references import find_reference
+from onceproof.references import REFERENCES, find_reference
 from onceproof.scenario import Scenario, Sink, Workload, crosschecks
 from onceproof.scenario.commands import OF_THE_JOB, default_command, named
 from onceproof.scenario.draft import Draft
-from onceproof.scenario.elements import PIPELINES, Traits, find_traits, resolve_workload
+from onceproof.scenario.elements import resolve_workload
 from onceproof.scenario.fields import SCENARIO, WORKLOAD
 from onceproof.scenario.kinds import read_fields
 from onceproof.scenario.page import Item
+from onceproof.sinks import find_sink
 from onceproof.verdict import Claim, Grade
 from onceproof.work import FaultPart, LimitsPart, PipelinePart
 
@@ -23,7 +25,7 @@ def build(owner: Item, items: Mapping[str, Item]) -> Scenario | None:
     """Return the scenario; None, with complaints noted, where something is wrong with it."""
     before = len(owner.page.complaints)
     draft = Draft(owner, items, read_fields(owner, items, SCENARIO))
-    traits = _traits(draft)
+    traits = _sink_class(draft)
     workload = _workload(draft)
     _reference(draft)
     claim = _claim(draft, traits)
@@ -51,11 +53,11 @@ def build(owner: Item, items: Mapping[str, Item]) -> Scenario | None:
     )
 
 
-def _traits(draft: Draft) -> Traits | None:
+def _sink_class(draft: Draft) -> type[sinks.Sink] | None:
     if not draft.has("sink"):
         return None
     try:
-        return find_traits(draft.sink_name)
+        return find_sink(draft.sink_name)
     except RequestError as error:
         draft.refuse(str(error), "sink", *(["name"] if draft.items["sink"].is_mapping else []))
         return None
@@ -94,7 +96,7 @@ def _fits(draft: Draft, given: Mapping[str, Any], *path: str) -> bool:
     return True
 
 
-def _claim(draft: Draft, traits: Traits | None) -> Claim | None:
+def _claim(draft: Draft, traits: type[sinks.Sink] | None) -> Claim | None:
     if traits is None or not draft.has("hold_to", "claims", "anomalies"):
         return None
     hold_to = Guarantee(draft.values.get("hold_to", traits.guarantee))
@@ -115,7 +117,7 @@ def _pipeline(draft: Draft) -> PipelinePart:
     given = {name: draft.values[name] for name in OF_THE_JOB if name in draft.values}
     name, command = draft.pipeline_name, draft.own_command
     if command is None:
-        return PipelinePart(name, default_command(name, given), PIPELINES[name], given)
+        return PipelinePart(name, default_command(name, given), REFERENCES[name], given)
     used = {one: value for one, value in given.items() if one in named(command)}
     pipeline = draft.values["pipeline"]
     return PipelinePart(name, command, pipeline["reference"], pipeline["options"] | used)

@@ -10,8 +10,9 @@ from onceproof.faults import find_mechanism
 from onceproof.guarantee import Guarantee
 from onceproof.scenario.commands import OF_THE_JOB, PLACEHOLDERS, named
 from onceproof.scenario.draft import Draft
-from onceproof.scenario.elements import SINKS, Traits, find_target
+from onceproof.scenario.elements import find_target
 from onceproof.scenario.page import none_of
+from onceproof.sinks import SINKS, Sink
 
 _LOSSY = re.compile(r"failondataloss\W*false", re.IGNORECASE)
 
@@ -76,7 +77,7 @@ def check_sink_options(draft: Draft) -> None:
         draft.refuse(f"{draft.sink_name} has no options: leave it out", "sink", name)
 
 
-def check_faults(draft: Draft, traits: Traits | None) -> None:
+def check_faults(draft: Draft, sink: type[Sink] | None) -> None:
     """Each fault has a name of its own, can be done, and has a moment that comes."""
     if not draft.has("faults", "workload"):
         return
@@ -92,7 +93,7 @@ def check_faults(draft: Draft, traits: Traits | None) -> None:
         if partition is not None and partition >= partitions:
             said = f"{target!r}: the input has the partitions 0 to {partitions - 1}: write one"
             draft.refuse(said, "faults", number, "target")
-        if "visible" in when and traits and traits.atomic_batches:
+        if "visible" in when and sink and sink.atomic_batches:
             said = f"readers of {draft.sink_name} see a batch whole or not at all"
             draft.refuse(f"{said}: write a failpoint or a batch", "faults", number, "when")
         if Counter(names)[names[number]] > 1:

@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from onceproof.guarantee import Anomaly, Guarantee
+from onceproof.references import REFERENCES
 from onceproof.scenario import restart
-from onceproof.scenario.elements import PIPELINES, SINKS, TARGETS, WORKLOADS, find_target, verbs
+from onceproof.scenario.elements import TARGETS, WORKLOADS, find_target, verbs
 from onceproof.scenario.kinds import Either, Field, Many, Shape
 from onceproof.scenario.page import BAD, Item, none_of
 from onceproof.scenario.scalars import ANY, ELEMENT, Word, text, whole
 from onceproof.scenario.triggers import When
+from onceproof.sinks import SINKS
 from onceproof.verdict import Grade
 
 NAME = text(r"[a-z][a-z0-9_]*", "small letters, digits and _, beginning with a letter")
@@ -116,7 +118,7 @@ SCENARIO = Shape(
         ),
         "tags": Field(Many(NAME), "words by which scenarios are picked", ()),
         "pipeline": Field(
-            Either(Word(tuple(PIPELINES)), PIPELINE), "a pipeline of ours, or a job of yours"
+            Either(Word(tuple(REFERENCES)), PIPELINE), "a pipeline of ours, or a job of yours"
         ),
         "workload": Field(
             WORKLOAD, "the events that are sent", {"name": "page_views", "partitions": 4}
