@@ -51,7 +51,7 @@ def run(
     A stack that stands is used; else one is started for this run, and taken down after it.
     """
     from onceproof.phases.plan import make_plan
-    from onceproof.scenario import find_scenario
+    from onceproof.scenario.catalogue import find_scenario
 
     found = make_plan(find_scenario(scenario), seed, _runs(runs), subject=subject)
     _live(found, home, as_json=as_json)
@@ -64,7 +64,7 @@ def replay(
     as_json: AsJson = False,
 ) -> None:
     """Run the plan of a stored run once more, as a run of its own."""
-    from onceproof.phases.plan import plan_again
+    from onceproof.phases.again import plan_again
 
     _live(plan_again(RunDirectory(run), _runs(runs)), home, as_json=as_json)
 

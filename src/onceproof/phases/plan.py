@@ -46,8 +46,8 @@ def make_plan(
     found, versions = find_subject(scenario, subject), find_versions()
     at = (now or datetime.now(UTC)).astimezone(UTC)
     refuse_seed(seed)
-    run = _make_directory(runs / scenario.name, f"{at:%Y%m%dT%H%M%S}", seed)
-    name = run_name(scenario, seed, run.root)
+    run = make_directory(runs / scenario.name, f"{at:%Y%m%dT%H%M%S}", seed)
+    name = name_of(scenario.name, seed, run.root)
     document = plan_document(scenario, seed, name, found, versions, given=subject)
     part = run.plan.with_suffix(".part")
     part.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
@@ -92,7 +92,7 @@ def plan_document(
     }
 
 
-def run_name(scenario: Scenario, seed: int, root: Path) -> str:
+def name_of(scenario: str, seed: int, root: Path) -> str:
     """Return the name of a run's topics, tables and processes: scenario, time, seed, and a digest.
 
     The digest is of the directory, which is made once, so that two runs of one second differ.
@@ -100,7 +100,7 @@ def run_name(scenario: Scenario, seed: int, root: Path) -> str:
     time = root.name.partition("-")[0].lower()
     digest = hashlib.sha256(str(root.resolve()).encode()).hexdigest()[:6]
     tail = f"_{time}_{seed}_{digest}"
-    head = re.sub("_+", "_", scenario.name)[: _LONGEST_ID - len(tail)]
+    head = re.sub("_+", "_", scenario)[: _LONGEST_ID - len(tail)]
     return head.rstrip("_") + tail
 
 
@@ -110,7 +110,7 @@ def refuse_seed(seed: int) -> None:
         raise RequestError(f"seed {seed} is out of range: take 0 to {2**32 - 1}")
 
 
-def _make_directory(folder: Path, time: str, seed: int) -> RunDirectory:
+def make_directory(folder: Path, time: str, seed: int) -> RunDirectory:
     """Make a directory that was not there; runs of one seed in one second are numbered."""
     folder.mkdir(parents=True, exist_ok=True)
     for number in range(1, _TRIES):

@@ -8,6 +8,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from onceproof.documents import count, read_object
 from onceproof.errors import StackError
@@ -37,9 +38,18 @@ def start_agent(run: RunDirectory, owner: Identity | None = None) -> Identity:
     words = [owner.pid, owner.started] if owner else []
     command = [sys.executable, "-m", "onceproof.process.agent", run.root.absolute(), *words]
     log = run.logs / "agent.log"
-    spawn([str(word) for word in command], log=log, env=os.environ, cwd=run.root)
-    said = f"the agent said nothing; see {log}"
-    return wait_for(lambda: find_agent(run), _TELLS_WITHIN_S, said)
+    child = spawn([str(word) for word in command], log=log, env=os.environ, cwd=run.root)
+
+    def told() -> Identity | None:
+        if (found := find_agent(run)) is None and not child.is_alive:
+            raise StackError(f"the agent died at its start: {_last_line(log)}")
+        return found
+
+    return wait_for(told, _TELLS_WITHIN_S, f"the agent said nothing; see {log}")
+
+
+def _last_line(log: Path) -> str:
+    return next(iter(log.read_text(errors="replace").strip().splitlines()[-1:]), "it said nothing")
 
 
 def find_agent(run: RunDirectory) -> Identity | None:

@@ -25,7 +25,7 @@ class Workload:
 
 @dataclass(frozen=True)
 class Sink:
-    """A sink by its name, or by `module:attribute`, and its class, which declares what it is held to."""
+    """A sink by its name, or by `module:attribute`, and its class, which tells its traits."""
 
     name: str
     options: Mapping[str, Any]
