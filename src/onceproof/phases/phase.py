@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from onceproof.errors import OnceproofError
 from onceproof.history import History
 from onceproof.records import Op, Outcome
 from onceproof.run import RunDirectory
@@ -18,7 +19,8 @@ def phase(run: RunDirectory, name: str) -> Iterator[History]:
     try:
         yield history
     except BaseException as error:
-        said = " ".join(str(error).split()) or type(error).__name__
+        kind = "" if isinstance(error, OnceproofError) else f"{type(error).__name__}: "
+        said = kind + " ".join(str(error).split())
         history.append(name, Op.PHASE_END, Outcome.FAILED, proof={"reason": said[:2000]})
         raise
     history.append(name, Op.PHASE_END)

@@ -21,7 +21,8 @@ from onceproof.work import Work
 def release(run: RunDirectory, work: Work) -> None:
     """End every process of the run, heal its stack, and remove topic and table; may be repeated."""
     end_agent(run)
-    shutil.rmtree(run.root / "spark-local", ignore_errors=True)
+    for name in ("spark-local", "spark-recompute"):
+        shutil.rmtree(run.root / name, ignore_errors=True)
     prepared = Prepared.read(run.prepared) if run.prepared.exists() else None
     if prepared is None or prepared.own:
         _take_down(run, own_stack(work))

@@ -3,54 +3,64 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from onceproof.errors import OnceproofError, StackError
 from onceproof.history import History
-from onceproof.home import onceproof_home
 from onceproof.identity import Identity
+from onceproof.phases.awaiting import await_agent
 from onceproof.phases.compare import compare_run
 from onceproof.phases.judge import judge_run
 from onceproof.phases.observe import observe
 from onceproof.phases.phase import phase
 from onceproof.phases.prepare import prepare
 from onceproof.phases.produce import produce
-from onceproof.phases.recompute import recompute
+from onceproof.phases.recomputing import recomputing
 from onceproof.phases.release import release
-from onceproof.polling import wait_for
-from onceproof.process.handle import find_agent, start_agent
+from onceproof.process.handle import start_agent
 from onceproof.records import Op
 from onceproof.run import RunDirectory
 from onceproof.stacks.keeper import keep
 from onceproof.stacks.local import LocalStack
-from onceproof.stacks.spark_setup import spark_tools
 from onceproof.targets import open_sink
 from onceproof.topics import look
 from onceproof.verdict import Verdict
 from onceproof.work import Work
 
 Say = Callable[[str], None]
-_BEYOND_S = 120.0
 
 
 def live_run(run: RunDirectory, home: Path | None = None, say: Say = lambda _: None) -> Verdict:
-    """Carry out a plan, judge it, and leave nothing behind; what fails on the way is UNKNOWN.
+    """Carry out a plan, judge it, and leave nothing behind.
 
-    Ctrl-C ends the run in the same way, and goes on once all is released and judged.
+    A phase that fails, whatever it raises, ends the run, and its verdict says so: UNKNOWN. Ctrl-C
+    ends it in the same way, and is raised again once all is released and judged.
     """
     work = Work.read(run.plan)
+    run.logs.mkdir(exist_ok=True)
     try:
-        _phases(run, work, home, say)
-    except OnceproofError as error:
-        say(str(error))
+        with _failures_kept(run, say):
+            _phases(run, work, home, say)
     finally:
         say("release")
-        with phase(run, "release"):
+        with _failures_kept(run, say), phase(run, "release"):
             release(run, work)
         say("judge")
         verdict = judge_run(run.root)
     return verdict
+
+
+@contextmanager
+def _failures_kept(run: RunDirectory, say: Say) -> Iterator[None]:
+    """Keep what a phase raised: in the history as the phase's end, and here with its traceback."""
+    try:
+        yield
+    except Exception as error:
+        say(f"{type(error).__name__}: {error}")
+        with (run.logs / "phases.log").open("a", encoding="utf-8") as file:
+            traceback.print_exc(file=file)
 
 
 def _phases(run: RunDirectory, work: Work, home: Path | None, say: Say) -> None:
@@ -65,32 +75,15 @@ def _phases(run: RunDirectory, work: Work, home: Path | None, say: Say) -> None:
     say("produce")
     with phase(run, "produce"):
         produce(run, work, bootstrap, is_over=lambda: not agent.is_alive)
-    say("process: the job reads on")
-    await_agent(run, work)
-    say("observe")
-    with phase(run, "observe"):
-        observe(run, open_sink(work, prepared.address))
-        found = {"topics": look(bootstrap, [work.workload.topic])}
-        History(run.history).append("observe", Op.INPUT_TOPICS, proof=found)
-    say("recompute")
-    with phase(run, "recompute"):
-        recompute(run, work, spark_tools(onceproof_home()), run.root / "spark-local")
+    with recomputing(run, work.limits.run_s) as recomputed:
+        say("process: the job reads on")
+        await_agent(run, work)
+        say("observe and recompute")
+        with phase(run, "observe"):
+            observe(run, open_sink(work, prepared.address))
+            found = {"topics": look(bootstrap, [work.workload.topic])}
+            History(run.history).append("observe", Op.INPUT_TOPICS, proof=found)
+        recomputed()
     say("compare")
     with phase(run, "compare"):
         compare_run(run, work)
-
-
-def await_agent(run: RunDirectory, work: Work) -> None:
-    """Return when the agent has ended, or raise `StackError` with what went wrong in it."""
-    agent = find_agent(run)
-    limit_s = work.limits.run_s + _BEYOND_S
-    wait_for(lambda: agent is None or not agent.is_alive, limit_s, "the agent does not end")
-    ends = [
-        record
-        for record in History(run.history).read()
-        if record.op is Op.PHASE_END and record.actor == "process"
-    ]
-    if not ends:
-        raise StackError(f"the agent died; see {run.logs / 'agent.log'}")
-    if not ends[-1].is_ok:
-        raise StackError(f"process: {ends[-1].proof.get('reason', 'it failed')}")

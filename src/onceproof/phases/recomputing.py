@@ -1,0 +1,70 @@
+"""The recompute phase in a process of its own, whose Spark is up by the time it is needed.
+
+Run as a program, `recomputing RUN`: starts a session, waits for the end of the run's agent, and
+recomputes. Spark's own words go to a log of the run, and none to the terminal.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from onceproof.errors import OnceproofError, StackError
+from onceproof.home import onceproof_home
+from onceproof.phases.awaiting import await_agent
+from onceproof.phases.phase import phase
+from onceproof.phases.recompute import MASTER, recompute_in
+from onceproof.run import RunDirectory
+from onceproof.spark.session import spark_session
+from onceproof.stacks.spark_setup import spark_tools
+from onceproof.work import Work
+
+
+@contextmanager
+def recomputing(run: RunDirectory, limit_s: float) -> Iterator[Any]:
+    """Yield a function that returns when all is recomputed, or raises `StackError` with why not.
+
+    The process dies with the block, and with this process.
+    """
+    log = run.logs / "recompute.log"
+    leash = [sys.executable, "-m", "onceproof.process.leash", str(os.getpid())]
+    command = [*leash, sys.executable, "-m", __name__, str(run.root.absolute())]
+    with log.open("ab") as out:
+        child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
+
+    def result() -> None:
+        if child.wait(limit_s):
+            said = log.read_text(errors="replace").strip().splitlines()[-1:]
+            raise StackError(f"recompute: {''.join(said)} (see {log})")
+
+    try:
+        yield result
+    finally:
+        child.terminate()
+        child.wait()
+
+
+def main(root: Path) -> int:
+    """Recompute one run; what went wrong is the last line."""
+    run = RunDirectory(root)
+    work = Work.read(run.plan)
+    try:
+        with spark_session(
+            spark_tools(onceproof_home()), MASTER, run.root / "spark-recompute"
+        ) as spark:
+            await_agent(run, work)
+            with phase(run, "recompute"):
+                recompute_in(spark, run, work)
+    except OnceproofError as error:
+        print(error, file=sys.stderr)  # noqa: T201  a log
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))
