@@ -9,7 +9,7 @@ import sys
 import typer
 from typer.exceptions import TyperException
 
-from onceproof.cli import diff, doctor, judge, run, stack
+from onceproof.cli import diff, doctor, judge, run, scenarios, stack
 from onceproof.errors import OnceproofError, RequestError
 
 EXIT_UNKNOWN = 2
@@ -24,6 +24,7 @@ app = typer.Typer(
 doctor.register(app)
 stack.register(app)
 diff.register(app)
+scenarios.register(app)
 run.register(app)
 judge.register(app)
 

@@ -6,28 +6,27 @@ seed give the same plan, but for the names that hold the time.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import re
 import shlex
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from onceproof.documents import read_object
 from onceproof.errors import RequestError
 from onceproof.faults.triggers import sentence
+from onceproof.phases.new_run import make_directory, run_name
 from onceproof.phases.subject import Subject, find_subject, find_versions
 from onceproof.plan import Writes
 from onceproof.references import find_reference
 from onceproof.run import RunDirectory
 from onceproof.scenario import Scenario
 from onceproof.scenario.commands import fill
+from onceproof.work import Work
 
 SCHEMA = 1
-_LONGEST_ID = 60  # a schema of PostgreSQL may have 63
-_TRIES = 100
 
 
 def make_plan(
@@ -43,16 +42,34 @@ def make_plan(
     The directory is `<runs>/<scenario>/<utc>-<seed>/`; it is made here and nowhere else, so no two
     runs share one. `subject` is the version of the job under test, where git cannot tell it.
     """
-    found, versions = find_subject(scenario, subject), find_versions()
-    at = (now or datetime.now(UTC)).astimezone(UTC)
-    refuse_seed(seed)
-    run = make_directory(runs / scenario.name, f"{at:%Y%m%dT%H%M%S}", seed)
-    name = name_of(scenario.name, seed, run.root)
-    document = plan_document(scenario, seed, name, found, versions, given=subject)
-    part = run.plan.with_suffix(".part")
-    part.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    os.replace(part, run.plan)
-    return run
+    _refuse_seed(seed)
+    known = {"here": scenario.folder}
+    found = find_subject(scenario.pipeline.command, known, subject), find_versions()
+    plan_document(scenario, seed, "nothing", *found)  # what cannot be planned leaves no directory
+    run = make_directory(runs / scenario.name, seed, now)
+    name = run_name(scenario.name, seed, run.root)
+    return _write(run, plan_document(scenario, seed, name, *found, given=subject))
+
+
+def plan_again(run: RunDirectory, runs: Path, now: datetime | None = None) -> RunDirectory:
+    """Write the plan of a stored run once more, as a run of its own; return its directory.
+
+    No scenario file is read. The subject and the versions are those of now.
+    """
+    work, document = Work.read(run.plan), read_object(run.plan)
+    given = document.get("subject_given", "")
+    found = find_subject(work.pipeline.command, {}, given)
+    new = make_directory(runs / work.scenario, work.seed, now)
+    name = run_name(work.scenario, work.seed, new.root)
+    changed = {
+        "run": name,
+        "workload": document["workload"] | {"topic": f"{name}.events"},
+        "sink": document["sink"] | {"target": f"{name}.output"},
+        "subject": found.text,
+        "subject_files": dict(found.files),
+        "versions": find_versions(),
+    }
+    return _write(new, document | changed)
 
 
 def plan_document(
@@ -87,40 +104,23 @@ def plan_document(
         "anomalies": sorted(claim.anomalies),
         "subject": subject.text,
         "subject_files": dict(subject.files),
+        "subject_given": given,
         "versions": dict(versions),
         "replay": _replay(scenario, seed, given),
     }
 
 
-def name_of(scenario: str, seed: int, root: Path) -> str:
-    """Return the name of a run's topics, tables and processes: scenario, time, seed, and a digest.
-
-    The digest is of the directory, which is made once, so that two runs of one second differ.
-    """
-    time = root.name.partition("-")[0].lower()
-    digest = hashlib.sha256(str(root.resolve()).encode()).hexdigest()[:6]
-    tail = f"_{time}_{seed}_{digest}"
-    head = re.sub("_+", "_", scenario)[: _LONGEST_ID - len(tail)]
-    return head.rstrip("_") + tail
-
-
-def refuse_seed(seed: int) -> None:
-    """Raise `RequestError` for a seed that no name can carry."""
+def _refuse_seed(seed: int) -> None:
     if not 0 <= seed < 2**32:
         raise RequestError(f"seed {seed} is out of range: take 0 to {2**32 - 1}")
 
 
-def make_directory(folder: Path, time: str, seed: int) -> RunDirectory:
-    """Make a directory that was not there; runs of one seed in one second are numbered."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for number in range(1, _TRIES):
-        root = folder / (f"{time}-{seed}" if number == 1 else f"{time}-{seed}-{number}")
-        try:
-            root.mkdir()
-        except FileExistsError:
-            continue
-        return RunDirectory(root)
-    raise RequestError(f"{folder} has {_TRIES} runs of seed {seed} of one second: wait")
+def _write(run: RunDirectory, document: Mapping[str, Any]) -> RunDirectory:
+    """Write the plan whole or not at all."""
+    part = run.plan.with_suffix(".part")
+    part.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    os.replace(part, run.plan)
+    return run
 
 
 def _pipeline(scenario: Scenario) -> dict[str, Any]:

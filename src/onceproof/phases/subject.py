@@ -6,15 +6,15 @@ import hashlib
 import os
 import platform
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 from onceproof.errors import RequestError
 from onceproof.home import jobs_folder
-from onceproof.scenario import Scenario
-from onceproof.scenario.commands import fill
+from onceproof.scenario.commands import ENTRY, fill
 from onceproof.setup.java import find_java
 
 _PACKAGES = ("onceproof", "pyspark", "kafka-python", "confluent-kafka")
@@ -32,9 +32,12 @@ class Subject:
     files: Mapping[str, str]
 
 
-def find_subject(scenario: Scenario, given: str = "") -> Subject:
-    """Return what is under test: `given` as it is, else what git says of the command's folder."""
-    paths = _files(scenario)
+def find_subject(command: Sequence[str], known: Mapping[str, Any], given: str = "") -> Subject:
+    """Return what is under test: `given` as it is, else what git says of the command's folder.
+
+    `known` are the placeholders beside {jobs} that have a value by now.
+    """
+    paths = _files(command, {"jobs": jobs_folder(), **known})
     files = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in paths.items()}
     kept = (_commit(path.resolve().parent) for path in paths.values())
     return Subject(given or next(filter(None, kept), _of_files(files)), files)
@@ -54,12 +57,11 @@ def find_versions() -> dict[str, str]:
         return found
 
 
-def _files(scenario: Scenario) -> dict[str, Path]:
-    """Return the files that the command names, and the job that our stream.py loads by its name."""
-    known = {"jobs": jobs_folder(), "here": scenario.folder}
-    words = list(scenario.pipeline.command)
-    if scenario.is_ours:
-        words.append(f"{{jobs}}/{scenario.pipeline.name}.py")
+def _files(command: Sequence[str], known: Mapping[str, Any]) -> dict[str, Path]:
+    """Return the files that a command names, and the job that our stream.py loads by its name."""
+    words = list(command)
+    if ENTRY in words:
+        words.append(f"{{jobs}}/{words[words.index(ENTRY) + 1]}.py")
     paths = {word: Path(fill([word], known)[0]) for word in words}
     return {word: path for word, path in paths.items() if _is_file(path)}
 

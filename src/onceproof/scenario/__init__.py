@@ -1,61 +1,6 @@
-"""A scenario is pipeline, workload, sink and faults, as data; it claims the verdict it must get."""
+"""Scenarios: pipeline, workload, sink and faults as data, read from YAML, checked, catalogued."""
 
-from __future__ import annotations
+from onceproof.scenario.catalogue import find_scenario, load_catalogue
+from onceproof.scenario.model import Scenario
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
-
-from onceproof import sinks
-from onceproof.verdict import Claim
-from onceproof.work import FaultPart, LimitsPart, PipelinePart
-
-FOLDER = "scenarios"  # the catalogue, by the name that people know it by
-IN_FILE = "::"
-
-
-@dataclass(frozen=True)
-class Workload:
-    """Which events are sent; every option is there."""
-
-    name: str
-    partitions: int
-    options: Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class Sink:
-    """A sink by its name, or by `module:attribute`, and its class, which tells its traits."""
-
-    name: str
-    options: Mapping[str, Any]
-    kind: type[sinks.Sink]
-
-
-@dataclass(frozen=True)
-class Scenario:
-    """One scenario, checked, every default filled in.
-
-    `file` is where it stands, by the name that people know it by; `folder` is the folder of that.
-    `is_ours` says that its pipeline is one of the catalogue's. The pipeline's options hold
-    `state_store`, `max_offsets` and `trigger`, where its command takes them.
-    """
-
-    file: str
-    name: str
-    tags: tuple[str, ...]
-    is_ours: bool
-    pipeline: PipelinePart
-    workload: Workload
-    sink: Sink
-    faults: tuple[FaultPart, ...]
-    restart: Mapping[str, Any]
-    limits: LimitsPart
-    claim: Claim
-    in_catalogue: bool = False
-    folder: str = "."
-
-    @property
-    def address(self) -> str:
-        """What finds this scenario again: its name, or file and name where it is not ours."""
-        return self.name if self.in_catalogue else f"{self.file}{IN_FILE}{self.name}"
+__all__ = ["Scenario", "find_scenario", "load_catalogue"]

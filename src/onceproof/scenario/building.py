@@ -9,33 +9,34 @@ from onceproof import sinks
 from onceproof.errors import RequestError
 from onceproof.guarantee import Anomaly, Guarantee, Promise
 from onceproof.references import REFERENCES, find_reference
-from onceproof.scenario import Scenario, Sink, Workload, crosschecks
+from onceproof.scenario import crosschecks
 from onceproof.scenario.commands import OF_THE_JOB, default_command, named
 from onceproof.scenario.draft import Draft
-from onceproof.scenario.elements import resolve_workload
 from onceproof.scenario.fields import SCENARIO, WORKLOAD
 from onceproof.scenario.kinds import read_fields
+from onceproof.scenario.model import Scenario, Sink, Workload
 from onceproof.scenario.page import Item
 from onceproof.sinks import find_sink
 from onceproof.verdict import Claim, Grade
 from onceproof.work import FaultPart, LimitsPart, PipelinePart
+from onceproof.workloads import find_workload
 
 
 def build(owner: Item, items: Mapping[str, Item]) -> Scenario | None:
     """Return the scenario; None, with complaints noted, where something is wrong with it."""
     before = len(owner.page.complaints)
     draft = Draft(owner, items, read_fields(owner, items, SCENARIO))
-    traits = _sink_class(draft)
+    sink = _sink_class(draft)
     workload = _workload(draft)
     _reference(draft)
-    claim = _claim(draft, traits)
+    claim = _claim(draft, sink)
     crosschecks.check_name(draft)
     crosschecks.check_command(draft)
     crosschecks.check_input(draft, claim.promise.guarantee if claim else None)
     crosschecks.check_sink_options(draft)
-    crosschecks.check_faults(draft, traits)
+    crosschecks.check_faults(draft, sink)
     crosschecks.check_restart(draft)
-    if len(owner.page.complaints) > before or not (traits and workload and claim):
+    if len(owner.page.complaints) > before or not (sink and workload and claim):
         return None
     values = draft.values
     return Scenario(
@@ -45,7 +46,7 @@ def build(owner: Item, items: Mapping[str, Item]) -> Scenario | None:
         is_ours=draft.own_command is None,
         pipeline=_pipeline(draft),
         workload=workload,
-        sink=Sink(draft.sink_name, draft.sink_options, traits),
+        sink=Sink(draft.sink_name, draft.sink_options, sink),
         faults=_faults(draft),
         restart=values["restart"],
         limits=LimitsPart(**values["limits"]),
@@ -74,35 +75,36 @@ def _reference(draft: Draft) -> None:
 
 
 def _workload(draft: Draft) -> Workload | None:
-    """Return it with every option; each option is tried alone first, so each is told of."""
+    """Return it with every option; each is tried alone first, so that each bad one is told of."""
     if not draft.has("workload"):
         return None
     values = draft.values["workload"]
     given = {name: value for name, value in values.items() if name not in WORKLOAD.fields}
-    bad = [name for name, value in given.items() if not _fits(draft, {name: value}, name)]
-    good = not bad and _fits(draft, given)
-    if not good:
+    tries: list[tuple[dict[str, Any], str]] = [({}, "name")]
+    tries += [({name: value}, name) for name, value in given.items()]
+    if not all(_fits(draft, *one) for one in tries) or not _fits(draft, given):
         return None
-    options = resolve_workload(values["name"], given)
+    options = find_workload(values["name"]).resolve(given)
     return Workload(values["name"], values["partitions"], options)
 
 
 def _fits(draft: Draft, given: Mapping[str, Any], *path: str) -> bool:
+    """Whether the workload takes these options; else complain at the path."""
     try:
-        resolve_workload(draft.values["workload"]["name"], given)
+        find_workload(draft.values["workload"]["name"]).resolve(given)
     except RequestError as error:
         draft.refuse(str(error), "workload", *path)
         return False
     return True
 
 
-def _claim(draft: Draft, traits: type[sinks.Sink] | None) -> Claim | None:
-    if traits is None or not draft.has("hold_to", "claims", "anomalies"):
+def _claim(draft: Draft, sink: type[sinks.Sink] | None) -> Claim | None:
+    if sink is None or not draft.has("hold_to", "claims", "anomalies"):
         return None
-    hold_to = Guarantee(draft.values.get("hold_to", traits.guarantee))
+    hold_to = Guarantee(draft.values.get("hold_to", sink.guarantee))
     try:
         return Claim(
-            Promise(hold_to, traits.atomic_batches, traits.ordered),
+            Promise(hold_to, sink.atomic_batches, sink.ordered),
             Grade(draft.values["claims"]),
             frozenset(map(Anomaly, draft.values["anomalies"])),
         )

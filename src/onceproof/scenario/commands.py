@@ -18,6 +18,7 @@ PLACEHOLDERS = {
     "address": "the store's address",
     "reference": "the reference, module:attribute",
 }
+ENTRY = "{jobs}/stream.py"  # starts any pipeline of ours, by the name that follows
 # Fields of a scenario that a job is started with, where it takes them.
 OF_THE_JOB = ("state_store", "max_offsets", "trigger")
 # Doubled brackets are themselves, as in Python's format strings.
@@ -28,7 +29,7 @@ def default_command(pipeline: str, options: Mapping[str, Any]) -> tuple[str, ...
     """Return the command of a pipeline of ours."""
     told = ("bootstrap", "topic", "checkpoint", "sink", "target", "address", "reference")
     return (
-        *("{python}", "{jobs}/stream.py", pipeline),
+        *("{python}", ENTRY, pipeline),
         *(word for name in told for word in (f"--{name}", f"{{{name}}}")),
         *(word for name, value in options.items() for word in ("--set", f"{name}={value}")),
     )

@@ -10,8 +10,8 @@ from onceproof.faults import find_mechanism
 from onceproof.guarantee import Guarantee
 from onceproof.scenario.commands import OF_THE_JOB, PLACEHOLDERS, named
 from onceproof.scenario.draft import Draft
-from onceproof.scenario.elements import find_target
 from onceproof.scenario.page import none_of
+from onceproof.scenario.targets import find_target
 from onceproof.sinks import SINKS, Sink
 
 _LOSSY = re.compile(r"failondataloss\W*false", re.IGNORECASE)

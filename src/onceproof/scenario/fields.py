@@ -11,15 +11,17 @@ from typing import Any
 from onceproof.guarantee import Anomaly, Guarantee
 from onceproof.references import REFERENCES
 from onceproof.scenario import restart
-from onceproof.scenario.elements import TARGETS, WORKLOADS, find_target, verbs
 from onceproof.scenario.kinds import Either, Field, Many, Shape
 from onceproof.scenario.page import BAD, Item, none_of
 from onceproof.scenario.scalars import ANY, ELEMENT, Word, text, whole
+from onceproof.scenario.targets import TARGETS, find_target, verbs
 from onceproof.scenario.triggers import When
 from onceproof.sinks import SINKS
 from onceproof.verdict import Grade
+from onceproof.workloads import WORKLOADS
 
 NAME = text(r"[a-z][a-z0-9_]*", "small letters, digits and _, beginning with a letter")
+OURS = tuple(one.name for one in WORKLOADS)
 _UNITS = ("milliseconds", "seconds", "minutes", "millisecond", "second", "minute")
 
 
@@ -91,7 +93,7 @@ PIPELINE = Shape(
 SINK = Shape({"name": Field(Element(tuple(SINKS)), "which sink")}, others=ANY)
 WORKLOAD = Shape(
     {
-        "name": Field(Word(tuple(WORKLOADS)), "which workload", "page_views"),
+        "name": Field(Element(OURS), "which workload", "page_views"),
         "partitions": Field(whole(1, 1000), "partitions of its topic", 4),
     },
     others=ANY,

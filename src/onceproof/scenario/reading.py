@@ -10,8 +10,8 @@ from typing import Any
 import yaml
 
 from onceproof.errors import RequestError
-from onceproof.scenario import Scenario
 from onceproof.scenario.building import build
+from onceproof.scenario.model import Scenario
 from onceproof.scenario.page import Item, compose, none_of
 
 _DEEP = ("workload", "limits")  # of these, defaults give what is not said, key by key

@@ -1,4 +1,4 @@
-"""What a scenario may name beside pipelines and sinks: workloads, and what faults strike."""
+"""What faults may do, and whom they may strike."""
 
 from __future__ import annotations
 
@@ -6,33 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from onceproof.errors import RequestError
 from onceproof.faults import mechanisms
-
-WORKLOADS: Mapping[str, Mapping[str, Any]] = {
-    "page_views": {
-        "events": 20_000,
-        "producers": 1,
-        "rate": 0,
-        "client": "kafka-python",
-        "keys": 100,
-        "skew": 1.0,
-        "span_ms": 60_000,
-        "jitter_ms": 500,
-        "late": 0.0,
-        "late_by_ms": 20_000,
-        "redelivered": 0.0,
-    }
-}
-
-
-def resolve_workload(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return every option with its value, or raise `RequestError` for the first that is bad."""
-    known = WORKLOADS[name]
-    for option in given.keys() - known.keys():
-        raise RequestError(f"there is no option {option!r}: it has {', '.join(known)}")
-    return {**known, **given}
-
 
 # Whom a fault may strike, as words for people. The stack takes more; these hold on any stack.
 TARGETS: Mapping[str, str] = {
@@ -69,3 +43,17 @@ def say_target(text: str) -> str:
     """Return a target as words."""
     pattern, number = find_target(text) or (text, None)
     return TARGETS.get(pattern, text).format(number=number)
+
+
+_PROOFS = {
+    "kill": "its processes by pid and start time, dead",
+    "pause": "its processes by pid, all of them stopped",
+    "stop": "its processes by pid, ended by themselves",
+}
+_SEATS = ("broker:controller", "broker:leader=")
+
+
+def say_proof(verb: str, target: str) -> str:
+    """Return what proves that a fault took hold."""
+    took_over = "; another broker holds its seat, in a higher epoch"
+    return _PROOFS.get(verb, "what the verb returns") + took_over * target.startswith(_SEATS)

@@ -1,0 +1,100 @@
+"""`onceproof list`, `show` and `explain`: the catalogue, one scenario whole, and as sentences."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+
+from onceproof.cli.output import AsJson, print_document
+from onceproof.errors import RequestError
+from onceproof.scenario import Scenario, find_scenario, load_catalogue
+
+Which = Annotated[
+    str, typer.Argument(help="A scenario's name, a file that holds one, or FILE::NAME.")
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the command line."""
+    app.command("list")(list_scenarios)
+    app.command()(show)
+    app.command()(explain)
+
+
+def list_scenarios(
+    tag: Annotated[str, typer.Option(help="Only those with this tag.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """List the scenarios of the catalogue."""
+    found = load_catalogue()
+    if tag:
+        _refuse_tag(tag, sorted({one for scenario in found for one in scenario.tags}))
+    rows = [_row(one) for one in found if not tag or tag in one.tags]
+    if as_json:
+        print_document({"scenarios": rows})
+        return
+    cells = [[one["name"], one["hold_to"], _claim(one), " ".join(one["tags"])] for one in rows]
+    cells = [["scenario", "held to", "claims", "tags"], *cells]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for line in cells:  # never folded: names are for the command line
+        padded = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+        typer.echo("  ".join(padded).rstrip())
+
+
+def show(scenario: Which) -> None:
+    """Print a scenario as YAML with every field, nothing left to defaults."""
+    import yaml
+
+    from onceproof.scenario.resolved import resolved
+
+    typer.echo(yaml.safe_dump(resolved(find_scenario(scenario)), sort_keys=False), nl=False)
+
+
+def explain(
+    scenario: Which,
+    seed: Annotated[int, typer.Option(min=0, help="What all that is random is drawn from.")] = 0,
+    subject: Annotated[str, typer.Option(help="The version under test.")] = "",
+) -> None:
+    """Say in sentences what a run of a scenario would do and be judged by; nothing is started."""
+    from onceproof.phases.plan import plan_document
+    from onceproof.phases.subject import find_subject
+    from onceproof.scenario.sentences import explain as sentences
+
+    found = find_scenario(scenario)
+    under_test = find_subject(found.pipeline.command, {"here": found.folder}, subject)
+    plan = plan_document(found, seed, "run", under_test, {})
+    typer.echo(f"{found.name}, seed {seed} ({found.file})")
+    for heading, said in sentences(plan).items():
+        typer.echo(f"\n{heading}")
+        for one in said:
+            typer.echo(f"  {one}")
+
+
+def _refuse_tag(tag: str, known: Sequence[str]) -> None:
+    if tag not in known:
+        near = difflib.get_close_matches(tag, known, 1)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        raise RequestError(f"no scenario has the tag {tag!r}: {hint}There are {', '.join(known)}")
+
+
+def _row(scenario: Scenario) -> dict[str, Any]:
+    return {
+        "name": scenario.name,
+        "pipeline": scenario.pipeline.name,
+        "sink": scenario.sink.name,
+        "family": scenario.sink.kind.family,
+        "store": scenario.sink.kind.store,
+        "faults": [fault.name for fault in scenario.faults],
+        "hold_to": scenario.claim.promise.guarantee,
+        "claims": scenario.claim.verdict,
+        "anomalies": sorted(scenario.claim.anomalies),
+        "tags": list(scenario.tags),
+        "file": scenario.file,
+    }
+
+
+def _claim(row: dict[str, Any]) -> str:
+    return f"{row['claims']} {' '.join(row['anomalies'])}".strip()

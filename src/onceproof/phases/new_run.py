@@ -1,0 +1,40 @@
+"""A new run's directory, which is nobody else's, and the name that is made of it."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+
+from onceproof.errors import RequestError
+from onceproof.run import RunDirectory
+
+_LONGEST_NAME = 60  # a schema of PostgreSQL may have 63
+_TRIES = 100
+
+
+def make_directory(folder: Path, seed: int, now: datetime | None) -> RunDirectory:
+    """Make a directory that was not there; runs of one seed in one second are numbered."""
+    time = f"{(now or datetime.now(UTC)).astimezone(UTC):%Y%m%dT%H%M%S}"
+    folder.mkdir(parents=True, exist_ok=True)
+    for number in range(1, _TRIES):
+        root = folder / (f"{time}-{seed}" if number == 1 else f"{time}-{seed}-{number}")
+        try:
+            root.mkdir()
+        except FileExistsError:
+            continue
+        return RunDirectory(root)
+    raise RequestError(f"{folder} has {_TRIES} runs of seed {seed} of one second: wait")
+
+
+def run_name(scenario: str, seed: int, root: Path) -> str:
+    """Return the name of a run's topics, tables and processes: scenario, time, seed, and a digest.
+
+    The digest is of the directory, which is made once, so that two runs of one second differ.
+    """
+    time = root.name.partition("-")[0].lower()
+    digest = hashlib.sha256(str(root.resolve()).encode()).hexdigest()[:6]
+    tail = f"_{time}_{seed}_{digest}"
+    head = re.sub("_+", "_", scenario)[: _LONGEST_NAME - len(tail)]
+    return head.rstrip("_") + tail

@@ -1,0 +1,43 @@
+"""A scenario as it may stand in a file, with nothing left to defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from onceproof.scenario.commands import OF_THE_JOB
+from onceproof.scenario.model import Scenario
+
+
+def resolved(scenario: Scenario) -> dict[str, Any]:
+    """Return every field of a scenario; read from a file, they make the same scenario."""
+    claim, sink, workload = scenario.claim, scenario.sink, scenario.workload
+    options = scenario.pipeline.options
+    return {
+        "name": scenario.name,
+        "tags": list(scenario.tags),
+        "pipeline": scenario.pipeline.name if scenario.is_ours else _job(scenario),
+        "workload": {
+            "name": workload.name,
+            "partitions": workload.partitions,
+            **workload.options,
+        },
+        "sink": {"name": sink.name, **sink.options} if sink.options else sink.name,
+        **{name: options[name] for name in OF_THE_JOB if name in options},
+        "faults": [
+            {"name": fault.name, "do": fault.verb, "target": fault.target, "when": dict(fault.when)}
+            for fault in scenario.faults
+        ],
+        "restart": dict(scenario.restart),
+        "limits": {"run_s": int(scenario.limits.run_s), "stall_s": int(scenario.limits.stall_s)},
+        "hold_to": claim.promise.guarantee.value,
+        "claims": claim.verdict.value,
+        "anomalies": sorted(one.value for one in claim.anomalies),
+    }
+
+
+def _job(scenario: Scenario) -> Mapping[str, Any]:
+    pipeline = scenario.pipeline
+    own = {name: value for name, value in pipeline.options.items() if name not in OF_THE_JOB}
+    options = {"options": own} if own else {}
+    return {"command": list(pipeline.command), "reference": pipeline.reference, **options}
