@@ -21,6 +21,8 @@ def file_schema() -> dict[str, Any]:
     """Return the schema of a file: one scenario, or several with their defaults."""
     fields = SCENARIO.schema()
     fields["properties"]["workload"] |= _workload()
+    each = fields["properties"]
+    fields["properties"] = {name: {"$ref": f"#/$defs/{name}"} for name in each}
     shared = {name: one for name, one in fields["properties"].items() if name != "name"}
     several = {
         "type": "object",
@@ -41,6 +43,7 @@ def file_schema() -> dict[str, Any]:
         "if": {"type": "object", "required": ["scenarios"]},
         "then": several,
         "else": fields,
+        "$defs": each,
     }
 
 
