@@ -110,7 +110,10 @@ def _claim(draft: Draft, sink: type[sinks.Sink] | None) -> Claim | None:
         )
     except RequestError as error:
         name, _, said = str(error).partition(": ")
-        draft.refuse(said, name)
+        if name in draft.items:
+            draft.refuse(said, name)
+        else:
+            draft.refuse(str(error), "anomalies")
         return None
 
 

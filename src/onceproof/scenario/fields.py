@@ -112,6 +112,9 @@ LIMITS = Shape(
         "stall_s": Field(whole(1), "seconds that the job may make no progress", 60),
     }
 )
+_GUARANTEE = Word(tuple(one.value for one in Guarantee))
+_VERDICT = Word((Grade.PASS.value, Grade.FAIL.value))
+_ANOMALY = Word(tuple(one.value for one in Anomaly))
 SCENARIO = Shape(
     {
         "name": Field(
@@ -143,11 +146,9 @@ SCENARIO = Shape(
         ),
         "limits": Field(LIMITS, "how long we are ready to wait", {"run_s": 300, "stall_s": 60}),
         "hold_to": Field(
-            Word(tuple(Guarantee)), "the guarantee it is judged by; left out: the sink's own", None
+            _GUARANTEE, "the guarantee it is judged by; left out: the sink's own", None
         ),
-        "claims": Field(Word((Grade.PASS, Grade.FAIL)), "the verdict that it must get", Grade.PASS),
-        "anomalies": Field(
-            Many(Word(tuple(Anomaly))), "with FAIL, the classes that must appear", ()
-        ),
+        "claims": Field(_VERDICT, "the verdict that it must get", Grade.PASS.value),
+        "anomalies": Field(Many(_ANOMALY), "with FAIL, the classes that must appear", ()),
     }
 )

@@ -132,7 +132,9 @@ def compose(text: str, file: str) -> Item:
 
 def none_of(value: Any, words: Iterable[str]) -> str:
     """Return the sentence for a word that is not known: the nearest that is, and all of them."""
-    known = sorted(words)
+    known = sorted(map(str, words))
+    if isinstance(value, Unplain):
+        return f"{value!r} cannot stand here: write one of {', '.join(known)}"
     near = difflib.get_close_matches(str(value), known, 1)
     hint = f"did you mean {near[0]!r}? Known: " if near else "write one of: "
     return f"{value!r} is not known; {hint}{', '.join(known)}"

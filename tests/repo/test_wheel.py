@@ -1,0 +1,23 @@
+"""What is installed holds what an installed Onceproof needs beside its modules."""
+
+from zipfile import ZipFile
+
+from hatchling.builders.wheel import WheelBuilder
+
+from tests.repo.tree import ROOT
+
+
+def wheel(folder, version):
+    (path,) = WheelBuilder(str(ROOT)).build(directory=str(folder), versions=[version])
+    return set(ZipFile(path).namelist())
+
+
+def test_the_wheel_carries_the_catalogue_and_the_jobs(tmp_path):
+    found = wheel(tmp_path, "standard")
+    for here, there in (("scenarios", "catalogue"), ("spark_jobs", "jobs")):
+        files = {path.name for path in (ROOT / here).glob("*.*")}
+        assert {f"onceproof/{there}/{name}" for name in files} <= found
+
+
+def test_an_installed_clone_has_no_second_copy_of_them(tmp_path):
+    assert [name for name in wheel(tmp_path, "editable") if name.startswith("onceproof/")] == []

@@ -1,0 +1,219 @@
+"""What is said of mistakes in a scenario file: line, key, value, and what to write instead."""
+
+import pytest
+
+from onceproof.errors import RequestError
+from onceproof.guarantee import Guarantee
+from tests.unit.test_scenarios import JOB, SOUND, read
+
+
+def refused(text):
+    with pytest.raises(RequestError) as caught:
+        read(text)
+    return str(caught.value)
+
+
+CHANGES = [
+    ("pipeline: app_views", "pipeline: app_view", "2: pipeline: 'app_view' is not known; did you"),
+    (
+        "pipeline: app_views",
+        "pipelin: app_views",
+        "2: pipelin: no such key: 'pipelin' is not known",
+    ),
+    ("pipeline: app_views\n", "", "1: pipeline is missing: write pipeline:"),
+    ("name: app_views__", "name: app-views__", "1: name: 'app-views__upsert_table__kill_driver' d"),
+    ("name: app_views__", "name: copy_events__", "1: name: begins with 'copy_events': write app_v"),
+    ("kill_driver", "calm", "1: name: says calm, and there are faults"),
+    ("sink: upsert_table", "sink: append_table", "1: name: names the sink 'upsert_table', and it"),
+    ("sink: upsert_table", "sink: nowhere:Sink", "3: sink: sink 'nowhere:Sink' cannot be had"),
+    (
+        "sink: upsert_table",
+        "sink: [upsert_table]",
+        "3: sink: a list cannot stand here: write one of",
+    ),
+    ("sink: upsert_table", "sink: {name: upsert_table, fast: 1}", "3: sink.fast: upsert_table has"),
+    ("sink: upsert_table", "sink: upsert_table\nsink: append_table", "4: sink: stands twice, in l"),
+    ("events: 20_000", "evnts: 20_000", "4: workload.evnts: workload page_views: there is no opti"),
+    ("events: 20_000", "events: many", "4: workload.events: workload page_views: events is 'many'"),
+    (
+        "events: 20_000",
+        "name: page_veiws",
+        "4: workload.name: 'page_veiws' is not known; did you m",
+    ),
+    ("events: 20_000", "events: 2, producers: 3", "4: workload: workload page_views: producers is"),
+    ("partitions: 4", "partitions: 0", "4: workload.partitions: 0 does not fit: write a whole num"),
+    ("partitions: 4}", "partitions: 4", "5: no YAML:"),
+    ("do: kill", "do: kil", "6: faults[0].do: 'kil' is not known; did you mean 'kill'?"),
+    ("do: kill\n    ", "", "6: faults[0]: do is missing"),
+    (
+        "target: driver",
+        "target: drivers",
+        "7: faults[0].target: 'drivers' is not known; did you me",
+    ),
+    (
+        "target: driver",
+        "target: broker:leader=4",
+        "7: faults[0].target: 'broker:leader=4': the inp",
+    ),
+    ("do: kill", "do: pause", "7: faults[0].target: there is no fault that can pause driver"),
+    (
+        "batch: 3",
+        "batch: -1",
+        "8: faults[0].when.batch: -1 does not fit: write the number of a bat",
+    ),
+    ("written", "writen", "8: faults[0].when.failpoint: 'writen' is not known; did you mean 'wri"),
+    ("batch: 3", "visible: 3", "8: faults[0].when: failpoint and visible cannot be one moment"),
+    ("failpoint: written, batch: 3", "", "8: faults[0].when: nothing cannot be one moment"),
+    ("failpoint: written, batch: 3", "committed: 1", "8: faults[0].when.committed: 1 does not fit"),
+    (
+        "failpoint: written, batch: 3",
+        "after_s: 5",
+        "8: faults[0].when.after_s: no such key: 'after",
+    ),
+]
+ADDITIONS = [
+    ("trigger: continuous 1 second", "9: trigger: a continuous trigger has no batches"),
+    ("trigger: {continuous: 1 second}", "9: trigger: a continuous trigger has no batches"),
+    ("trigger: soon", "9: trigger: 'soon' does not fit: write a time such as 6 seconds"),
+    ("state_store: rocks", "9: state_store: 'rocks' is not known; did you mean 'rocksdb'?"),
+    ("max_offsets: true", "9: max_offsets: True does not fit: write a whole number of at least 1"),
+    ("max_offsets: 2026-13-45", "9: max_offsets: '2026-13-45' with the tag"),
+    (
+        "hold_to: exactly_once",
+        "9: hold_to: 'exactly_once' is not known; did you mean 'exactly-once",
+    ),
+    ("claims: UNKNOWN", "9: claims: 'UNKNOWN' is not known; write one of: FAIL, PASS"),
+    ("claims: FAIL", "9: claims: FAIL names no anomalies"),
+    ("anomalies: [lost]", "9: anomalies: claims: PASS names the anomalies lost, and none"),
+    ("claims: FAIL\nanomalies: [torn]", "10: anomalies: torn cannot fail a run that is held to"),
+    (
+        "claims: FAIL\nanomalies: [duplicate]",
+        "10: anomalies[0]: 'duplicate' is not known; did you mean 'dup",
+    ),
+    ("restart: none", "9: restart: none starts the job 0 times again, and its driver is struck 1"),
+    ("restart: {attempts: 3}", "9: restart: strategy is missing: write one of none, fixed-delay"),
+    ("restart: {strategy: fixed}", "9: restart.strategy: 'fixed' is not known; did you mean 'fixe"),
+    ("restart: {strategy: none, delay_s: 1}", "9: restart.delay_s: no such key: 'delay_s' is not"),
+    ("restart: {strategy: fixed-delay, delay_s: .nan}", "9: restart.delay_s: nan does not fit"),
+    ("limits: {run_s: 1.5}", "9: limits.run_s: 1.5 does not fit: write a whole number of at least"),
+    ("limits: 300", "9: limits: 300 is no mapping: write keys and values below it"),
+    ("tags: quick", "9: tags: 'quick' is no list: write [...], or lines that begin with -"),
+    ("tags: [!!python/name:os.system x]", "9: tags[0]: 'x' with the tag tag:yaml.org"),
+    ("<<: {tags: [quick]}", "9: <<: no such key"),
+]
+
+
+@pytest.mark.parametrize(("sound", "bad", "said"), CHANGES, ids=[one[1] for one in CHANGES])
+def test_a_mistake_is_told_with_its_line_and_its_key(sound, bad, said):
+    assert f"mine.yaml:{said}" in refused(SOUND.replace(sound, bad, 1))
+
+
+@pytest.mark.parametrize(("line", "said"), ADDITIONS, ids=[one[0] for one in ADDITIONS])
+def test_a_field_that_cannot_be_is_told_with_its_line(line, said):
+    assert f"mine.yaml:{said}" in refused(f"{SOUND}{line}\n")
+
+
+@pytest.mark.parametrize(
+    ("sound", "bad", "said"),
+    [
+        (
+            "{topic}",
+            "{topik}",
+            "3: pipeline.command[2]: placeholder 'topik' is not known; did you m",
+        ),
+        ("--window={window}", "x", "5: pipeline.options.window: the command never says {window}"),
+        ("options: {window", "options: {topic", "5: pipeline.options.topic: has a meaning already"),
+        (
+            "app_views:REF",
+            "nowhere:REF",
+            "4: pipeline.reference: reference 'onceproof.references.n",
+        ),
+        ("sink:", "max_offsets: 5\nsink:", "6: max_offsets: the command never says {max_offsets}"),
+        (
+            "{topic}",
+            "failOnDataLoss=False",
+            "2: pipeline: failOnDataLoss is false, and the run is h",
+        ),
+        (
+            "window: 4 s",
+            "window: 4 s, failOnDataLoss: false",
+            "2: pipeline: failOnDataLoss is false",
+        ),
+        (
+            "  reference:",
+            "  referense:",
+            "4: pipeline.referense: no such key: 'referense' is not k",
+        ),
+        ("mine__", "Mine__", "1: name: 'Mine__upsert_table__calm' does not fit"),
+    ],
+)
+def test_a_job_of_somebody_else_is_looked_at(sound, bad, said):
+    assert f"mine.yaml:{said}" in refused(JOB.replace(sound, bad, 1))
+
+
+def test_input_may_be_lost_where_no_more_is_claimed():
+    text = JOB.replace("{topic}", "failOnDataLoss=false") + "hold_to: at-most-once\n"
+    assert read(text)[0].claim.promise.guarantee is Guarantee.AT_MOST_ONCE
+
+
+def test_every_mistake_of_a_file_is_told_at_once():
+    said = refused(
+        SOUND.replace("app_views\n", "app\n").replace("driver\n", "x\n") + "claims: no\n"
+    )
+    assert said.startswith("mine.yaml has 3 mistakes:\n  mine.yaml:2: pipeline:")
+    assert "mine.yaml:7: faults[0].target:" in said
+    assert "mine.yaml:9: claims: False is not known" in said
+
+
+def test_a_mistake_in_the_defaults_is_told_once():
+    names = (
+        "scenarios:\n- name: app_views__upsert_table__calm\n- name: app_views__upsert_table__calm_2"
+    )
+    said = refused(f"defaults: {{pipeline: app_views, sink: upsert_table, tags: 1}}\n{names}\n")
+    assert (
+        said == "mine.yaml:1: defaults.tags: 1 is no list: write [...], or lines that begin with -"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "mine.yaml is empty: write a scenario"),
+        ("- 1\n", "mine.yaml:1: a list is no mapping"),
+        ("scenarios: []\n", "mine.yaml:1: scenarios: holds no scenario"),
+        (
+            "scenarios: [x]\ndefault: {}\n",
+            "mine.yaml:2: default: no such key: 'default' is not known",
+        ),
+        ("defaults: {name: x}\nscenarios: [{}]\n", "mine.yaml:1: defaults.name: cannot be shared"),
+        ("a: &x [*x]\n", "mine.yaml:1: a: no such key"),
+        (f"scenarios:\n- {{name: {'x' * 9}}}\n---\n", "mine.yaml:3: no YAML:"),
+    ],
+)
+def test_a_file_that_holds_no_scenarios_is_told(text, said):
+    assert said in refused(text)
+
+
+def test_two_scenarios_of_one_name_are_refused():
+    one = "  - {name: app_views__upsert_table__calm}\n"
+    said = refused(f"defaults: {{pipeline: app_views, sink: upsert_table}}\nscenarios:\n{one}{one}")
+    assert (
+        "mine.yaml:4: scenarios[1].name: 'app_views__upsert_table__calm' stands in line 3" in said
+    )
+
+
+def test_a_sink_that_shows_whole_batches_never_shows_rows_of_an_open_one():
+    text = SOUND.replace("upsert_table", "whole", 1).replace(
+        "sink: upsert_table", f"sink: {__name__}:Whole"
+    )
+    said = refused(text.replace("failpoint: written, batch: 3", "visible: 5"))
+    assert (
+        "8: faults[0].when: readers of tests.unit.test_scenario_mistakes:Whole see a batch whole"
+        in said
+    )
+
+
+class Whole:
+    family, store, writes = "two_phase", "memory", "append"
+    guarantee, atomic_batches, ordered = Guarantee.EXACTLY_ONCE, True, False
+    prepare = write = recover = open = reader = read = drop = None

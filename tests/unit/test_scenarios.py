@@ -1,0 +1,216 @@
+"""Scenario files: what is read from them, and what is said of each mistake, at its line."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+from jsonschema import Draft202012Validator
+
+from onceproof.errors import RequestError
+from onceproof.faults import find_mechanism
+from onceproof.faults.triggers import TRIGGERS, kind_of
+from onceproof.guarantee import Guarantee
+from onceproof.home import catalogue_folder
+from onceproof.process.restart import STRATEGIES
+from onceproof.scenario import find_scenario, load_catalogue, restart, triggers
+from onceproof.scenario.reading import read_file, read_text
+from onceproof.scenario.resolved import resolved
+from onceproof.scenario.schema import file_schema, text_of
+from onceproof.scenario.targets import TARGETS, verbs
+
+ROOT = Path(__file__).parents[2]
+SOUND = """\
+name: app_views__upsert_table__kill_driver
+pipeline: app_views
+sink: upsert_table
+workload: {events: 20_000, partitions: 4}
+faults:
+  - do: kill
+    target: driver
+    when: {failpoint: written, batch: 3}
+"""
+JOB = """\
+name: mine__upsert_table__calm
+pipeline:
+  command: [python, "{here}/job.py", "{topic}", "--window={window}"]
+  reference: onceproof.references.app_views:REFERENCE
+  options: {window: 4 s}
+sink: upsert_table
+"""
+
+
+def read(text):
+    return read_text(text, "mine.yaml")
+
+
+def test_a_file_is_one_scenario_with_every_default_filled_in():
+    (found,) = read(SOUND)
+    assert (found.name, found.pipeline.name) == (
+        "app_views__upsert_table__kill_driver",
+        "app_views",
+    )
+    assert found.pipeline.options == {"state_store": "hdfs", "max_offsets": 2000}
+    assert found.workload.options["keys"] == 100
+    assert found.restart == {"strategy": "fixed-delay", "attempts": 3, "delay_s": 0.5}
+    assert (found.limits.run_s, found.limits.stall_s) == (300, 60)
+    assert found.faults[0].name == "kill_driver"
+
+
+def test_a_scenario_is_held_to_what_its_sink_declares():
+    (upserts,) = read(SOUND)
+    (appends,) = read(SOUND.replace("upsert_table", "append_table"))
+    assert upserts.claim.promise.guarantee is Guarantee.EXACTLY_ONCE
+    assert appends.claim.promise.guarantee is Guarantee.AT_LEAST_ONCE
+
+
+def test_scenarios_of_a_file_share_its_defaults_and_replace_them_one_by_one():
+    one, two = read(
+        "defaults: {pipeline: copy_events, sink: append_table, workload: {events: 50, late: 0.5}}\n"
+        "scenarios:\n"
+        "  - {name: copy_events__append_table__calm}\n"
+        "  - {name: copy_events__append_table__calm_late, workload: {late: 0.1}, tags: [quick]}\n"
+    )
+    assert (one.workload.options["late"], two.workload.options["late"]) == (0.5, 0.1)
+    assert (one.workload.options["events"], two.workload.options["events"]) == (50, 50)
+    assert (one.tags, two.tags) == ((), ("quick",))
+
+
+def test_what_an_alias_stands_for_is_read():
+    text = SOUND.replace("faults:", "limits: &long {run_s: 900}\nfaults:")
+    assert read(text)[0].limits.run_s == 900
+
+
+def test_faults_without_names_are_numbered():
+    again = "  - {do: kill, target: driver, when: {batch: 5}}\n"
+    leader = '  - {do: kill, target: "broker:leader=2", when: {acknowledged: 0.5}}\n'
+    (found,) = read(SOUND + again + leader)
+    assert [one.name for one in found.faults] == [
+        *("kill_driver", "kill_driver_2", "kill_broker_leader"),
+    ]
+
+
+def test_a_strategy_may_be_named_alone():
+    (found,) = read(SOUND + "restart: exponential-delay\n")
+    assert found.restart["reset_after_s"] == 120
+
+
+def test_a_job_of_somebody_else_is_told_what_its_command_takes():
+    (found,) = read(JOB.replace("{topic}", "{topic} {max_offsets}"))
+    assert found.pipeline.options == {"window": "4 s", "max_offsets": 2000}
+    assert (found.pipeline.name, found.is_ours) == ("mine", False)
+
+
+def test_the_catalogue_loads_and_its_names_are_unique():
+    found = [one.name for one in load_catalogue()]
+    assert len(found) == len(set(found)) >= 20
+
+
+def test_a_name_that_stands_in_two_files_is_refused(tmp_path):
+    for name in ("one.yaml", "two.yaml"):
+        (tmp_path / name).write_text(SOUND)
+    with pytest.raises(
+        RequestError, match=r"two.yaml: 'app_views__.*' stands in scenarios/one.yaml"
+    ):
+        load_catalogue(tmp_path)
+
+
+@pytest.mark.parametrize("one", load_catalogue(), ids=lambda one: one.name)
+def test_a_resolved_scenario_is_the_same_scenario(one):
+    (again,) = read_text(yaml.safe_dump(resolved(one)), one.file)
+    assert replace(again, folder=one.folder, in_catalogue=True) == one
+
+
+def test_a_resolved_job_of_somebody_else_is_the_same_scenario():
+    (one,) = read(JOB)
+    assert read(yaml.safe_dump(resolved(one))) == [one]
+
+
+def test_a_scenario_is_found_by_name_by_file_and_by_both(tmp_path):
+    path = tmp_path / "mine.yaml"
+    path.write_text(SOUND)
+    ours = find_scenario("app_views__upsert_table__kill_driver")
+    assert find_scenario(str(path)).name == find_scenario(f"{path}::{ours.name}").name == ours.name
+    assert (ours.address, find_scenario(str(path)).address) == (ours.name, f"{path}::{ours.name}")
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (
+            "app_views__upsert_table__kil_driver",
+            "did you mean app_views__upsert_table__kill_driver",
+        ),
+        ("zzz", "the catalogue has no scenario 'zzz': `onceproof list` names them all"),
+        ("nowhere.yaml", "nowhere.yaml cannot be read: "),
+        (
+            str(catalogue_folder() / "append_table.yaml"),
+            "append_table.yaml::NAME with one of copy_",
+        ),
+    ],
+)
+def test_what_is_not_found_is_told(asked, said):
+    with pytest.raises(RequestError) as caught:
+        find_scenario(asked)
+    assert said in str(caught.value)
+
+
+def test_the_schema_of_scenario_files_is_up_to_date():
+    written = (ROOT / "docs/schemas/scenario.json").read_text()
+    assert written == text_of(file_schema()), "python -m onceproof.scenario.schema docs/schemas/..."
+
+
+FILES = sorted(catalogue_folder().glob("*.yaml"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_a_file_of_the_catalogue_is_what_its_schema_says(path):
+    schema = json.loads((ROOT / "docs/schemas/scenario.json").read_text())
+    Draft202012Validator(schema).validate(yaml.safe_load(path.read_text()))
+    first = path.read_text().splitlines()[0]
+    assert first == "# yaml-language-server: $schema=../docs/schemas/scenario.json"
+
+
+@pytest.mark.parametrize(
+    ("sound", "bad"),
+    [
+        ("pipeline: app_views", "pipeline: app_view"),
+        ("pipeline: app_views", "pipelin: app_views"),
+        ("sink: upsert_table\n", ""),
+        ("events: 20_000", "evnts: 20_000"),
+        ("events: 20_000", "events: many"),
+        ("target: driver", "target: drivers"),
+        ("batch: 3", "visible: 3"),
+        ("failpoint: written", "failpoint: writen"),
+        ("faults:", "restart: {strategy: none, delay_s: 1}\nfaults:"),
+    ],
+)
+def test_the_schema_refuses_what_an_editor_should_mark(sound, bad):
+    schema = Draft202012Validator(file_schema())
+    assert schema.is_valid(yaml.safe_load(SOUND))
+    assert not schema.is_valid(yaml.safe_load(SOUND.replace(sound, bad, 1)))
+
+
+def test_what_scenarios_may_name_is_what_runs_can_do():
+    assert {name: set(fields) for name, fields in restart.STRATEGIES.items()} == {
+        name: set(settings) for name, settings in STRATEGIES.items()
+    }
+    assert triggers.FIELDS.keys() == TRIGGERS.keys()
+    assert verbs() == ("kill", "pause", "stop")
+    for target in TARGETS:
+        assert find_mechanism("kill", target.replace("<partition>", "0"))
+    for one in load_catalogue():
+        assert all(kind_of(fault.when) for fault in one.faults)
+
+
+def test_every_field_is_explained_on_its_page():
+    page = (ROOT / "docs/scenarios.md").read_text()
+    fields = file_schema()["$defs"].keys() | triggers.FIELDS.keys() | restart.STRATEGIES.keys()
+    assert [name for name in sorted(fields) if f"`{name}" not in page] == []
+
+
+def test_an_unreadable_file_is_told(tmp_path):
+    (tmp_path / "bad.yaml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(RequestError, match=r"bad.yaml cannot be read"):
+        read_file(tmp_path / "bad.yaml")
