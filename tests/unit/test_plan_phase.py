@@ -10,9 +10,11 @@ import pytest
 
 from onceproof.errors import RequestError
 from onceproof.guarantee import Guarantee
-from onceproof.phases.plan import make_plan, plan_again
+from onceproof.phases.again import plan_again
+from onceproof.phases.plan import make_plan
 from onceproof.phases.subject import find_subject
 from onceproof.plan import Plan
+from onceproof.run import RunDirectory
 from onceproof.scenario import find_scenario, load_catalogue
 from onceproof.scenario.commands import default_command, fill, named
 from onceproof.verdict import Grade
@@ -183,3 +185,9 @@ def test_what_cannot_be_planned_leaves_no_directory(tmp_path, monkeypatch):
 
 def _gone(name):
     raise RequestError(f"{name} is gone")
+
+
+def test_a_folder_that_is_no_run_cannot_be_planned_again(tmp_path):
+    with pytest.raises(RequestError, match=r"cannot be run again: plan.json is missing"):
+        plan_again(RunDirectory(tmp_path), tmp_path / "again")
+    assert not (tmp_path / "again").exists()

@@ -2,29 +2,37 @@
 
 from __future__ import annotations
 
-import json
-import os
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 
 from onceproof.documents import read_object
 from onceproof.errors import EvidenceError, RequestError
-from onceproof.phases.plan import make_directory, name_of
+from onceproof.phases.new_run import make_directory, name_of, write_plan
+from onceproof.phases.subject import find_subject, find_versions
 from onceproof.run import RunDirectory
 from onceproof.work import Work
 
 
-def plan_again(run: RunDirectory, runs: Path) -> RunDirectory:
-    """Write the plan of a run into a new directory; only the names that hold the time differ."""
+def plan_again(run: RunDirectory, runs: Path, now: datetime | None = None) -> RunDirectory:
+    """Write the plan of a run into a new directory; no scenario file is read.
+
+    The names that hold the time differ; subject and versions are those of now, since that is what
+    will run.
+    """
     try:
         plan = read_object(run.plan)
         work = Work.of(plan)
     except EvidenceError as error:
         raise RequestError(f"{run.root} cannot be run again: {error}") from None
-    again = make_directory(runs / work.scenario, f"{datetime.now(UTC):%Y%m%dT%H%M%S}", work.seed)
+    found = find_subject(work.pipeline.command, {}, plan.get("subject_given", ""))
+    again = make_directory(runs / work.scenario, work.seed, now)
     name = name_of(work.scenario, work.seed, again.root)
-    text = json.dumps(plan | {"run": name}, indent=1).replace(f'"{work.run}.', f'"{name}.')
-    part = again.plan.with_suffix(".part")
-    part.write_text(text + "\n", encoding="utf-8")
-    os.replace(part, again.plan)
-    return again
+    changed = {
+        "run": name,
+        "workload": plan["workload"] | {"topic": f"{name}.events"},
+        "sink": plan["sink"] | {"target": f"{name}.output"},
+        "subject": found.text,
+        "subject_files": dict(found.files),
+        "versions": find_versions(),
+    }
+    return write_plan(again, plan | changed)

@@ -1,11 +1,15 @@
-"""A new run's directory, which is nobody else's, and the name that is made of it."""
+"""A new run: its directory, which is nobody else's, its name, and its plan as a file."""
 
 from __future__ import annotations
 
 import hashlib
+import json
+import os
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from onceproof.errors import RequestError
 from onceproof.run import RunDirectory
@@ -28,7 +32,7 @@ def make_directory(folder: Path, seed: int, now: datetime | None) -> RunDirector
     raise RequestError(f"{folder} has {_TRIES} runs of seed {seed} of one second: wait")
 
 
-def run_name(scenario: str, seed: int, root: Path) -> str:
+def name_of(scenario: str, seed: int, root: Path) -> str:
     """Return the name of a run's topics, tables and processes: scenario, time, seed, and a digest.
 
     The digest is of the directory, which is made once, so that two runs of one second differ.
@@ -38,3 +42,11 @@ def run_name(scenario: str, seed: int, root: Path) -> str:
     tail = f"_{time}_{seed}_{digest}"
     head = re.sub("_+", "_", scenario)[: _LONGEST_NAME - len(tail)]
     return head.rstrip("_") + tail
+
+
+def write_plan(run: RunDirectory, document: Mapping[str, Any]) -> RunDirectory:
+    """Write the plan whole or not at all."""
+    part = run.plan.with_suffix(".part")
+    part.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    os.replace(part, run.plan)
+    return run

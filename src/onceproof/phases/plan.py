@@ -6,25 +6,21 @@ seed give the same plan, but for the names that hold the time.
 
 from __future__ import annotations
 
-import json
-import os
 import shlex
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from onceproof.documents import read_object
 from onceproof.errors import RequestError
 from onceproof.faults.triggers import sentence
-from onceproof.phases.new_run import make_directory, run_name
+from onceproof.phases.new_run import make_directory, name_of, write_plan
 from onceproof.phases.subject import Subject, find_subject, find_versions
 from onceproof.plan import Writes
 from onceproof.references import find_reference
 from onceproof.run import RunDirectory
 from onceproof.scenario import Scenario
 from onceproof.scenario.commands import fill
-from onceproof.work import Work
 
 SCHEMA = 1
 
@@ -47,29 +43,8 @@ def make_plan(
     found = find_subject(scenario.pipeline.command, known, subject), find_versions()
     plan_document(scenario, seed, "nothing", *found)  # what cannot be planned leaves no directory
     run = make_directory(runs / scenario.name, seed, now)
-    name = run_name(scenario.name, seed, run.root)
-    return _write(run, plan_document(scenario, seed, name, *found, given=subject))
-
-
-def plan_again(run: RunDirectory, runs: Path, now: datetime | None = None) -> RunDirectory:
-    """Write the plan of a stored run once more, as a run of its own; return its directory.
-
-    No scenario file is read. The subject and the versions are those of now.
-    """
-    work, document = Work.read(run.plan), read_object(run.plan)
-    given = document.get("subject_given", "")
-    found = find_subject(work.pipeline.command, {}, given)
-    new = make_directory(runs / work.scenario, work.seed, now)
-    name = run_name(work.scenario, work.seed, new.root)
-    changed = {
-        "run": name,
-        "workload": document["workload"] | {"topic": f"{name}.events"},
-        "sink": document["sink"] | {"target": f"{name}.output"},
-        "subject": found.text,
-        "subject_files": dict(found.files),
-        "versions": find_versions(),
-    }
-    return _write(new, document | changed)
+    name = name_of(scenario.name, seed, run.root)
+    return write_plan(run, plan_document(scenario, seed, name, *found, given=subject))
 
 
 def plan_document(
@@ -113,14 +88,6 @@ def plan_document(
 def _refuse_seed(seed: int) -> None:
     if not 0 <= seed < 2**32:
         raise RequestError(f"seed {seed} is out of range: take 0 to {2**32 - 1}")
-
-
-def _write(run: RunDirectory, document: Mapping[str, Any]) -> RunDirectory:
-    """Write the plan whole or not at all."""
-    part = run.plan.with_suffix(".part")
-    part.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    os.replace(part, run.plan)
-    return run
 
 
 def _pipeline(scenario: Scenario) -> dict[str, Any]:
