@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from onceproof.cli.output import AsJson, print_document
 from onceproof.errors import RequestError
-from onceproof.scenario import Scenario, find_scenario, load_catalogue
+
+if TYPE_CHECKING:
+    from onceproof.scenario import Scenario
 
 Which = Annotated[
     str, typer.Argument(help="A scenario's name, a file that holds one, or FILE::NAME.")
@@ -29,6 +31,8 @@ def list_scenarios(
     as_json: AsJson = False,
 ) -> None:
     """List the scenarios of the catalogue."""
+    from onceproof.scenario import load_catalogue
+
     found = load_catalogue()
     if tag:
         _refuse_tag(tag, sorted({one for scenario in found for one in scenario.tags}))
@@ -48,6 +52,7 @@ def show(scenario: Which) -> None:
     """Print a scenario as YAML with every field, nothing left to defaults."""
     import yaml
 
+    from onceproof.scenario import find_scenario
     from onceproof.scenario.resolved import resolved
 
     typer.echo(yaml.safe_dump(resolved(find_scenario(scenario)), sort_keys=False), nl=False)
@@ -61,6 +66,7 @@ def explain(
     """Say in sentences what a run of a scenario would do and be judged by; nothing is started."""
     from onceproof.phases.plan import plan_document
     from onceproof.phases.subject import find_subject
+    from onceproof.scenario import find_scenario
     from onceproof.scenario.sentences import explain as sentences
 
     found = find_scenario(scenario)
