@@ -8,9 +8,11 @@ OUTPUT_MODE = "append"
 
 def stream(events: DataFrame) -> DataFrame:
     """Return a row for each window of each app, once the watermark has passed the window's end."""
-    timed = events.withColumn("time", F.timestamp_millis("event_ms")).withWatermark("time", "2 s")
-    counts = timed.groupBy("key", F.window("time", "4 seconds", "1 second")).agg(
-        F.count("*").alias("events"), F.sum("amount").alias("amount")
+    timed = events.withColumn("time", F.timestamp_millis("event_ms"))
+    counts = (
+        timed.withWatermark("time", "2 seconds")
+        .groupBy("key", F.window("time", "4 seconds", "1 second"))
+        .agg(F.count("*").alias("events"), F.sum("amount").alias("amount"))
     )
     end = F.unix_millis("window.end").alias("window_end_ms")
     return counts.select(F.col("key").alias("app"), end, "events", "amount")
