@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from onceproof.checkpoint.log import committed
 from onceproof.references import Events, Reference
 
 _SAMPLES = 20
+_FORMAT = "spark.sql.streaming.stateStore.checkpointFormatVersion"
 
 
 def compare_state(
@@ -22,12 +25,31 @@ def compare_state(
     if reference.state is None:
         return None
     try:
-        read = spark.read.format("statestore").option("batchId", batch).load(str(checkpoint))
-        found = read.selectExpr(*reference.state_columns)
-        return {"batch": batch, **_compared(reference.state(events), found)}
+        with _format_of(spark, checkpoint, batch):
+            read = spark.read.format("statestore").option("batchId", batch).load(str(checkpoint))
+            found = read.selectExpr(*reference.state_columns)
+            return {"batch": batch, **_compared(reference.state(events), found)}
     except Exception as error:  # whatever it is that keeps it from being read
-        first = next(iter(str(error).splitlines()), "")
-        return {"batch": batch, "error": f"{type(error).__name__}: {first}"}
+        return {"batch": batch, "error": _cause(error)}
+
+
+@contextmanager
+def _format_of(spark: Any, checkpoint: Path, batch: int) -> Iterator[None]:
+    """Let Spark read state as the commit log says it was written; the setting is not kept there."""
+    spark.conf.set(_FORMAT, "2" if committed(checkpoint, batch).state_ids else "1")
+    try:
+        yield
+    finally:
+        spark.conf.unset(_FORMAT)
+
+
+def _cause(error: Any) -> str:
+    """Return the first line of the innermost cause, which is the one that tells."""
+    inner = getattr(error, "java_exception", None)
+    while inner is not None and inner.getCause() is not None:
+        inner = inner.getCause()
+    said = str(error) if inner is None else str(inner.toString())
+    return f"{type(error).__name__}: {next(iter(said.splitlines()), '')}"
 
 
 def _compared(expected: Any, found: Any) -> dict[str, Any]:

@@ -29,5 +29,5 @@ REFERENCE = Reference(
     version="views",
     emitted=_emitted,
     state=_state,
-    state_columns=("key.app", "value.count as views"),
+    state_columns=("key.key as app", "value.count as views"),
 )

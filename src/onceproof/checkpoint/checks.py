@@ -1,0 +1,177 @@
+"""What is wrong with a checkpoint, as its files tell: before a restart, and after a run.
+
+Spark itself checks little of this, and some damage it takes in silence. Whether state can be read
+is not tried here: that needs Spark.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+from onceproof.checkpoint.checksums import checksum_troubles
+from onceproof.checkpoint.log import Committed, Planned, batches, committed, planned
+from onceproof.checkpoint.state_files import state_troubles
+from onceproof.documents import field, parse_object
+from onceproof.errors import EvidenceError
+
+
+@dataclass(frozen=True)
+class Logs:
+    """Both logs of a checkpoint: each batch that has a file, and those whose file can be read."""
+
+    offsets: list[int]
+    commits: list[int]
+    planned: dict[int, Planned]
+    committed: dict[int, Committed]
+    damaged: dict[str, str]
+
+    @classmethod
+    def read(cls, folder: Path) -> Logs:
+        """Read all of both; what cannot be read stands in `damaged` by its name."""
+        found = cls(batches(folder / "offsets"), batches(folder / "commits"), {}, {}, {})
+        for batch in found.offsets:
+            try:
+                found.planned[batch] = planned(folder, batch)
+            except EvidenceError as error:
+                found.damaged[f"offsets/{batch}"] = str(error)
+        for batch in found.commits:
+            try:
+                found.committed[batch] = committed(folder, batch)
+            except EvidenceError as error:
+                found.damaged[f"commits/{batch}"] = str(error)
+        return found
+
+    @property
+    def newest(self) -> tuple[int, int]:
+        """The newest batch of either log; -1 where there is none."""
+        return max(self.offsets, default=-1), max(self.commits, default=-1)
+
+
+def is_checkpoint(folder: Path) -> bool:
+    """Whether anything of a checkpoint is there."""
+    return any((folder / name).exists() for name in ("metadata", "offsets", "commits"))
+
+
+def query_id(folder: Path) -> str:
+    """Return the id of the query that a checkpoint belongs to, or raise `EvidenceError`."""
+    try:
+        text = (folder / "metadata").read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise EvidenceError("metadata is missing: nothing says which query this is") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise EvidenceError(f"metadata cannot be read: {error}") from None
+    return field(parse_object(text, "metadata"), "id", str, "metadata")
+
+
+def troubles(checkpoint: Path, archive: Path | None = None) -> list[str]:
+    """Say what is wrong with a checkpoint, and with what it has become since it was archived.
+
+    An archive holds the `offsets/` and `commits/` of this checkpoint as they were, and may hold its
+    `metadata`. A batch without a commit at the end is sound: Spark will do it again.
+    """
+    if not is_checkpoint(checkpoint):
+        return [f"there is no checkpoint in {checkpoint.name}: Spark would begin anew"]
+    logs = Logs.read(checkpoint)
+    offsets, commits = logs.newest
+    return [
+        *_of_metadata(checkpoint, archive),
+        *logs.damaged.values(),
+        *_of_batches(logs),
+        *_of_sources(logs),
+        *_of_offsets(logs),
+        *_of_watermarks(logs),
+        *state_troubles(checkpoint, offsets, logs.committed.get(commits)),
+        *checksum_troubles(checkpoint),
+        *(_since(checkpoint, archive, logs) if archive else ()),
+    ]
+
+
+def _of_metadata(checkpoint: Path, archive: Path | None) -> Iterator[str]:
+    try:
+        now = query_id(checkpoint)
+        then = query_id(archive) if archive and (archive / "metadata").exists() else now
+    except EvidenceError as error:
+        yield str(error)
+    else:
+        if now != then:
+            yield f"metadata names query {now}, and at the first start it was {then}"
+
+
+def _of_batches(logs: Logs) -> Iterator[str]:
+    for name, found in (("offsets", logs.offsets), ("commits", logs.commits)):
+        for one, other in pairwise(found):
+            if other > one + 1:
+                yield f"{name}/{one + 1} is missing between {one} and {other}"
+    offsets, commits = logs.newest
+    if commits > offsets:
+        yield f"offsets/{commits} is missing, and batch {commits} was committed"
+    elif commits < offsets - 1:
+        yield (
+            f"batch {commits + 1} was never committed, and offsets/{offsets} is there: only the"
+            " newest batch may lack its commit"
+        )
+
+
+def _of_sources(logs: Logs) -> Iterator[str]:
+    steps = [logs.planned[batch] for batch in sorted(logs.planned)]
+    for step in steps:
+        if len(step.sources) != len(steps[0].sources):
+            yield (
+                f"offsets/{step.batch} has {len(step.sources)} source(s), and"
+                f" offsets/{steps[0].batch} has {len(steps[0].sources)}"
+            )
+        for line in step.sources:
+            if line != "-" and not _is_json(line):
+                yield f"offsets/{step.batch} has a source that is not JSON: {line[:60]!r}"
+
+
+def _of_offsets(logs: Logs) -> Iterator[str]:
+    for one, other in pairwise(logs.planned[batch] for batch in sorted(logs.planned)):
+        for topic in one.offsets.keys() & other.offsets.keys():
+            for partition, at in one.offsets[topic].items():
+                if (after := other.offsets[topic].get(partition, 0)) < at:
+                    yield (
+                        f"offsets/{other.batch} goes back: {topic}-{partition} is at {after:,}, and"
+                        f" was at {at:,}"
+                    )
+
+
+def _of_watermarks(logs: Logs) -> Iterator[str]:
+    for batch, step in sorted(logs.planned.items()):
+        before, done = logs.planned.get(batch - 1), logs.committed.get(batch - 1)
+        if before and step.watermark_ms < before.watermark_ms:
+            yield (
+                f"offsets/{batch} has the watermark {step.watermark_ms}, below"
+                f" {before.watermark_ms} of the batch before"
+            )
+        elif done and step.watermark_ms != done.next_watermark_ms:
+            yield (
+                f"offsets/{batch} has the watermark {step.watermark_ms}, and commits/{batch - 1}"
+                f" says {done.next_watermark_ms}"
+            )
+
+
+def _since(checkpoint: Path, archive: Path, logs: Logs) -> Iterator[str]:
+    offsets, commits = logs.newest
+    for batch in batches(archive / "offsets"):
+        if batch > offsets:
+            yield f"offsets/{batch} was archived and is gone: files were lost, or this is older"
+        elif batch in logs.offsets:
+            name = Path("offsets") / str(batch)
+            if (checkpoint / name).read_bytes() != (archive / name).read_bytes():
+                yield f"{name} is not what was archived, and Spark never writes it again"
+    for batch in batches(archive / "commits"):
+        if batch > commits:
+            yield f"commits/{batch} was archived and is gone: files were lost, or this is older"
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,109 @@
+"""Real streams of the pipelines without a fault: the references say exactly what came out."""
+
+import importlib.util
+import shutil
+from collections import Counter
+
+import pytest
+
+from onceproof.checkpoint.checks import troubles
+from onceproof.home import onceproof_home
+from onceproof.phases.recompute import recompute_in
+from onceproof.polling import wait_for
+from onceproof.run import RunDirectory
+from onceproof.spark.session import spark_session
+from onceproof.stacks.spark_setup import spark_tools
+from onceproof.work import Work
+from tests.repo.tree import ROOT
+from tests.spark.made_input import make, write
+
+pytestmark = pytest.mark.spark
+STATE = "org.apache.spark.sql.execution.streaming.state"
+ROCKSDB = {"spark.sql.streaming.stateStore.providerClass": f"{STATE}.RocksDBStateStoreProvider"}
+CHANGELOG = ROCKSDB | {
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true"
+}
+BY_UUID = CHANGELOG | {"spark.sql.streaming.stateStore.checkpointFormatVersion": "2"}
+STORES = {"hdfs": {}, "rocksdb": ROCKSDB, "rocksdb_changelog": CHANGELOG, "by_uuid": BY_UUID}
+ROWS_A_BATCH = 240
+
+
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("spark")
+    with spark_session(spark_tools(onceproof_home()), "local[2]", folder) as session:
+        session.sparkContext.setLogLevel("OFF")
+        yield session
+
+
+def job(name):
+    """The pipeline's file, loaded as the job loads it."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "spark_jobs" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def run_stream(spark, run: RunDirectory, pipeline, settings) -> Counter:
+    """Read the run's whole ledger as the job would, archive the log, and return what came out."""
+    from tests.spark.log_source import LedgerSource
+
+    emitted: Counter = Counter()
+
+    def collect(frame, batch):
+        emitted.update((*row, batch) for row in frame.collect())
+
+    spark.dataSource.register(LedgerSource)
+    for name, value in settings.items():
+        spark.conf.set(name, value)
+    try:
+        source = spark.readStream.format("ledger").option("path", str(run.ledger))
+        frame = job(pipeline).stream(source.option("limit", ROWS_A_BATCH).load())
+        query = frame.writeStream.foreachBatch(collect).outputMode(job(pipeline).OUTPUT_MODE)
+        query = query.option("checkpointLocation", str(run.checkpoint)).start()
+        query.processAllAvailable()
+        wait_for(lambda: not query.status["isTriggerActive"], 30, "the stream does not rest")
+        query.stop()
+    finally:
+        for name in settings:
+            spark.conf.unset(name)
+    archive(run)
+    return emitted
+
+
+def archive(run):
+    shutil.rmtree(run.checkpoint_log)
+    for name in ("offsets", "commits"):
+        shutil.copytree(run.checkpoint / name, run.checkpoint_log / name)
+
+
+CASES = [
+    ("copy_events", "hdfs"),
+    ("app_views", "rocksdb"),
+    ("sliding_counts", "hdfs"),
+    ("sliding_counts", "rocksdb_changelog"),
+    ("sliding_counts", "by_uuid"),
+]
+
+
+@pytest.mark.parametrize(("pipeline", "store"), CASES)
+def test_what_a_calm_stream_emits_drops_and_keeps_is_what_is_recomputed(
+    spark, tmp_path, pipeline, store
+):
+    made = make(3, batches=8)
+    run = write(made, tmp_path, pipeline, "append")
+    emitted = run_stream(spark, run, pipeline, STORES[store])
+    document = recompute_in(spark, run, Work.read(run.plan))
+    expected = Counter(tuple(row) for row in spark.read.parquet(str(run.expected)).collect())
+    assert emitted == expected
+    assert len(emitted) > 100
+    assert document["uncovered"] == 0
+    assert (document["late"] > 0) is (pipeline == "sliding_counts")
+    assert document["r0"]["differ"] > 0 or pipeline != "sliding_counts"
+    assert troubles(run.checkpoint, run.checkpoint_log) == []
+    if pipeline == "copy_events":
+        assert document["state"] is None
+    else:
+        state = document["state"]
+        assert state["expected"] == state["found"] > 0
+        assert (state["differ"], state["samples"]) == (0, [])
