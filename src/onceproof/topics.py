@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from onceproof.errors import StackError
 from onceproof.polling import wait_for
-from onceproof.stacks.brokers import ask
+from onceproof.stacks.brokers import admin
 
+T = TypeVar("T")
 _REPLICAS = 3
+# Longer than brokers need to come back from an outage: these are asked while faults strike.
 _ANSWERS_WITHIN_S = 60
 _NO_SUCH_TOPIC = 3  # in Kafka's protocol
+# A broker may hear of a new topic a moment after the others.
+_MISSING_AT_MOST = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +45,7 @@ def make_topic(bootstrap: Sequence[str], name: str, partitions: int = 4) -> str:
             client.create_topics([NewTopic(name, partitions, replicas, topic_configs=config)])
         client.wait_for_topics([name])
 
-    ask(bootstrap, make)
+    _ask(bootstrap, make)
     found = len(look(bootstrap, [name])[name]["partitions"])
     if found != partitions:
         raise StackError(
@@ -58,13 +62,18 @@ def look(bootstrap: Sequence[str], names: Sequence[str]) -> dict[str, Any]:
     """
     from kafka import TopicPartition
     from kafka.admin import OffsetSpec
+    from kafka.errors import for_code
+
+    missing = 0
 
     def see(client: Any) -> dict[str, Any]:
+        nonlocal missing
         topics: dict[str, Any] = {}
         for found in client.describe_topics(list(names)):
             name = found["name"]
-            if found["error_code"]:
-                raise StackError(_missing(name, found["error_code"]))
+            if code := found["error_code"]:
+                missing += code == _NO_SUCH_TOPIC
+                raise for_code(code)(name) if missing <= _MISSING_AT_MOST else _no_topic(name)
             parts = [TopicPartition(name, one["partition_index"]) for one in found["partitions"]]
             starts, ends = (
                 client.list_partition_offsets(dict.fromkeys(parts, spec))
@@ -79,7 +88,7 @@ def look(bootstrap: Sequence[str], names: Sequence[str]) -> dict[str, Any]:
             }
         return topics
 
-    return ask(bootstrap, see)
+    return _ask(bootstrap, see)
 
 
 def drop_topic(bootstrap: Sequence[str], name: str) -> None:
@@ -90,7 +99,7 @@ def drop_topic(bootstrap: Sequence[str], name: str) -> None:
         with suppress(UnknownTopicOrPartitionError):
             client.delete_topics([name])
 
-    ask(bootstrap, drop)
+    _ask(bootstrap, drop)
 
 
 def read_back(
@@ -108,13 +117,14 @@ def read_back(
         isolation_level=isolation,
         auto_offset_reset="none",
         max_poll_records=5000,
+        bootstrap_timeout_ms=_ANSWERS_WITHIN_S * 1000,
         metrics_enabled=False,
     )
     with closing(consumer):
         numbers = consumer.partitions_for_topic(topic) if partitions is None else partitions
         parts = [TopicPartition(topic, number) for number in sorted(numbers or ())]
         if not parts:
-            raise StackError(_missing(topic, _NO_SUCH_TOPIC))
+            raise _no_topic(topic)
         consumer.assign(parts)
         consumer.seek_to_beginning(*parts)
         yield from _drain(consumer, consumer.end_offsets(parts))
@@ -135,7 +145,26 @@ def _drain(consumer: Any, ends: Mapping[Any, int]) -> Iterator[Found]:
                     yield Found(part.partition, one.offset, one.key, one.value)
 
 
-def _missing(name: str, code: int) -> str:
-    if code == _NO_SUCH_TOPIC:
-        return f"there is no topic {name!r}: it was never made, or somebody removed it"
-    return f"the brokers answer for topic {name!r} with Kafka's error {code}"
+def _ask(bootstrap: Sequence[str], question: Callable[[Any], T]) -> T:
+    """Put a question to a new admin client, again and again while brokers come and go."""
+    from kafka.errors import RetriableError
+
+    said = "nothing"
+
+    def answer() -> tuple[T] | None:
+        nonlocal said
+        try:
+            with closing(admin(bootstrap)) as client:
+                return (question(client),)
+        except RetriableError as error:
+            said = f"{type(error).__name__}: {error}"
+            return None
+
+    try:
+        return wait_for(answer, _ANSWERS_WITHIN_S, "the brokers do not answer")[0]
+    except StackError as error:
+        raise StackError(f"{error}; last heard: {said}") from None
+
+
+def _no_topic(name: str) -> StackError:
+    return StackError(f"there is no topic {name!r}: it was never made, or somebody removed it")

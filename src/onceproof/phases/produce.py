@@ -79,10 +79,16 @@ def produce(
 
 
 def committed(run: RunDirectory) -> Mapping[Partition, int]:
-    """Return how far the archived checkpoint log says that the input was committed."""
+    """Return how far the archived checkpoint log says that the input was committed.
+
+    A log that a fault has damaged tells nothing: the job's next attempt writes it anew.
+    """
     folder = run.checkpoint_log
     both = set(log.batches(folder / "offsets")) & set(log.batches(folder / "commits"))
-    return by_partition(log.planned(folder, max(both)).offsets) if both else {}
+    try:
+        return by_partition(log.planned(folder, max(both)).offsets) if both else {}
+    except EvidenceError:
+        return {}
 
 
 def _begin(run: RunDirectory) -> None:

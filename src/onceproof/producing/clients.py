@@ -55,6 +55,7 @@ class KafkaPython:
             request_timeout_ms=_REQUEST_MS,
             delivery_timeout_ms=int(patience_s * 1000),
             max_block_ms=int(patience_s * 1000),
+            bootstrap_timeout_ms=int(patience_s * 1000),
             retry_backoff_ms=50,
             reconnect_backoff_max_ms=500,
             metadata_max_age_ms=5000,

@@ -30,9 +30,9 @@ class Sending:
         self._offered = self._acknowledged = self._written = 0
 
     def run(self, tables: Iterable[Sends], rate: float = 0) -> str:
-        """Send all, and return what went wrong, if anything: after an error no more is sent.
+        """Send all, and return the error that the client met, if any.
 
-        Whatever went wrong, the ledger tells of all that was offered.
+        After an error no more is sent, and the ledger tells of all that was offered until then.
         """
         began = time.monotonic()
         for sends in tables:

@@ -55,7 +55,7 @@ class Number:
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if is_number and math.isfinite(value) and 0 <= value <= self.most:
             return ""
-        return f"must be a number from 0 to {self.most:g}: write for example {self.example:g}"
+        return f"must be a number from 0 to {self.most:.10g}: write for example {self.example:g}"
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,189 @@
+"""The harness that sends: what the ledger says of each send, tried with a client that is none."""
+
+import json
+import time
+from collections import deque
+
+import pyarrow as pa
+import pyarrow.parquet as parquet
+import pytest
+
+from onceproof.errors import EvidenceError, StackError
+from onceproof.phases.produce import committed, produce
+from onceproof.polling import wait_for
+from onceproof.producing.children import Order, Producers
+from onceproof.producing.rows import Sends, partition_of
+from onceproof.producing.sending import Sending
+from onceproof.run import RunDirectory
+from onceproof.work import Work
+from onceproof.workloads import find_workload
+from onceproof.workloads.sentinel import sentinel
+
+
+class FakeClient:
+    """Acknowledges everything at the next look, but for what it is told to treat otherwise."""
+
+    def __init__(self, *, fails=(), nowhere=()):
+        self.error, self.sent = "", []
+        self._fails, self._nowhere = set(fails), set(nowhere)
+        self._open = deque()
+
+    def send(self, sends, begin, end):
+        for place, row in enumerate(sends.rows(begin, end), begin):
+            self._open.append((sends, place, len(self.sent)))
+            self.sent.append(row)
+
+    def serve(self):
+        while self._open:
+            sends, place, number = self._open.popleft()
+            if number in self._fails:
+                self.error = "TimedOut"
+                sends.fail()
+            else:
+                sends.acknowledge(place, None if number in self._nowhere else number)
+
+
+def views(count, **given):
+    workload = find_workload("page_views")
+    options = workload.resolve({"events": count, "client": "kafka-python", **given})
+    return pa.concat_tables(workload.events(options, 7, 0))
+
+
+def sends(count, **given):
+    return Sends(views(count, **given), "a_run", "a_run.events", 4)
+
+
+def ledger(folder):
+    files = sorted(folder.glob("part-*.parquet"))
+    return pa.concat_tables([parquet.read_table(path) for path in files]).to_pandas()
+
+
+def test_a_payload_is_the_event_as_json(tmp_path):
+    client = FakeClient()
+    Sending(client, tmp_path / "part", 5, lambda *_: None).run([sends(50)])
+    rows = ledger(tmp_path)
+    for row in rows.to_dict("records"):
+        event = {name: row[name] for name in ("id", "producer", "key", "seq", "event_ms", "amount")}
+        assert row["payload"] == json.dumps({**event, "run": "a_run"}, separators=(",", ":"))
+    assert [value.decode() for _, _, value in client.sent] == list(rows.payload)
+    assert [key.decode() for _, key, _ in client.sent] == list(rows.key)
+
+
+def test_a_key_of_any_text_makes_good_json(tmp_path):
+    odd = 'a "key", \\ and ü\n'
+    events = sentinel(1, 0).set_column(2, "key", pa.array([odd]))
+    client = FakeClient()
+    Sending(client, tmp_path / "part", 5, lambda *_: None).run([Sends(events, "a_run", "t", 4)])
+    assert json.loads(client.sent[0][2])["key"] == odd
+
+
+def test_the_partition_depends_on_the_key_alone():
+    assert [partition_of(f"app-00{number}", 4) for number in range(6)] == [1, 3, 1, 3, 0, 2]
+
+
+def test_the_ledger_has_the_columns_that_it_should(tmp_path):
+    Sending(FakeClient(), tmp_path / "part", 5, lambda *_: None).run([sends(1)])
+    schema = parquet.read_schema(tmp_path / "part-00000.parquet")
+    whole = dict.fromkeys(("id", "seq", "event_ms", "amount", "offset"), pa.int64())
+    short = dict.fromkeys(("producer", "partition"), pa.int32())
+    text = dict.fromkeys(("key", "kind", "payload", "topic", "ack"), pa.string())
+    assert {column.name: column.type for column in schema} == whole | short | text
+
+
+def test_a_send_is_a_row_with_its_place(tmp_path):
+    told = []
+    sending = Sending(FakeClient(), tmp_path / "part", 5, lambda *now: told.append(now))
+    assert sending.run([sends(3), sends(2)]) == ""
+    rows = ledger(tmp_path)
+    assert list(rows.offset) == [0, 1, 2, 3, 4]
+    assert set(rows.ack) == {"ok"}
+    assert set(rows.topic) == {"a_run.events"}
+    assert told[-1] == (5, 5)
+
+
+def test_an_acknowledgement_without_an_offset_is_unknown(tmp_path):
+    client = FakeClient(nowhere=[1])
+    told = []
+    Sending(client, tmp_path / "part", 5, lambda *now: told.append(now)).run([sends(3)])
+    rows = ledger(tmp_path)
+    assert list(rows.ack) == ["ok", "unknown", "ok"]
+    assert rows.offset.isna().tolist() == [False, True, False]
+    assert told[-1] == (3, 3)
+
+
+def test_after_an_error_no_more_is_sent_and_the_ledger_tells_of_all_that_was(tmp_path):
+    client = FakeClient(fails=[2])
+    sending = Sending(client, tmp_path / "part", 5, lambda *_: None)
+    assert sending.run([sends(4), sends(4)]) == "TimedOut"
+    assert list(ledger(tmp_path).ack) == ["ok", "ok", "unknown", "ok"]
+
+
+def test_the_rate_is_kept(tmp_path):
+    marks = []
+    sending = Sending(FakeClient(), tmp_path / "part", 5, lambda offered, _: marks.append(offered))
+    began = time.monotonic()
+    sending.run([sends(200)], rate=1000)
+    assert 0.15 < time.monotonic() - began < 1.5
+
+
+# --- the phase, as far as no broker is asked
+
+
+def work(**changes):
+    plan = {
+        "scenario": "s",
+        "run": "a_run",
+        "seed": 7,
+        "workload": {
+            "name": "page_views",
+            "topic": "a_run.events",
+            "partitions": 4,
+            "options": {"events": 10, "client": "kafka-python"},
+        },
+        "pipeline": {"name": "p", "command": [], "reference": "", "options": {}},
+        "sink": {"name": "s", "target": "t", "options": {}},
+        "faults": [],
+        "restart": {},
+        "limits": {"run_s": 1, "stall_s": 1},
+    }
+    return Work.of({**plan, **changes})
+
+
+def test_a_finished_ledger_is_left_alone(tmp_path):
+    run = RunDirectory(tmp_path)
+    run.ledger.mkdir()
+    run.sent.write_text("{}")
+    produce(run, work(), ["127.0.0.1:1"], is_over=lambda: False)
+    assert not run.history.exists()
+
+
+def test_a_half_made_ledger_is_refused_and_nothing_is_sent_again(tmp_path):
+    run = RunDirectory(tmp_path)
+    for said in ("the job ended for good before the last event was sent", "ledger/ is half made"):
+        with pytest.raises((EvidenceError, StackError), match=said):
+            produce(run, work(), ["127.0.0.1:1"], is_over=lambda: True)
+    assert len(list(run.logs.iterdir())) == 1
+
+
+def test_a_producer_that_dies_is_told_with_its_last_words(tmp_path):
+    order = Order(
+        "nowhere:AT_ALL", {"client": "kafka-python"}, 7, "r", "t", 1, [], str(tmp_path), 1
+    )
+    said = "producer 0 ended with 1, and the ledger is half made"
+    with Producers(order, 1, tmp_path / "logs") as producers, pytest.raises(StackError, match=said):
+        wait_for(producers.are_done, 30, "it neither ends nor is missed")
+
+
+def test_how_far_the_job_is_stands_in_the_newest_batch_of_both_logs(tmp_path):
+    run = RunDirectory(tmp_path)
+    assert committed(run) == {}
+    head = '{"batchWatermarkMs":0,"batchTimestampMs":0}'
+    for batch in (0, 1, 2):
+        path = run.checkpoint_log / "offsets" / str(batch)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f'v1\n{head}\n{{"t":{{"0":{batch * 10}}}}}')
+    (run.checkpoint_log / "commits").mkdir()
+    (run.checkpoint_log / "commits/1").write_text('v1\n{"nextBatchWatermarkMs":0}')
+    assert committed(run) == {("t", 0): 10}
+    (run.checkpoint_log / "offsets/1").write_text("")
+    assert committed(run) == {}

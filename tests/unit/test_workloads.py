@@ -1,0 +1,157 @@
+"""Page views: the same for the same seed, and disturbed exactly as much as was asked for."""
+
+import pyarrow as pa
+import pytest
+
+from onceproof.errors import RequestError
+from onceproof.workloads import find_workload
+from onceproof.workloads.page_views import START_MS
+from onceproof.workloads.sentinel import sentinel
+
+PAGE_VIEWS = find_workload("page_views")
+
+
+def options(**given):
+    return PAGE_VIEWS.resolve({"events": 1000, "client": "kafka-python", **given})
+
+
+def events(seed=7, producer=0, **given):
+    return pa.concat_tables(PAGE_VIEWS.events(options(**given), seed, producer)).to_pandas()
+
+
+def test_the_same_seed_gives_the_same_events():
+    disturbed = {"late": 0.1, "redelivered": 0.1, "events": 50_000}
+    assert events(seed=7, **disturbed).equals(events(seed=7, **disturbed))
+
+
+@pytest.mark.parametrize("seed", [8, -7, 0])
+def test_another_seed_gives_other_events(seed):
+    assert not events(seed=7).equals(events(seed=seed))
+
+
+def test_producers_share_the_ids_and_send_other_events():
+    one, other = (events(producer=number, producers=2) for number in (0, 1))
+    assert sorted([*one.id, *other.id]) == list(range(1000))
+    assert set(one.producer) == {0}
+    assert not one.key.equals(other.key)
+
+
+def test_how_fast_is_sent_changes_no_event():
+    slow, fast = events(rate=1), events(rate=0)
+    assert slow.equals(fast)
+
+
+def test_first_events_are_these():
+    first = events().head(3)
+    first.event_ms -= START_MS
+    columns = ["id", "key", "seq", "event_ms", "amount"]
+    assert first[columns].values.tolist() == [
+        [0, "app-013", 1, -316, 52],
+        [1, "app-058", 1, -375, 92],
+        [2, "app-030", 1, -17, 32],
+    ]
+
+
+def test_a_key_counts_its_events_without_a_gap_over_all_tables():
+    found = events(events=45_000)
+    for _, seqs in found.groupby("key").seq:
+        assert list(seqs) == list(range(1, len(seqs) + 1))
+
+
+def test_without_disturbance_event_time_grows_evenly():
+    found = events(jitter_ms=0, span_ms=10_000)
+    assert list(found.event_ms) == [START_MS + 10 * number for number in range(1000)]
+
+
+def test_exactly_the_share_asked_for_comes_late():
+    calm, late = events(jitter_ms=0, events=45_000), events(jitter_ms=0, late=0.3, events=45_000)
+    behind = calm.event_ms - late.event_ms
+    assert behind.value_counts().to_dict() == {0: 31_500, 20_000: 13_500}
+
+
+@pytest.mark.parametrize(
+    ("share", "again"), [(0, 0), (0.0004, 0), (0.0006, 1), (0.25, 250), (1, 1000)]
+)
+def test_exactly_the_share_asked_for_is_sent_twice(share, again):
+    found = events(redelivered=share)
+    assert dict(found.kind.value_counts()) == {"event": 1000} | (
+        {"redelivery": again} if again else {}
+    )
+    assert found.id.nunique() == 1000
+
+
+def test_what_is_sent_twice_is_the_same_event_later():
+    found = events(redelivered=0.2).reset_index()
+    first, second = (found[found.kind == kind].set_index("id") for kind in ("event", "redelivery"))
+    first = first.loc[second.index]
+    assert (second["index"] > first["index"]).all()
+    same = ["producer", "key", "seq", "event_ms", "amount"]
+    assert first[same].equals(second[same])
+
+
+def test_an_even_load_has_no_favourite_and_a_skewed_one_has():
+    even = events(skew=0, keys=10, events=20_000).key.value_counts()
+    skewed = events(skew=2, keys=10, events=20_000).key.value_counts()
+    assert even.max() < 1.2 * even.min()
+    assert skewed["app-000"] > 50 * skewed["app-009"]
+
+
+def test_the_sentinel_lies_beyond_all():
+    found = events(late=0.5)
+    last = sentinel(1000, int(found.event_ms.max())).to_pylist()[0]
+    assert last["event_ms"] > found.event_ms.max() + 60 * 60 * 1000
+    assert last["id"] == 1000
+    assert last["key"] not in set(found.key)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"late": 1.5}, "late is 1.5, and must be a number from 0 to 1: write for example 0.05"),
+        ({"late": float("nan")}, "late is nan, and must be a number from 0 to 1"),
+        ({"redelivered": "much"}, "redelivered is 'much', and must be a number from 0 to 1"),
+        ({"skew": True}, "skew is True, and must be a number from 0 to 5: write for example 1"),
+        ({"events": 0}, "events is 0, and must be a whole number from 1 to 1000000000"),
+        ({"events": 10.0}, "events is 10.0, and must be a whole number"),
+        ({"keys": 0}, "keys is 0, and must be a whole number from 1 to 1000000"),
+        ({"span_ms": -1}, "span_ms is -1, and must be a whole number from 1 to"),
+        ({"jitter_ms": -1}, "jitter_ms is -1, and must be a whole number from 0 to 86400000"),
+        ({"late_by_ms": None}, "late_by_ms is None, and must be a whole number"),
+        ({"rate": -1}, "rate is -1, and must be a number from 0 to 10000000"),
+        ({"producers": 65}, "producers is 65, and must be a whole number from 1 to 64"),
+        ({"producers": 3, "events": 2}, "producers is 3, and there are only 2 events to share"),
+        ({"client": "kcat"}, "client is 'kcat', and is no client: write kafka-python or confluent"),
+        (
+            {"spread": 1},
+            "there is no option 'spread': it has events, producers, rate, client, keys",
+        ),
+    ],
+)
+def test_a_bad_option_is_refused_with_what_to_write(given, said):
+    with pytest.raises(RequestError) as refused:
+        options(**given)
+    assert str(refused.value).startswith(f"workload page_views: {said}")
+
+
+def test_confluent_is_refused_where_it_is_not_installed(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert PAGE_VIEWS.resolve({})["client"] == "kafka-python"
+    with pytest.raises(RequestError, match=r"client is 'confluent', and is not installed: install"):
+        options(client="confluent")
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("page_hits", "workload 'page_hits' cannot be had"),
+        ("nowhere:VIEWS", "write page_views, or module:attribute with the module on PYTHONPATH"),
+        ("json:dumps", "json:dumps is a function, and must be a Workload"),
+    ],
+)
+def test_a_workload_that_is_none_is_refused(name, said):
+    with pytest.raises(RequestError, match=said):
+        find_workload(name)
+
+
+def test_a_workload_may_come_from_elsewhere():
+    assert find_workload("tests.unit.test_workloads:PAGE_VIEWS") is not None
