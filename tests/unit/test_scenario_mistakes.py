@@ -1,6 +1,10 @@
 """What is said of mistakes in a scenario file: line, key, value, and what to write instead."""
 
+import contextlib
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from onceproof.errors import RequestError
 from onceproof.guarantee import Guarantee
@@ -144,6 +148,22 @@ def test_a_field_that_cannot_be_is_told_with_its_line(line, said):
             "  referense:",
             "4: pipeline.referense: no such key: 'referense' is not k",
         ),
+        (
+            "{topic}",
+            "{topic",
+            "3: pipeline.command[2]: '{topic' has a bracket that is no placeholde",
+        ),
+        ("{topic}", "{topic!r}", "3: pipeline.command[2]: placeholder 'topic!r' is not known; did"),
+        (
+            "[python,",
+            "[python, 4,",
+            "3: pipeline.command[1]: 4 does not fit: write a text, in quot",
+        ),
+        (
+            "onceproof.references.app_views",
+            "tests.unit.broken_module",
+            "4: pipeline.reference: 'test",
+        ),
         ("mine__", "Mine__", "1: name: 'Mine__upsert_table__calm' does not fit"),
     ],
 )
@@ -217,3 +237,40 @@ class Whole:
     family, store, writes = "two_phase", "memory", "append"
     guarantee, atomic_batches, ordered = Guarantee.EXACTLY_ONCE, True, False
     prepare = write = recover = open = reader = read = drop = None
+
+
+def test_a_command_without_words_is_refused():
+    text = JOB.replace(JOB.splitlines()[2], "  command: []")
+    assert "mine.yaml:3: pipeline.command: is empty: write the words" in refused(text)
+
+
+@given(st.data())
+@settings(max_examples=150, deadline=None)
+def test_whatever_stands_in_a_file_is_read_or_refused_in_words(data):
+    text = data.draw(
+        st.sampled_from([SOUND, JOB, "defaults: {tags: []}\nscenarios: [{{}}]"])
+    )
+    for _ in range(data.draw(st.integers(1, 4))):
+        begin = data.draw(st.integers(0, len(text)))
+        end = data.draw(st.integers(begin, min(len(text), begin + 8)))
+        bits = [
+            "",
+            "[",
+            "]",
+            "{",
+            "}",
+            ": ",
+            "- ",
+            "\n",
+            "*a",
+            "&a ",
+            "? ",
+            "!!",
+            "<<",
+            "~",
+            "0",
+            "'",
+        ]
+        text = text[:begin] + data.draw(st.sampled_from(bits)) + text[end:]
+    with contextlib.suppress(RequestError):
+        read(text)

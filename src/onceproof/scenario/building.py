@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
-from onceproof import sinks
+from onceproof import sinks, workloads
 from onceproof.errors import RequestError
 from onceproof.guarantee import Anomaly, Guarantee, Promise
 from onceproof.references import REFERENCES, find_reference
@@ -21,6 +21,9 @@ from onceproof.verdict import Claim, Grade
 from onceproof.work import FaultPart, LimitsPart, PipelinePart
 from onceproof.workloads import find_workload
 
+T = TypeVar("T")
+Options = Mapping[str, Any]
+
 
 def build(owner: Item, items: Mapping[str, Item]) -> Scenario | None:
     """Return the scenario; None, with complaints noted, where something is wrong with it."""
@@ -32,6 +35,7 @@ def build(owner: Item, items: Mapping[str, Item]) -> Scenario | None:
     claim = _claim(draft, sink)
     crosschecks.check_name(draft)
     crosschecks.check_command(draft)
+    crosschecks.check_settings(draft)
     crosschecks.check_input(draft, claim.promise.guarantee if claim else None)
     crosschecks.check_sink_options(draft)
     crosschecks.check_faults(draft, sink)
@@ -57,41 +61,48 @@ def build(owner: Item, items: Mapping[str, Item]) -> Scenario | None:
 def _sink_class(draft: Draft) -> type[sinks.Sink] | None:
     if not draft.has("sink"):
         return None
-    try:
-        return find_sink(draft.sink_name)
-    except RequestError as error:
-        draft.refuse(str(error), "sink", *(["name"] if draft.items["sink"].is_mapping else []))
-        return None
+    path = ["name"] if draft.items["sink"].is_mapping else []
+    return _find(draft, find_sink, draft.sink_name, "sink", *path)
 
 
 def _reference(draft: Draft) -> None:
     """Somebody else's reference is looked up at once; ours are known."""
-    if not draft.has("pipeline") or draft.own_command is None:
-        return
+    if draft.has("pipeline") and draft.own_command is not None:
+        name = draft.values["pipeline"]["reference"]
+        _find(draft, find_reference, name, "pipeline", "reference")
+
+
+def _find(draft: Draft, find: Callable[[str], T], name: str, *path: str) -> T | None:
+    """Return what a name stands for; None, and a complaint, where it cannot be had."""
     try:
-        find_reference(draft.values["pipeline"]["reference"])
+        return find(name)
     except RequestError as error:
-        draft.refuse(str(error), "pipeline", "reference")
+        draft.refuse(str(error), *path)
+    except Exception as error:  # whatever the user's own module raises while it is imported
+        said = f"{name!r} cannot be imported: {type(error).__name__}: {error}"
+        draft.refuse(f"{said}; mend that module, or write another", *path)
+    return None
 
 
 def _workload(draft: Draft) -> Workload | None:
-    """Return it with every option; each is tried alone first, so that each bad one is told of."""
+    """Return it with every option; each is tried alone first."""
     if not draft.has("workload"):
         return None
     values = draft.values["workload"]
+    workload = _find(draft, find_workload, values["name"], "workload", "name")
     given = {name: value for name, value in values.items() if name not in WORKLOAD.fields}
-    tries: list[tuple[dict[str, Any], str]] = [({}, "name")]
-    tries += [({name: value}, name) for name, value in given.items()]
-    if not all(_fits(draft, *one) for one in tries) or not _fits(draft, given):
+    if not workload:
         return None
-    options = find_workload(values["name"]).resolve(given)
-    return Workload(values["name"], values["partitions"], options)
+    fits = [_fits(draft, workload, {name: given[name]}, name) for name in given]  # tell of each
+    if not all(fits) or not _fits(draft, workload, given):
+        return None
+    return Workload(values["name"], values["partitions"], workload.resolve(given))
 
 
-def _fits(draft: Draft, given: Mapping[str, Any], *path: str) -> bool:
+def _fits(draft: Draft, workload: workloads.Workload, given: Options, *path: str) -> bool:
     """Whether the workload takes these options; else complain at the path."""
     try:
-        find_workload(draft.values["workload"]["name"]).resolve(given)
+        workload.resolve(given)
     except RequestError as error:
         draft.refuse(str(error), "workload", *path)
         return False

@@ -45,6 +45,11 @@ def named(command: Sequence[str]) -> set[str]:
     }
 
 
+def has_lone_bracket(word: str) -> bool:
+    """Whether a bracket is neither part of a placeholder nor doubled."""
+    return bool({"{", "}"} & set(_PLACEHOLDER.sub("", word)))
+
+
 def fill(command: Sequence[str], values: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the command with the placeholders that have a value filled in; others stay."""
 

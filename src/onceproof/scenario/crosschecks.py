@@ -8,7 +8,7 @@ from collections import Counter
 from onceproof.errors import RequestError
 from onceproof.faults import find_mechanism
 from onceproof.guarantee import Guarantee
-from onceproof.scenario.commands import OF_THE_JOB, PLACEHOLDERS, named
+from onceproof.scenario.commands import OF_THE_JOB, PLACEHOLDERS, has_lone_bracket, named
 from onceproof.scenario.draft import Draft
 from onceproof.scenario.page import none_of
 from onceproof.scenario.targets import find_target
@@ -36,14 +36,25 @@ def check_name(draft: Draft) -> None:
 
 
 def check_command(draft: Draft) -> None:
-    """A command's placeholders are known, and what is set is used by it."""
+    """A command has words, and its placeholders are known."""
     if not draft.has("pipeline") or (command := draft.own_command) is None:
         return
-    own = draft.values["pipeline"]["options"]
-    used, known = named(command), {*PLACEHOLDERS, *OF_THE_JOB, *own}
+    if not command:
+        draft.refuse("is empty: write the words that start the job", "pipeline", "command")
+    known = {*PLACEHOLDERS, *OF_THE_JOB, *draft.values["pipeline"]["options"]}
     for number, word in enumerate(command):
+        if has_lone_bracket(word):
+            said = f"{word!r} has a bracket that is no placeholder's: write it twice"
+            draft.refuse(said, "pipeline", "command", number)
         for name in sorted(named([word]) - known):
             draft.refuse(f"placeholder {none_of(name, known)}", "pipeline", "command", number)
+
+
+def check_settings(draft: Draft) -> None:
+    """What is set for somebody else's job is used by its command."""
+    if not draft.has("pipeline") or (command := draft.own_command) is None:
+        return
+    used, own = named(command), draft.values["pipeline"]["options"]
     for name in own.keys() - used:
         said = f"the command never says {{{name}}}: write it there, or leave the option out"
         draft.refuse(said, "pipeline", "options", name)

@@ -20,8 +20,9 @@ from onceproof.sinks import SINKS
 from onceproof.verdict import Grade
 from onceproof.workloads import WORKLOADS
 
-NAME = text(r"[a-z][a-z0-9_]*", "small letters, digits and _, beginning with a letter")
+NAME = text(r"[a-z][a-z0-9_]{0,59}", "at most 60 small letters, digits and _")
 OURS = tuple(one.name for one in WORKLOADS)
+_NAMES = "pipeline__sink__fault, at most 120 small letters, digits and _"
 _UNITS = ("milliseconds", "seconds", "minutes", "millisecond", "second", "minute")
 
 
@@ -82,7 +83,8 @@ _TIME = text(rf"[1-9]\d* ({'|'.join(_UNITS)})", "a time such as 6 seconds, or le
 PIPELINE = Shape(
     {
         "command": Field(
-            Many(text(r"[^\0]+", "a text")), "the command that starts the job, word by word"
+            Many(text(r"[^\0]+", "a text, in quotes where it looks like a number")),
+            "the command that starts the job, word by word",
         ),
         "reference": Field(ELEMENT, "`module:attribute` of its reference"),
         "options": Field(
@@ -118,7 +120,7 @@ _ANOMALY = Word(tuple(one.value for one in Anomaly))
 SCENARIO = Shape(
     {
         "name": Field(
-            text(r"[a-z][a-z0-9_]*?__[a-z][a-z0-9_]*?__[a-z][a-z0-9_]*", "pipeline__sink__fault"),
+            text(r"(?=.{,120}$)[a-z][a-z0-9_]*?__[a-z][a-z0-9_]*?__[a-z][a-z0-9_]*", _NAMES),
             "its name: `<pipeline>__<sink>__<fault>`, or `__calm` without faults",
         ),
         "tags": Field(Many(NAME), "words by which scenarios are picked", ()),

@@ -73,7 +73,8 @@ class Item:
             return None
         found: dict[str, Item] = {}
         for key, value in self.node.value:
-            name, line = str(key.value), key.start_mark.line + 1
+            name = key.value if isinstance(key, yaml.ScalarNode) else "?"
+            line = key.start_mark.line + 1
             path = f"{self.key}.{name}" if self.key else name
             if name in found:
                 before = found[name].line

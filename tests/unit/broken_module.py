@@ -1,0 +1,3 @@
+"""A user's module that cannot be imported."""
+
+raise ZeroDivisionError("its author divided")
