@@ -30,7 +30,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("pipeline")
     for name in ("bootstrap", "topic", "checkpoint", "sink", "address", "target", "reference"):
         parser.add_argument(f"--{name}", required=True)
-    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
+    for name in ("set", "sink-set"):
+        parser.add_argument(f"--{name}", action="append", default=[], metavar="NAME=VALUE")
     return parser.parse_args()
 
 
@@ -59,7 +60,9 @@ def events(spark: SparkSession, given: argparse.Namespace, max_offsets: str) -> 
 
 def main() -> None:
     given = arguments()
-    options = dict(one.split("=", 1) for one in given.set)
+    options, of_the_sink = (
+        dict(one.split("=", 1) for one in many) for many in (given.set, given.sink_set)
+    )
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
     pipeline = importlib.import_module(given.pipeline)
     reference = find_reference(given.reference)
@@ -70,7 +73,7 @@ def main() -> None:
         reference.key,
         reference.version,
         attempt=int(os.environ.get("ONCEPROOF_ATTEMPT", "1")),
-        options=options,
+        options=of_the_sink,
     )
     sink = find_sink(given.sink)(target)
     spark = session(given.pipeline, options.get("state_store", "hdfs"))

@@ -84,7 +84,7 @@ def test_what_only_a_run_knows_stays_a_placeholder(tmp_path):
     assert command[:3] == ["{python}", "{jobs}/stream.py", "copy_events"]
     assert command[-4:] == ["--set", "state_store=hdfs", "--set", "max_offsets=2000"]
     assert command == list(
-        default_command("copy_events", {"state_store": "hdfs", "max_offsets": 2000})
+        default_command("copy_events", {"state_store": "hdfs", "max_offsets": 2000}, {})
     )
 
 

@@ -247,9 +247,7 @@ def test_a_command_without_words_is_refused():
 @given(st.data())
 @settings(max_examples=150, deadline=None)
 def test_whatever_stands_in_a_file_is_read_or_refused_in_words(data):
-    text = data.draw(
-        st.sampled_from([SOUND, JOB, "defaults: {tags: []}\nscenarios: [{{}}]"])
-    )
+    text = data.draw(st.sampled_from([SOUND, JOB, "defaults: {tags: []}\nscenarios: [{{}}]"]))
     for _ in range(data.draw(st.integers(1, 4))):
         begin = data.draw(st.integers(0, len(text)))
         end = data.draw(st.integers(begin, min(len(text), begin + 8)))

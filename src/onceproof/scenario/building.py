@@ -133,7 +133,9 @@ def _pipeline(draft: Draft) -> PipelinePart:
     given = {name: draft.values[name] for name in OF_THE_JOB if name in draft.values}
     name, command = draft.pipeline_name, draft.own_command
     if command is None:
-        return PipelinePart(name, default_command(name, given), REFERENCES[name], given)
+        return PipelinePart(
+            name, default_command(name, given, draft.sink_options), REFERENCES[name], given
+        )
     used = {one: value for one, value in given.items() if one in named(command)}
     pipeline = draft.values["pipeline"]
     return PipelinePart(name, command, pipeline["reference"], pipeline["options"] | used)

@@ -25,13 +25,20 @@ OF_THE_JOB = ("state_store", "max_offsets", "trigger")
 _PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([^{}]*)\}")
 
 
-def default_command(pipeline: str, options: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the command of a pipeline of ours."""
+def default_command(
+    pipeline: str, options: Mapping[str, Any], of_the_sink: Mapping[str, Any]
+) -> tuple[str, ...]:
+    """Return the command of a pipeline of ours, with its options and those of its sink."""
     told = ("bootstrap", "topic", "checkpoint", "sink", "target", "address", "reference")
     return (
         *("{python}", ENTRY, pipeline),
         *(word for name in told for word in (f"--{name}", f"{{{name}}}")),
         *(word for name, value in options.items() for word in ("--set", f"{name}={value}")),
+        *(
+            word
+            for name, value in of_the_sink.items()
+            for word in ("--sink-set", f"{name}={value}")
+        ),
     )
 
 
