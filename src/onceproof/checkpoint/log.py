@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from onceproof.documents import count, parse_object
+from onceproof.documents import count, field, parse_object
 from onceproof.errors import EvidenceError
 
 Offsets = Mapping[str, Mapping[str, int]]
@@ -65,7 +65,7 @@ def planned(folder: Path, batch: int) -> Planned:
         count(head, "batchTimestampMs", where),
         _kafka_offsets(lines[1:], where),
         tuple(lines[1:]),
-        dict(head.get("conf", {})),
+        _object(head, "conf", where),
     )
 
 
@@ -76,9 +76,8 @@ def committed(folder: Path, batch: int) -> Committed:
     if version not in _COMMIT_VERSIONS:
         raise EvidenceError(f"{where} begins with {version!r}, and only v1 to v3 are known")
     head = parse_object(lines[0], where) if lines else {}
-    return Committed(
-        batch, count(head, "nextBatchWatermarkMs", where), dict(head.get("stateUniqueIds") or {})
-    )
+    watermark_ms = count(head, "nextBatchWatermarkMs", where)
+    return Committed(batch, watermark_ms, _object(head, "stateUniqueIds", where))
 
 
 def newest(folder: Path) -> tuple[int, int]:
@@ -86,6 +85,10 @@ def newest(folder: Path) -> tuple[int, int]:
     found = (batches(folder / name) for name in ("offsets", "commits"))
     offsets, commits = (max(one, default=-1) for one in found)
     return offsets, commits
+
+
+def _object(head: Mapping[str, Any], name: str, where: str) -> Mapping[str, Any]:
+    return field(head, name, dict, where) if head.get(name) is not None else {}
 
 
 def _lines(path: Path) -> list[str]:
@@ -107,7 +110,7 @@ def _kafka_offsets(sources: list[str], where: str) -> Offsets:
         if not source.startswith("{"):  # "-": the source had no data yet
             continue
         for topic, partitions in parse_object(source, where).items():
-            if isinstance(partitions, dict):
+            if isinstance(partitions, dict) and all(number.isdigit() for number in partitions):
                 found.setdefault(topic, {}).update(
                     {number: count(partitions, number, where) for number in partitions}
                 )

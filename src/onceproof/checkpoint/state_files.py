@@ -112,8 +112,8 @@ def _ids(of_operator: Any, partition: int) -> set[str]:
 
 def _gone(checkpoint: Path, found: list[Store], last: Committed | None) -> list[str]:
     operators = set(numbered(checkpoint / "state"))
-    known = operators | {int(name) for name in last.state_ids if last} if last else operators
-    expected = set(range(max(known, default=-1) + 1))
+    named = {int(name) for name in last.state_ids if name.isdigit()} if last else set()
+    expected = set(range(max(operators | named, default=-1) + 1))
     said = [f"state/{operator} is gone" for operator in sorted(expected - operators)]
     there = {(store.operator, store.partition) for store in found}
     for operator in sorted(operators):
