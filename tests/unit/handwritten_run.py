@@ -11,13 +11,17 @@ import pyarrow.parquet as parquet
 from onceproof.evidence import Evidence
 from onceproof.records import Op, Outcome, Record, to_line
 from onceproof.run import RunDirectory
+from tests.unit.handwritten_checkpoint import write_file
 
 READS = pa.schema(
     [(name, pa.int64()) for name in ("poll", "copies")]
     + [(name, pa.string()) for name in ("key", "value")]
     + [(name, pa.int64()) for name in ("version", "position", "batch", "attempt")]
 )
-LEDGER = pa.schema([("topic", pa.string()), ("partition", pa.int64()), ("offset", pa.int64())])
+LEDGER = pa.schema(
+    [("topic", pa.string())] + [(n, pa.int64()) for n in ("partition", "offset", "event_ms")]
+)
+DELAY_MS = 2000
 NO_DIFFERENCE = {"lost": 0, "duplicated": 0, "unexpected": 0, "changed": 0}
 
 
@@ -101,6 +105,17 @@ def good_reads() -> list[dict[str, Any]]:
     return first + [saw(3, key, 2, batch=1, attempt=2) for key in ("d", "e", "f")]
 
 
+def event_ms(offset: int) -> int:
+    """Each event is a second after the one before."""
+    return 10_000 + 1000 * offset
+
+
+def good_recomputed() -> dict[str, Any]:
+    """What the references said: nothing was late, and the engine's state is as it must be."""
+    state = {"expected": 2, "found": 2, "differ": 0, "samples": []}
+    return {"schema": 1, "expected": 6, "late": 0, "delay_ms": DELAY_MS, "state": state}
+
+
 @dataclass
 class HandwrittenRun:
     """All parts of a run's directory as plain data; `write` makes the directory."""
@@ -113,6 +128,7 @@ class HandwrittenRun:
     samples: list[Any] = field(default_factory=list)
     expected: int = 6
     observed: int = 6
+    recomputed: dict[str, Any] = field(default_factory=good_recomputed)
     clocks: Any = None
 
     def write(self, folder: Path) -> Evidence:
@@ -130,7 +146,13 @@ class HandwrittenRun:
             write_rows(run.reads, self.reads, READS)
         if self.ledger is not None:
             sent = [{"topic": "events", "partition": 0, "offset": at} for at in self.ledger]
+            sent = [row | {"event_ms": event_ms(row["offset"] or 0)} for row in sent]
             write_rows(run.ledger, sent, LEDGER)
+        batches = write_logs(self.history, run)
+        told = {"batches": batches} | self.recomputed
+        if isinstance(told.get("state"), dict):
+            told["state"] = {"batch": batches - 1} | told["state"]
+        run.recomputed.write_text(json.dumps(told))
         numbers = pa.schema([("n", pa.int64())])
         for path, rows in ((run.expected, self.expected), (run.observed, self.observed)):
             write_rows(path, [{"n": n} for n in range(rows)], numbers)
@@ -150,6 +172,27 @@ class HandwrittenRun:
             )
             lines.append(to_line(record))
         return lines
+
+
+def write_logs(history: list[dict[str, Any]], run: RunDirectory) -> int:
+    """Write the checkpoint's logs as the history tells them, and their archive; count commits."""
+    told = {one["batch"]: one for one in history if one["op"] == "batch.offsets"}
+    done = {one["batch"] for one in history if one["op"] == "batch.commit"}
+    watermark = 0
+    write_file(run.checkpoint / "metadata", '{"id": "4be1f70a"}')
+    for batch, one in sorted(told.items()):
+        ends = one["proof"].get("offsets") or {}
+        end = ends.get("events", {}).get("0", 0)
+        after = max(watermark, event_ms(end - 1) - DELAY_MS if end else 0)
+        head = {"batchWatermarkMs": watermark, "batchTimestampMs": 1, "conf": {}}
+        texts = {"offsets": "\n".join(["v1", json.dumps(head), json.dumps(ends)])}
+        if batch in done:
+            texts["commits"] = "v1\n" + json.dumps({"nextBatchWatermarkMs": after})
+        for name, text in texts.items():
+            write_file(run.checkpoint / name / str(batch), text)
+            write_file(run.checkpoint_log / name / str(batch), text)
+        watermark = after
+    return len(done)
 
 
 def write_rows(folder: Path, rows: list[dict[str, Any]], schema: pa.Schema) -> None:

@@ -14,11 +14,13 @@ from onceproof.checkers.ended import ended
 from onceproof.checkers.faults_landed import faults_landed
 from onceproof.checkers.input_committed import input_committed
 from onceproof.checkers.input_kept import input_kept
+from onceproof.checkers.offset_log import offset_log
 from onceproof.checkers.phases import phases
 from onceproof.checkers.reads import reads
 from onceproof.checkers.regressed import regressed
 from onceproof.checkers.reordered import reordered
 from onceproof.checkers.rows import rows
+from onceproof.checkers.state import state
 from onceproof.checkers.stuck import stuck
 from onceproof.checkers.torn import torn
 from onceproof.checkers.uncommitted_read import uncommitted_read
@@ -35,6 +37,8 @@ CHECKERS: tuple[Checker, ...] = (
     input_committed,
     input_kept,
     phases,
+    offset_log,
+    state,
     ended,
     reads,
     uncommitted_read,

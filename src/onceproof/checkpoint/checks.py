@@ -74,20 +74,38 @@ def troubles(checkpoint: Path, archive: Path | None = None) -> list[str]:
     `metadata`. A batch without a commit at the end is sound: Spark will do it again.
     """
     if not is_checkpoint(checkpoint):
-        return [f"there is no checkpoint in {checkpoint.name}: Spark would begin anew"]
+        return [_nothing(checkpoint)]
     logs = Logs.read(checkpoint)
     offsets, commits = logs.newest
     return [
-        *_of_metadata(checkpoint, archive),
-        *logs.damaged.values(),
-        *_of_batches(logs),
-        *_of_sources(logs),
-        *_of_offsets(logs),
-        *_of_watermarks(logs),
+        *_of_logs(checkpoint, archive, logs),
         *state_troubles(checkpoint, offsets, logs.committed.get(commits)),
-        *checksum_troubles(checkpoint),
-        *(_since(checkpoint, archive, logs) if archive else ()),
+        *checksum_troubles(checkpoint, "state/**/"),
     ]
+
+
+def log_troubles(checkpoint: Path, archive: Path | None = None) -> list[str]:
+    """Say the same of the two logs and the metadata alone."""
+    if not is_checkpoint(checkpoint):
+        return [_nothing(checkpoint)]
+    return list(_of_logs(checkpoint, archive, Logs.read(checkpoint)))
+
+
+def _nothing(checkpoint: Path) -> str:
+    return f"there is no checkpoint in {checkpoint.name}: Spark would begin anew"
+
+
+def _of_logs(checkpoint: Path, archive: Path | None, logs: Logs) -> Iterator[str]:
+    yield from _of_metadata(checkpoint, archive)
+    yield from logs.damaged.values()
+    yield from _of_batches(logs)
+    yield from _of_sources(logs)
+    yield from _of_offsets(logs)
+    yield from _of_watermarks(logs)
+    for folder in ("", "offsets/", "commits/"):
+        yield from checksum_troubles(checkpoint, folder)
+    if archive:
+        yield from _since(checkpoint, archive, logs)
 
 
 def _of_metadata(checkpoint: Path, archive: Path | None) -> Iterator[str]:

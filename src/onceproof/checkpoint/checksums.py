@@ -32,9 +32,14 @@ def altered(path: Path) -> bool:
     return b"".join(struct.pack(">I", zlib.crc32(chunk)) for chunk in chunks) != told[_HEAD.size :]
 
 
-def checksum_troubles(checkpoint: Path) -> Iterator[str]:
-    """Say which files are not as they were written, and which checksums have lost their file."""
-    for told in sorted(checkpoint.rglob(".*.crc")):
+def checksum_troubles(checkpoint: Path, folder: str) -> Iterator[str]:
+    """Say which files are not as they were written, and which checksums have lost their file.
+
+    The folder is a pattern below the checkpoint. Files that were never finished do not count.
+    """
+    for told in sorted(checkpoint.glob(f"{folder}.*.crc")):
+        if told.name.endswith(".tmp.crc"):
+            continue
         path = told.with_name(told.name[1:].removesuffix(".crc"))
         name = path.relative_to(checkpoint)
         if path.exists():

@@ -1,0 +1,37 @@
+"""What a pipeline is made of stands under one name: the job's file and its reference."""
+
+import pytest
+
+from onceproof.errors import RequestError
+from onceproof.references import REFERENCES, find_reference
+from tests.repo.tree import PACKAGE, ROOT
+
+STEMS = {path.stem for path in (ROOT / "spark_jobs").glob("*.py")} - {"stream"}
+SQL_TYPES = {"string", "bigint", "int", "double", "boolean", "timestamp"}
+
+
+def test_every_pipeline_has_a_reference_and_no_reference_is_without_one():
+    assert STEMS == REFERENCES.keys() != set()
+
+
+@pytest.mark.parametrize("name", sorted(STEMS))
+def test_a_reference_says_what_a_sink_must_know(name):
+    reference = find_reference(REFERENCES[name])
+    assert (PACKAGE / "references" / f"{name}.py").exists()
+    assert set(reference.columns.values()) <= SQL_TYPES
+    assert set(reference.key) < set(reference.columns)
+    assert reference.version is None or reference.columns[reference.version] == "bigint"
+    assert (reference.state is None) is (reference.state_columns == ())
+
+
+@pytest.mark.parametrize("name", sorted(STEMS))
+def test_a_job_has_an_output_mode_and_a_stream(name):
+    text = (ROOT / "spark_jobs" / f"{name}.py").read_text()
+    assert 'OUTPUT_MODE = "' in text
+    assert "\ndef stream(events: DataFrame) -> DataFrame:\n" in text
+
+
+@pytest.mark.parametrize("name", ["nothing", "onceproof.nothing:X", "onceproof.references:Events"])
+def test_what_is_no_reference_is_refused(name):
+    with pytest.raises(RequestError, match="eference"):
+        find_reference(name)

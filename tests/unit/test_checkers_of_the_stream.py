@@ -1,0 +1,180 @@
+"""Checkers of the stream itself: each is shown what it must not pass, then what it must."""
+
+import json
+import shutil
+
+import pytest
+
+from onceproof.checkers import run_checkers
+from onceproof.checkers.offset_log import offset_log
+from onceproof.checkers.state import state
+from onceproof.verdict import Grade
+from tests.unit.handwritten_checkpoint import remove, write_file
+from tests.unit.handwritten_run import HandwrittenRun, did, good_recomputed, offsets
+
+PASS, UNKNOWN, FAIL = Grade
+
+
+@pytest.fixture
+def run():
+    return HandwrittenRun()
+
+
+def found(checker, run, folder, spoil=lambda _: None):
+    """The finding on a run whose directory was spoiled after it had been written."""
+    evidence = run.write(folder)
+    spoil(evidence.run)
+    [finding] = run_checkers(evidence, [checker])
+    assert not finding.traceback
+    return finding
+
+
+def in_both(run, name, text):
+    for folder in (run.checkpoint, run.checkpoint_log):
+        write_file(folder / name, text)
+
+
+def log(watermark, end):
+    head = {"batchWatermarkMs": watermark, "batchTimestampMs": 1, "conf": {}}
+    return "\n".join(["v1", json.dumps(head), json.dumps({"events": {"0": end}})])
+
+
+def commit(watermark):
+    return "v1\n" + json.dumps({"nextBatchWatermarkMs": watermark})
+
+
+def moved_too_far(run):
+    """W after batch 0 is 10000 by its events: the newest of them is at 12000."""
+    in_both(run, "commits/0", commit(10_001))
+    in_both(run, "offsets/1", log(10_001, 6))
+
+
+def stood_still(run):
+    in_both(run, "commits/0", commit(0))
+    in_both(run, "offsets/1", log(0, 6))
+
+
+SPOILED = {
+    "the archive is gone": (lambda r: shutil.rmtree(r.checkpoint_log), "has no commit"),
+    "the archive begins too late": (
+        lambda r: (r.checkpoint_log / "offsets/0").unlink(),
+        "no offsets of batch 0",
+    ),
+    "the archive has a gap": (
+        lambda r: (r.checkpoint_log / "offsets/0").write_text(""),
+        "offsets/0 is empty",
+    ),
+    "the log goes back": (lambda r: in_both(r, "offsets/1", log(10_000, 2)), "goes back"),
+    "the log ends before the ledger": (
+        lambda r: in_both(r, "offsets/1", log(10_000, 5)),
+        "reads events-0 up to 5, and the ledger goes on to 5",
+    ),
+    "the checkpoint is another": (
+        lambda r: write_file(r.checkpoint / "offsets/1", log(10_000, 7)),
+        "offsets/1 is not what was archived",
+    ),
+    "the checkpoint is gone": (lambda r: shutil.rmtree(r.checkpoint), "there is no checkpoint"),
+    "an archived batch is gone from the checkpoint": (
+        lambda r: [remove(r.checkpoint / name) for name in ("offsets/1", "commits/1")],
+        "offsets/1 was archived and is gone",
+    ),
+    "the watermark moved farther than any event": (
+        moved_too_far,
+        "batch 0 moved the watermark to 10001, and by its events it is 10000",
+    ),
+    "the watermark stood still without a reason": (
+        stood_still,
+        "batch 0 moved the watermark to 0, and by its events it is 10000",
+    ),
+    "the watermark was there at the start": (
+        lambda r: in_both(r, "offsets/0", log(1, 3)),
+        "batch 0 begins with the watermark 1",
+    ),
+    "nothing was recomputed": (lambda r: r.recomputed.unlink(), "recomputed.json is missing"),
+}
+
+
+@pytest.mark.parametrize(("spoil", "words"), SPOILED.values(), ids=SPOILED.keys())
+def test_an_offset_log_that_cannot_be_is_unknown(spoil, words, run, tmp_path):
+    finding = found(offset_log, run, tmp_path, spoil)
+    assert finding.verdict is UNKNOWN
+    assert words in finding.reason
+
+
+def test_rows_expected_from_fewer_batches_are_unknown(run, tmp_path):
+    run.recomputed["batches"] = 1
+    finding = found(offset_log, run, tmp_path)
+    assert finding.verdict is UNKNOWN
+    assert "recomputed from 1 batches, and 2 are committed" in finding.reason
+
+
+def test_a_watermark_without_a_delay_is_unknown(run, tmp_path):
+    run.recomputed["delay_ms"] = None
+    finding = found(offset_log, run, tmp_path)
+    assert finding.verdict is UNKNOWN
+    assert "by its events it is 0" in finding.reason
+
+
+def test_a_watermark_that_a_repeated_batch_held_back_passes_and_is_counted(run, tmp_path):
+    finding = found(offset_log, run, tmp_path, lambda r: in_both(r, "commits/1", commit(10_000)))
+    assert (finding.verdict, finding.numbers["watermarks_held_back"]) == (PASS, 1)
+    assert "held back" in finding.reason
+
+
+def test_an_offset_log_that_tells_the_ledgers_story_passes(run, tmp_path):
+    finding = found(offset_log, run, tmp_path)
+    assert (finding.verdict, finding.numbers) == (PASS, {"batches": 2, "watermarks_held_back": 0})
+    assert "every watermark follows from the events" in finding.reason
+
+
+def test_batches_that_were_not_committed_do_not_count(run, tmp_path):
+    run.history.insert(-8, did("batch.offsets", "archiver", batch=2, **offsets(6)))
+    assert found(offset_log, run, tmp_path).verdict is PASS
+
+
+def test_state_that_differs_fails_and_says_that_it_was_the_stream(run, tmp_path):
+    run.recomputed["state"] |= {"found": 3, "differ": 1}
+    finding = found(state, run, tmp_path)
+    assert finding.verdict is FAIL
+    assert "the stream itself went wrong" in finding.reason
+
+
+@pytest.mark.parametrize(
+    ("told", "words"),
+    [
+        ({"error": "CANNOT_LOAD_STATE_STORE"}, "could not be read: CANNOT_LOAD_STATE_STORE"),
+        ({"found": 3}, "none is said to differ"),
+        ({"batch": 0}, "read after batch 0, and batch 1 was the last"),
+        ({"differ": -1}, "below 0"),
+        ({"expected": None}, "type int"),
+    ],
+)
+def test_state_of_which_nobody_knows_is_unknown(told, words, run, tmp_path):
+    run.recomputed["state"] |= told
+    finding = found(state, run, tmp_path)
+    assert finding.verdict is UNKNOWN
+    assert words in finding.reason
+
+
+def test_state_that_is_not_told_is_unknown(run, tmp_path):
+    del run.recomputed["state"]
+    assert found(state, run, tmp_path).verdict is UNKNOWN
+
+
+def test_state_as_it_must_be_passes(run, tmp_path):
+    finding = found(state, run, tmp_path)
+    assert (finding.verdict, finding.numbers["found"]) == (PASS, 2)
+    assert "sink" not in finding.reason
+
+
+def test_a_pipeline_without_state_passes_and_says_so(run, tmp_path):
+    run.recomputed = good_recomputed() | {"state": None}
+    finding = found(state, run, tmp_path)
+    assert (finding.verdict, finding.reason) == (PASS, "The pipeline keeps no state")
+
+
+def test_where_the_stream_is_clear_the_sink_made_the_differences(run, tmp_path):
+    run.differences["lost"] = 1
+    finding = found(state, run, tmp_path)
+    assert finding.verdict is PASS
+    assert finding.reason.endswith("the sink made the differences")
