@@ -21,10 +21,10 @@ def start(*words: object, **env: str) -> subprocess.Popen[str]:
     )
 
 
-def run(*words: object, **env: str) -> tuple[int, str, str]:
+def run(*words: object, timeout_s: float = 120, **env: str) -> tuple[int, str, str]:
     """Exit code, standard output and standard error of one command."""
     child = start(*words, **env)
-    out, said = child.communicate(timeout=120)
+    out, said = child.communicate(timeout=timeout_s)
     return child.returncode, out, said
 
 

@@ -26,7 +26,8 @@ def compare_state(
         return None
     try:
         with _format_of(spark, checkpoint, batch):
-            read = spark.read.format("statestore").option("batchId", batch).load(str(checkpoint))
+            spark._jsparkSession.streams().stateStoreCoordinator()  # RocksDB's stores ask for it
+        read = spark.read.format("statestore").option("batchId", batch).load(str(checkpoint))
             found = read.selectExpr(*reference.state_columns)
             return {"batch": batch, **_compared(reference.state(events), found)}
     except Exception as error:  # whatever it is that keeps it from being read

@@ -1,0 +1,136 @@
+"""Whole runs on the real stack: controls that must fail first, then sinks that must not."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from jsonschema import validate
+
+from tests.system.command import SCHEMAS, run
+
+pytestmark = [pytest.mark.stack, pytest.mark.spark, pytest.mark.system]
+ROOT = Path(__file__).parents[2]
+SMALL = {"events": 4000, "partitions": 4}
+
+
+def scenario(name, **fields):
+    pipeline, sink, _ = name.split("__")
+    workload = SMALL | fields.pop("workload", {})
+    found = {"name": name, "pipeline": pipeline, "sink": sink, "max_offsets": 500}
+    return found | {"workload": workload, "limits": {"run_s": 200, "stall_s": 60}} | fields
+
+
+def kill(target, **when):
+    return {
+        "name": f"kill_{len(when)}_{target.partition(':')[0]}",
+        "do": "kill",
+        "target": target,
+    } | {"when": when}
+
+
+@pytest.fixture
+def outcome(stack, tmp_path):
+    """Runs a scenario; returns its exit code and its verdict document."""
+
+    def live(name, seed=7, **fields):
+        file = tmp_path / "scenario.yaml"
+        file.write_text(yaml.safe_dump(scenario(name, **fields)))
+        words = ["run", file, "--seed", seed, "--runs", tmp_path / "runs", "--json"]
+        code, out, said = run(
+            *words, "--home", stack.state.folder, PYTHONPATH=str(ROOT), timeout_s=280
+        )
+        assert out, said
+        document = json.loads(out)
+        validate(document, json.loads((SCHEMAS / "verdict.json").read_text()))
+        return code, document
+
+    return live
+
+
+def seen(document):
+    return {name: count for name, count in document["differences"].items() if count}
+
+
+def test_a_control_shows_the_batch_that_was_applied_twice(outcome):
+    code, found = outcome(
+        "copy_events__append_table__kill_driver",
+        faults=[kill("driver", failpoint="written", batch=3)],
+        hold_to="exactly-once",
+        claims="FAIL",
+        anomalies=["duplicated"],
+    )
+    assert (code, found["verdict"], found["as_claimed"]) == (0, "FAIL", True)
+    again = found["differences"]["duplicated"]
+    assert found["counts"]["observed"] == found["counts"]["expected"] + again
+    blamed = [one for one in found["blame"] if one["class"] == "duplicated"]
+    assert {(one["batch"], one["step"], one["fault"]) for one in blamed} == {
+        (3, "written", found["faults"][0]["name"])
+    }
+    assert all(one["offset"] is not None for one in blamed)
+
+
+@pytest.mark.parametrize(
+    ("lie", "anomaly"),
+    [
+        ("drops_rows", "lost"),
+        ("holds_back", "lost"),
+        ("changes_value", "changed"),
+        ("writes_unsent", "unexpected"),
+    ],
+)
+def test_a_sink_that_lies_fails_with_its_class_and_no_other(outcome, lie, anomaly):
+    code, found = outcome(
+        "copy_events__lie__calm",
+        sink={"name": f"tests.sinks_that_lie:{lie}", "every": 1000},
+        workload={"events": 2000},
+    )
+    assert (code, found["verdict"], found["as_claimed"]) == (1, "FAIL", False)
+    assert set(seen(found)) - {"torn"} == {anomaly}
+
+
+def test_an_upsert_outlives_leader_executor_and_driver(outcome):
+    faults = [
+        kill("broker:leader=0", acknowledged=0.2),
+        kill("executor", failpoint="task_done", batch=2),
+        kill("driver", failpoint="written", batch=4),
+    ]
+    code, found = outcome(
+        "app_views__upsert_table__kill_all", faults=faults, workload={"rate": 500}
+    )
+    assert (code, found["verdict"]) == (0, "PASS"), found["reasons"]
+    assert [fault["landed"] for fault in found["faults"]] == [True, True, True]
+    assert found["faults"][0]["healed_at"]
+
+
+def test_late_rows_are_told_from_lost_ones(outcome):
+    code, found = outcome(
+        "sliding_counts__upsert_table__kill_driver_twice",
+        state_store="rocksdb",
+        faults=[
+            kill("driver", failpoint="written", batch=2),
+            kill("driver", batch=5),
+        ],
+        workload={"late": 0.05, "late_by_ms": 20_000},
+    )
+    assert (code, found["verdict"]) == (0, "PASS"), found["reasons"]
+    recomputed = json.loads((Path(found["run"]) / "recomputed.json").read_text())
+    assert found["counts"]["late"] == recomputed["late"] > 0
+    assert recomputed["r0"]["differ"] > 0
+    assert recomputed["state"]["differ"] == 0
+
+
+def test_a_fault_that_never_strikes_is_unknown(outcome):
+    code, found = outcome(
+        "copy_events__upsert_table__kill_driver",
+        faults=[kill("driver", failpoint="written", batch=900)],
+        workload={"events": 1000},
+    )
+    assert (code, found["verdict"]) == (2, "UNKNOWN")
+    assert any("never struck" in reason for reason in found["reasons"])
+    assert seen(found).keys() <= {"torn"}
+
+
+def test_a_run_whose_input_is_empty_is_unknown(outcome):
+    code, found = outcome("app_views__upsert_table__calm", workload={"events": 0})
+    assert (code, found["verdict"]) == (2, "UNKNOWN")

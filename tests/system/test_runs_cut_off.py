@@ -1,0 +1,140 @@
+"""Runs that are cut off: nothing is left but the directory, and it is not green."""
+
+import json
+import os
+import signal
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+import yaml
+
+from onceproof.history import History
+from onceproof.phases.plan import make_plan
+from onceproof.phases.prepare import prepare
+from onceproof.phases.release import release
+from onceproof.polling import wait_for
+from onceproof.process.attempt import job_processes
+from onceproof.process.handle import find_agent, start_agent
+from onceproof.records import Op
+from onceproof.run import RunDirectory
+from onceproof.scenario.catalogue import find_scenario
+from onceproof.stacks.brokers import ask
+from onceproof.work import Work
+from tests.system.command import run, start
+from tests.system.test_runs import scenario
+
+pytestmark = [pytest.mark.stack, pytest.mark.spark, pytest.mark.system]
+
+
+@pytest.fixture
+def begun(stack, tmp_path):
+    """Starts a run that would go on for minutes, in the folder of a stack or on its own."""
+
+    def begin(*words):
+        file = tmp_path / "scenario.yaml"
+        slow = scenario("copy_events__upsert_table__calm", workload={"rate": 20})
+        file.write_text(yaml.safe_dump(slow))
+        return start("run", file, "--runs", tmp_path / "runs", *words)
+
+    return begin
+
+
+def directory(tmp_path):
+    (plan,) = wait_for(lambda: list(tmp_path.glob("runs/*/*/plan.json")), 20, "there is no plan")
+    return RunDirectory(plan.parent)
+
+
+def has(run_directory, op):
+    history = run_directory.history
+    return history.exists() and any(one.op is op for one in History(history).read())
+
+
+def topics(stack):
+    return ask(stack.bootstrap, lambda client: client.list_topics())
+
+
+def nothing_is_left(stack, of):
+    agent = find_agent(of)
+    name = json.loads(of.plan.read_text())["run"]
+    wait_for(lambda: not (agent and agent.is_alive), 60, "the agent lives")
+    wait_for(lambda: not job_processes(name), 10, "the job lives")
+    wait_for(lambda: f"{name}.events" not in topics(stack), 60, "the topic is there")
+    assert not (of.root / "spark-local").exists()
+
+
+@pytest.mark.parametrize("moment", [Op.PHASE_START, Op.ATTEMPT_START, Op.BATCH_COMMIT])
+def test_ctrl_c_leaves_nothing_and_the_run_is_unknown(begun, stack, tmp_path, moment):
+    child = begun("--home", stack.state.folder)
+    of = directory(tmp_path)
+    wait_for(lambda: has(of, moment), 90, f"no {moment}")
+    child.send_signal(signal.SIGINT)
+    _, said = child.communicate(timeout=90)
+    assert child.returncode == 2, said
+    assert "interrupted" in said
+    assert json.loads(of.verdict.read_text())["verdict"] == "UNKNOWN"
+    nothing_is_left(stack, of)
+
+
+def test_a_command_that_is_killed_is_released_by_its_agent(begun, stack, tmp_path):
+    child = begun("--home", stack.state.folder)
+    of = directory(tmp_path)
+    wait_for(lambda: has(of, Op.ATTEMPT_START), 60, "the job was not started")
+    child.kill()
+    child.communicate(timeout=60)
+    nothing_is_left(stack, of)
+    assert run("judge", of.root)[0] == 2
+
+
+def test_a_job_dies_with_its_agent_and_no_second_one_is_ever_started(begun, stack, tmp_path):
+    child = begun("--home", stack.state.folder)
+    of = directory(tmp_path)
+    wait_for(lambda: has(of, Op.ATTEMPT_START), 60, "the job was not started")
+    agent = find_agent(of)
+    agent.send(signal.SIGKILL)
+    _, said = child.communicate(timeout=90)
+    assert child.returncode == 2, said
+    assert find_agent(of) == agent
+    nothing_is_left(stack, of)
+    found = json.loads(of.verdict.read_text())
+    assert any("end of process" in reason for reason in found["reasons"])
+
+
+def test_a_run_without_a_stack_brings_its_own_and_takes_it_down(tmp_path):
+    home = Path(os.environ.get("ONCEPROOF_HOME") or "/var/cache/onceproof")
+    before = set(home.glob("stacks/*"))
+    file = tmp_path / "scenario.yaml"
+    fields = scenario("copy_events__upsert_table__calm", workload={"events": 500})
+    file.write_text(yaml.safe_dump(fields))
+    code, out, said = run("run", file, "--runs", tmp_path / "runs", "--json", timeout_s=200)
+    assert code == 0, said
+    assert json.loads(out)["verdict"] == "PASS"
+    assert set(home.glob("stacks/*")) == before
+
+
+def test_agents_that_are_started_at_once_are_one(stack, tmp_path):
+    run_of = begun_by_hand(stack, tmp_path)
+    with ThreadPoolExecutor(4) as pool:
+        agents = set(pool.map(lambda _: start_agent(run_of), range(4)))
+    try:
+        (agent,) = agents
+        assert start_agent(run_of) == agent
+        starts = wait_for(lambda: counted(run_of, Op.ATTEMPT_START), 30, "the job was not started")
+        assert starts == 1
+    finally:
+        release(run_of, Work.read(run_of.plan))
+    assert start_agent(run_of) == agent  # dead, and nobody takes its place
+    assert not agent.is_alive
+    nothing_is_left(stack, run_of)
+
+
+def begun_by_hand(stack, tmp_path):
+    file = tmp_path / "scenario.yaml"
+    file.write_text(yaml.safe_dump(scenario("copy_events__upsert_table__calm")))
+    run_of = make_plan(find_scenario(str(file)), 7, tmp_path / "runs")
+    prepare(run_of, Work.read(run_of.plan), stack.state.folder)
+    return run_of
+
+
+def counted(run_of, op):
+    return sum(one.op is op for one in History(run_of.history).read())
