@@ -104,6 +104,7 @@ def test_doubled_brackets_are_brackets_and_no_placeholders():
     assert fill(["{{x}} {a} {topic}"], {"a": "{1}"}) == ("{{x}} {{1}} {topic}",)
     (word,) = fill(["{{x}} {a}"], {"a": "{1}"})
     assert word.format_map({}) == "{x} {1}"
+    assert default_command("copy_events", {}, {"like": "{a}"})[-2:] == ("--sink-set", "like={{a}}")
 
 
 def test_a_stored_plan_is_planned_again_as_a_run_of_its_own(tmp_path):

@@ -33,13 +33,13 @@ def default_command(
     return (
         *("{python}", ENTRY, pipeline),
         *(word for name in told for word in (f"--{name}", f"{{{name}}}")),
-        *(word for name, value in options.items() for word in ("--set", f"{name}={value}")),
-        *(
-            word
-            for name, value in of_the_sink.items()
-            for word in ("--sink-set", f"{name}={value}")
-        ),
+        *_told("--set", options),
+        *_told("--sink-set", of_the_sink),
     )
+
+
+def _told(flag: str, options: Mapping[str, Any]) -> list[str]:
+    return [word for name, value in options.items() for word in (flag, f"{name}={_escaped(value)}")]
 
 
 def named(command: Sequence[str]) -> set[str]:
@@ -63,6 +63,10 @@ def fill(command: Sequence[str], values: Mapping[str, Any]) -> tuple[str, ...]:
     def put(found: re.Match[str]) -> str:
         if found[1] not in values:
             return found[0]
-        return str(values[found[1]]).replace("{", "{{").replace("}", "}}")
+        return _escaped(values[found[1]])
 
     return tuple(_PLACEHOLDER.sub(put, word) for word in command)
+
+
+def _escaped(value: Any) -> str:
+    return str(value).replace("{", "{{").replace("}", "}}")
