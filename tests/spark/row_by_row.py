@@ -5,8 +5,6 @@ It keeps a state and walks through the batches, as the engine does; references d
 
 from collections import defaultdict
 
-SIZE_MS, SLIDE_MS = 4000, 1000
-
 
 def steps(made):
     """Each batch, its number, W before it and W of it."""
@@ -28,20 +26,20 @@ def app_views(made):
     return emitted
 
 
-def sliding_counts(made):
+def sliding_counts(made, size_ms=4000, slide_ms=1000):
     """Return what is emitted, what is dropped (id, offset, window), and what stays open."""
     state, emitted, dropped = defaultdict(lambda: [0, 0]), [], []
     for batch, rows, late, now in steps(made):
         for row in rows:
-            start = row["event_ms"] // SLIDE_MS * SLIDE_MS
-            while start > row["event_ms"] - SIZE_MS:
-                end = start + SIZE_MS
+            start = row["event_ms"] // slide_ms * slide_ms
+            while start > row["event_ms"] - size_ms:
+                end = start + size_ms
                 if end <= late:
                     dropped.append((row["id"], row["partition"], row["offset"], batch, end))
                 else:
                     state[row["key"], end][0] += 1
                     state[row["key"], end][1] += row["amount"]
-                start -= SLIDE_MS
+                start -= slide_ms
         for app, end in [one for one in state if one[1] <= now]:
             emitted.append((app, end, *state.pop((app, end)), batch))
     return emitted, dropped, [(*key, *values) for key, values in state.items()]

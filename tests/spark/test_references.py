@@ -111,6 +111,16 @@ def test_open_windows_are_what_state_must_hold(spark, made, tmp_path):
     assert rows(state(events(spark, made, tmp_path))) == Counter(still_open)
 
 
+@pytest.mark.parametrize(("size_ms", "slide_ms"), [(3000, None), (5000, 2000)])
+def test_windows_of_any_size_and_slide_close_once(spark, made, tmp_path, size_ms, slide_ms):
+    emitted, _, _ = row_by_row.sliding_counts(made, size_ms, slide_ms or size_ms)
+    given = events(spark, made, tmp_path)
+    counts = windows.on_time(windows.windowed(given.frame, size_ms, slide_ms))
+    found = windows.closed(counts.groupBy("key", "bound_ms").count(), given.watermarks)
+    shown = found.select("key", "bound_ms", "count", "_batch")
+    assert rows(shown) == Counter((*row[:3], row[-1]) for row in emitted)
+
+
 def test_sessions_merge_close_and_begin_again(spark, made, tmp_path):
     from pyspark.sql import functions as F
 

@@ -78,6 +78,13 @@ SPOILED = {
         lambda r: [remove(r.checkpoint / name) for name in ("offsets/1", "commits/1")],
         "offsets/1 was archived and is gone",
     ),
+    "a commit was never archived": (
+        lambda r: [
+            write_file(r.checkpoint / "offsets/2", log(13_000, 6)),
+            write_file(r.checkpoint / "commits/2", commit(13_000)),
+        ],
+        "commits/2 is in the checkpoint and was never archived",
+    ),
     "the watermark moved farther than any event": (
         moved_too_far,
         "batch 0 moved the watermark to 10001, and by its events it is 10000",

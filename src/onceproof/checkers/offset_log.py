@@ -7,7 +7,7 @@ from typing import Any
 
 from onceproof.checkpoint.checks import log_troubles
 from onceproof.checkpoint.coverage import Range, committed_batches, position, ranges
-from onceproof.checkpoint.log import Planned, committed
+from onceproof.checkpoint.log import Planned, committed, newest
 from onceproof.documents import count, read_object
 from onceproof.evidence import Evidence
 from onceproof.ledger import LIMITS, query_parquet
@@ -40,7 +40,7 @@ def offset_log(evidence: Evidence) -> Finding:
     said = [
         *log_troubles(evidence.run.checkpoint, archive),
         *_beside_the_ledger(evidence, log),
-        *_beside_the_recomputation(told, log),
+        *_beside_the_end(evidence, told, log),
         *wrong,
     ]
     numbers = {"batches": len(log), "watermarks_held_back": held}
@@ -64,7 +64,10 @@ def _beside_the_ledger(evidence: Evidence, log: list[Planned]) -> Iterator[str]:
             )
 
 
-def _beside_the_recomputation(told: dict[str, Any], log: list[Planned]) -> Iterator[str]:
+def _beside_the_end(evidence: Evidence, told: dict[str, Any], log: list[Planned]) -> Iterator[str]:
+    _, last = newest(evidence.run.checkpoint)
+    if last >= len(log):
+        yield f"commits/{last} is in the checkpoint and was never archived"
     if (batches := count(told, "batches", "recomputed.json")) != len(log):
         yield (
             f"the expected rows were recomputed from {batches:,} batches, and {len(log):,} are"
@@ -79,12 +82,12 @@ def _watermarks(
 
     A sink that skips a repeated batch keeps the engine from seeing its events; then W stands still.
     """
-    newest = _newest_events(evidence, found) if delay_ms is not None else {}
+    events = _newest_events(evidence, found) if delay_ms is not None else {}
     repeated = _repeated(evidence)
     wrong, held = [], 0
     for step in log:
         after = committed(evidence.run.checkpoint_log, step.batch).next_watermark_ms
-        moved = newest.get(step.batch, 0) - (delay_ms or 0)
+        moved = events.get(step.batch, 0) - (delay_ms or 0)
         wanted = max(step.watermark_ms, moved)
         if after == wanted:
             continue

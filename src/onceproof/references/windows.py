@@ -24,7 +24,7 @@ def windowed(frame: Any, size_ms: int, slide_ms: int | None = None) -> Any:
     from pyspark.sql import functions as F
 
     slide = slide_ms or size_ms
-    last = F.floor(F.col("event_ms") / F.lit(slide)) * slide
+    last = F.col("event_ms") - F.pmod("event_ms", F.lit(slide))
     ends = [last - nth * slide + size_ms for nth in range(-(-size_ms // slide))]
     rows = frame.withColumn("bound_ms", F.explode(F.array(*ends)))
     return rows.where("bound_ms > event_ms")  # a slide that does not divide the size
