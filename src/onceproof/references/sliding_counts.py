@@ -5,15 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 from onceproof.references import Events, Lateness, Reference
-from onceproof.references.windows import closed, late, on_time, still_open, windowed
+from onceproof.references.windows import (
+    by_pane,
+    closed,
+    late_windows,
+    on_time,
+    still_open,
+    windowed,
+)
 
 
 def _windows(events: Events) -> Any:
     from pyspark.sql import functions as F
 
-    rows = on_time(windowed(events.frame, size_ms=4000, slide_ms=1000))
     sums = F.count("*").alias("events"), F.sum("amount").alias("amount")
-    return rows.groupBy(F.col("key").alias("app"), "bound_ms").agg(*sums)
+    rows = on_time(windowed(by_pane(events.frame, ["key"], 1000, *sums), 4000, 1000))
+    totals = F.sum("events").alias("events"), F.sum("amount").alias("amount")
+    return rows.groupBy(F.col("key").alias("app"), "bound_ms").agg(*totals)
 
 
 def _emitted(events: Events) -> Any:
@@ -43,5 +51,5 @@ REFERENCE = Reference(
         "value.count as events",
         "value.sum as amount",
     ),
-    lateness=Lateness(2000, lambda events: late(windowed(events.frame, 4000, 1000))),
+    lateness=Lateness(2000, lambda events: late_windows(events.frame, 4000, 1000)),
 )

@@ -40,6 +40,22 @@ def late(rows: Any) -> Any:
     return rows.where("bound_ms <= late_ms").select(*LATE_COLUMNS)
 
 
+def late_windows(frame: Any, size_ms: int, slide_ms: int | None = None) -> Any:
+    """Return the rows that the watermark dropped from windows, a row for each window."""
+    return late(windowed(frame.where("event_ms < late_ms"), size_ms, slide_ms))
+
+
+def by_pane(frame: Any, keys: Sequence[str], pane_ms: int, *sums: Any) -> Any:
+    """Return sums over the rows that share keys, lateness and pane, with its start as `event_ms`.
+
+    Where size and slide are multiples of the pane, what is `windowed` afterwards is far less.
+    """
+    from pyspark.sql import functions as F
+
+    start = (F.col("event_ms") - F.pmod("event_ms", F.lit(pane_ms))).alias("event_ms")
+    return frame.groupBy(*keys, "late_ms", start).agg(*sums)
+
+
 def closed(open_until: Any, watermarks: Any) -> Any:
     """Return what closed by the last batch, and `_batch`, the batch that closed it.
 
