@@ -1,0 +1,54 @@
+"""Each lie of a sink is caught by the comparison, and called what it is."""
+
+from collections import Counter
+
+import pyarrow as pa
+import pyarrow.parquet as parquet
+import pytest
+
+from onceproof.home import onceproof_home
+from onceproof.judge import compare
+from onceproof.phases import observe as phase
+from onceproof.phases.observe import observe
+from onceproof.run import RunDirectory
+from onceproof.sinks import Target, find_sink
+from onceproof.spark.session import spark_session
+from onceproof.stacks.spark_setup import spark_tools
+
+pytestmark = [pytest.mark.stack, pytest.mark.spark]
+COLUMNS = {"app": "string", "views": "bigint"}
+ROWS = 400
+
+
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("spark")
+    with spark_session(spark_tools(onceproof_home()), "local[2]", folder) as session:
+        yield session
+
+
+@pytest.mark.parametrize(
+    ("name", "anomaly"),
+    [
+        ("drops_rows", "lost"),
+        ("holds_back", "lost"),
+        ("changes_value", "changed"),
+        ("writes_unsent", "unexpected"),
+    ],
+)
+def test_a_lie_is_found_and_called_by_its_name(stack, spark, tmp_path, monkeypatch, name, anomaly):
+    monkeypatch.setattr(phase, "_BETWEEN_S", 0)
+    address = stack.members["store"].address
+    target = Target(address, f"run_{name}.output", COLUMNS, ("app",), "views", 1, {"every": 100})
+    sink = find_sink(f"tests.sinks_that_lie:{name}")(target)
+    sink.prepare()
+    sink.write(spark.range(ROWS).selectExpr("concat('app ', id) as app", "id as views"), 0)
+    run = RunDirectory(tmp_path)
+    assert observe(run, sink)
+    expected = {"app": [f"app {one}" for one in range(ROWS)], "views": list(range(ROWS))}
+    parquet.write_table(pa.table(expected), tmp_path / "expected.parquet")
+    ignored = ("_batch", "_attempt")
+    found = compare(tmp_path / "expected.parquet", run.observed, key=["app"], ignore=ignored)
+    assert {one for one, rows in found.counts.items() if rows} == {anomaly}
+    assert 0 < Counter(found.counts)[anomaly] < ROWS // 20
+    sink.drop()

@@ -1,0 +1,202 @@
+"""A reader of a table sees every row that came and every one that is gone, and is quick at it."""
+
+import time
+
+import psycopg
+import pytest
+
+from onceproof.errors import StackError
+from onceproof.sinks import Target, table_reader
+from onceproof.sinks.table_reader import TableReader
+from onceproof.sinks.tables import drop, make
+
+pytestmark = pytest.mark.stack
+COLUMNS = {"app": "string", "hour": "int", "views": "bigint", "share": "double"}
+
+
+@pytest.fixture(params=[True, False], ids=["upsert", "append"])
+def table(request, stack):
+    target = Target(
+        stack.members["store"].address, "looked_at.output", COLUMNS, ("app", "hour"), "views"
+    )
+    make(target, unique=request.param)
+    yield target
+    drop(target)
+
+
+@pytest.fixture
+def connection(table):
+    with psycopg.connect(table.address, autocommit=True) as made:
+        made.execute("set search_path = looked_at")
+        yield made
+
+
+@pytest.fixture
+def reader(table):
+    found = TableReader(table, keyed=has_key(table))
+    yield found
+    found.close()
+
+
+def has_key(table):
+    with psycopg.connect(table.address) as connection:
+        query = "select count(*) from pg_indexes where schemaname = 'looked_at'"
+        return connection.execute(query).fetchone() == (1,)
+
+
+def put(connection, app, views, hour=1, batch=0):
+    connection.execute(
+        "insert into output values (%s, %s, %s, 0.5, %s, 1)", [app, hour, views, batch]
+    )
+
+
+def looked(reader):
+    """What a look tells, in order: copies, the app, its views."""
+    found = reader.look().rows.to_pylist()
+    return sorted((row["copies"], row["key"].split('"')[1], row["version"]) for row in found)
+
+
+def test_rows_that_came_are_told_once(reader, connection):
+    put(connection, "a", 3)
+    assert looked(reader) == [(1, "a", 3)]
+    put(connection, "b", 4)
+    assert looked(reader) == [(1, "b", 4)]
+    assert looked(reader) == []
+
+
+def test_a_row_is_told_with_key_value_and_who_wrote_it(reader, connection):
+    put(connection, 'é "x"', 3, hour=None, batch=7)
+    (row,) = reader.look().rows.to_pylist()
+    assert row == {"copies": 1, "key": '["é \\"x\\"", null]', "value": "[3, 0.5]"} | {
+        "version": 3,
+        "position": None,
+        "batch": 7,
+        "attempt": 1,
+    }
+
+
+def test_like_values_are_one_text(reader, connection):
+    put(connection, "a", 3)
+    before = reader.look().rows["value"].to_pylist()
+    connection.execute("update output set share = '-0'")
+    (minus,) = set(reader.look().rows["value"].to_pylist()) - set(before)
+    connection.execute("update output set share = '0'")
+    assert set(reader.look().rows["value"].to_pylist()) == {minus}
+
+
+def test_an_updated_row_is_told_as_gone_and_come(reader, connection):
+    put(connection, "a", 3)
+    put(connection, "b", 3)
+    looked(reader)
+    connection.execute("update output set views = views + 1 where app = 'a'")
+    assert looked(reader) == [(-1, "a", 3), (1, "a", 4)]
+
+
+def test_a_row_that_was_updated_twice_between_looks_is_told_as_it_is(reader, connection):
+    put(connection, "a", 3)
+    looked(reader)
+    for _ in range(2):
+        connection.execute("update output set views = views + 1")
+    assert looked(reader) == [(-1, "a", 3), (1, "a", 5)]
+
+
+def test_a_deleted_row_is_gone_though_another_came_in_its_place(reader, connection):
+    put(connection, "a", 3)
+    looked(reader)
+    connection.execute("delete from output")
+    put(connection, "b", 4)
+    assert looked(reader) == [(-1, "a", 3), (1, "b", 4)]
+    connection.execute("delete from output")
+    assert looked(reader) == [(-1, "b", 4)]
+
+
+def test_a_truncated_table_is_empty_and_can_be_filled_again(reader, connection):
+    put(connection, "a", 3)
+    looked(reader)
+    connection.execute("truncate output")
+    assert looked(reader) == [(-1, "a", 3)]
+    put(connection, "a", 3)
+    assert looked(reader) == [(1, "a", 3)]
+
+
+def test_a_table_written_anew_by_vacuum_has_no_news(reader, connection):
+    for app in "abc":
+        put(connection, app, 3)
+    looked(reader)
+    connection.execute("delete from output where app = 'a'")
+    connection.execute("vacuum full output")
+    told = looked(reader)
+    assert told[0] == (-1, "a", 3)
+    net = {app: sum(row[0] for row in told if row[1] == app) for app in "bc"}
+    assert net == {"b": 0, "c": 0}
+
+
+def test_what_was_prepared_is_told_when_it_is_committed_however_late(reader, connection, table):
+    put(connection, "a", 3)
+    with psycopg.connect(table.address, autocommit=True) as other:
+        other.execute("begin")
+        other.execute("insert into looked_at.output values ('late', 1, 9, 0.5, 0, 1)")
+        other.execute("prepare transaction 'late'")
+    assert looked(reader) == [(1, "a", 3)]
+    for app in "bcd":
+        put(connection, app, 4)
+        assert looked(reader) == [(1, app, 4)]
+    connection.execute("commit prepared 'late'")
+    assert looked(reader) == [(1, "late", 9)]
+    assert looked(reader) == []
+
+
+def test_what_was_rolled_back_is_never_told(reader, connection, table):
+    with psycopg.connect(table.address) as other:
+        other.execute("insert into looked_at.output values ('never', 1, 9, 0.5, 0, 1)")
+        assert looked(reader) == []
+        other.rollback()
+    put(connection, "a", 3)
+    assert looked(reader) == [(1, "a", 3)]
+
+
+def test_what_a_savepoint_wrote_is_told_too(reader, connection):
+    """Its rows carry a number of their own, which no snapshot names."""
+    put(connection, "a", 3)
+    with connection.transaction():
+        with connection.transaction():
+            connection.execute("update output set views = 4 where app = 'a'")
+        assert looked(reader) == [(1, "a", 3)]
+    assert looked(reader) == [(-1, "a", 3), (1, "a", 4)]
+
+
+def test_a_store_that_dies_fails_one_look_and_loses_none(reader, connection, stack, rng, table):
+    put(connection, "a", 3)
+    looked(reader)
+    stack.apply("kill", "store", rng)
+    with pytest.raises(StackError, match="output could not be looked at"):
+        reader.look()
+    stack.apply("start", "store", rng)
+    with psycopg.connect(table.address, autocommit=True) as again:
+        again.execute("insert into looked_at.output values ('b', 1, 4, 0.5, 0, 1)")
+    assert looked(reader) == [(1, "b", 4)]
+
+
+def test_a_store_that_stands_still_fails_a_look_in_time(reader, stack, rng, monkeypatch):
+    monkeypatch.setattr(table_reader, "LOOK_AT_MOST_S", 0.5)
+    assert looked(reader) == []
+    stack.apply("pause", "store", rng)
+    with pytest.raises(StackError, match="could not be looked at"):
+        reader.look()
+    stack.apply("resume", "store", rng)
+    assert looked(reader) == []
+
+
+def test_a_hundred_thousand_rows_cost_little_to_look_at_again(reader, connection):
+    connection.execute(
+        "insert into output select 'app ' || n, 1, n, 0.5, 0, 1 from generate_series(1, 100000) n"
+    )
+    seconds = []
+    for came in (100_000, 0, 2):
+        began = time.monotonic()
+        assert reader.look().rows.num_rows == came
+        seconds.append(time.monotonic() - began)
+        if came == 0:
+            put(connection, "one", 1, hour=2)
+            put(connection, "two", 1, hour=2)
+    assert max(seconds[1:]) < seconds[0]
