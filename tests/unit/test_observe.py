@@ -4,6 +4,7 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
 
+from onceproof.errors import StackError
 from onceproof.evidence import Evidence
 from onceproof.ledger import count_rows
 from onceproof.phases import observe as phase
@@ -23,6 +24,8 @@ class Changing:
 
     def read(self, folder):
         rows = self.counts.pop(0)
+        if rows is None:
+            raise StackError("the store is down")
         folder.mkdir()
         parquet.write_table(pa.table({"id": list(range(rows))}), folder / "rows.parquet")
         return rows, f"{rows:032x}"
@@ -60,3 +63,10 @@ def test_what_is_open_is_recorded_and_a_second_time_reads_anew(run):
     observe(run, Changing(4, 4))
     assert proofs(run, Op.SINK_OPEN) == [{"open": 1, "hidden": 7}] * 2
     assert count_rows(run.observed) == 4
+
+
+def test_a_read_that_fails_is_recorded_and_leaves_the_one_before(run):
+    with pytest.raises(StackError, match="the store is down"):
+        observe(run, Changing(3, None))
+    assert proofs(run, Op.READ)[1] == {"why": "the store is down"}
+    assert count_rows(run.observed) == 3

@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from onceproof.errors import RequestError
+from onceproof.errors import RequestError, StackError
 from onceproof.sinks import SINKS, Look, Target, find_sink
 from onceproof.sinks.table_writer import _as_csv, _cut
 from onceproof.sinks.tables import columns, table
@@ -48,6 +48,14 @@ def test_a_type_that_no_table_holds_is_refused():
 def test_a_name_that_is_no_table_is_refused(name):
     with pytest.raises(RequestError, match=r"is no table: write schema\.table"):
         table(target(name=name))
+
+
+@pytest.mark.parametrize("name", SINKS)
+def test_a_store_that_is_not_there_is_told_in_one_sentence(name, tmp_path):
+    sink = find_sink(name)(target(address="postgresql://127.0.0.1:1"))
+    for ask in (sink.prepare, lambda: sink.read(tmp_path), sink.drop):
+        with pytest.raises(StackError, match=r"the store did not do what run\.output needs: "):
+            ask()
 
 
 def test_null_is_nothing_and_an_empty_text_is_quoted():

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 
+from onceproof.errors import OnceproofError
 from onceproof.history import History
 from onceproof.polling import wait_for
-from onceproof.records import Op
+from onceproof.records import Op, Outcome
 from onceproof.run import RunDirectory
 from onceproof.sinks import Sink
 
@@ -30,7 +31,11 @@ def observe(run: RunDirectory, sink: Sink) -> bool:
     found: list[tuple[int, str]] = []
 
     def is_over() -> bool:
-        found.append(_read(run, sink))
+        try:
+            found.append(_read(run, sink))
+        except OnceproofError as error:
+            history.append(_ACTOR, Op.READ, Outcome.FAILED, proof={"why": str(error)[:1000]})
+            raise
         rows, digest = found[-1]
         history.append(_ACTOR, Op.READ, proof={"rows": rows, "digest": digest})
         return _at_rest(found) or len(found) == MOST_READS

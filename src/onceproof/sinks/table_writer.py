@@ -9,7 +9,7 @@ from typing import Any
 from onceproof import failpoints
 from onceproof.errors import RequestError
 from onceproof.sinks import Target
-from onceproof.sinks.tables import columns, connect, listed
+from onceproof.sinks.tables import columns, listed, transaction
 
 # Takes a connection, the target, and the rows of a partition as CSV; its caller commits.
 Put = Callable[[Any, Target, Iterable[bytes]], None]
@@ -74,7 +74,7 @@ def _task(target: Target, batch: int, put: Put) -> Callable[[Iterator[Any]], Ite
         told = {"partition": number}
         failpoints.reached("task_begin", batch, **told)
         counts: list[int] = []
-        with connect(target) as connection:
+        with transaction(target) as connection:
             put(connection, target, _as_csv(rows, target, batch, number, counts))
         failpoints.reached("task_done", batch, **told)
         yield pa.RecordBatch.from_pydict(

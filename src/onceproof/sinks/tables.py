@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from onceproof.errors import RequestError
+from onceproof.errors import RequestError, StackError
 from onceproof.sinks import Target
 
 # Spark's name of a type, and PostgreSQL's.
@@ -30,12 +31,25 @@ _ROWS_AT_ONCE = 20_000
 
 
 def connect(target: Target) -> Any:
-    """Return a connection; as a block it is one transaction, and closed behind it."""
+    """Return a connection to the target's store."""
     import psycopg
 
     return psycopg.connect(
         target.address, connect_timeout=10, options="-c timezone=UTC -c datestyle=ISO"
     )
+
+
+@contextmanager
+def transaction(target: Target) -> Iterator[Any]:
+    """Yield a connection for one transaction; what the store refuses raises `StackError`."""
+    import psycopg
+
+    try:
+        with connect(target) as connection:
+            yield connection
+    except psycopg.Error as error:
+        said = " ".join(str(error).split())
+        raise StackError(f"the store did not do what {target.name} needs: {said}") from error
 
 
 def columns(target: Target) -> Mapping[str, str]:
@@ -78,7 +92,7 @@ def make(target: Target, *, unique: bool) -> None:
     ]
     if unique:
         parts.append(sql.SQL("unique nulls not distinct ({})").format(listed(target.key)))
-    with connect(target) as connection:
+    with transaction(target) as connection:
         if not connection.execute(
             "select 1 from pg_namespace where nspname = %s", [schema]
         ).fetchone():
@@ -99,7 +113,7 @@ def drop(target: Target) -> None:
     from psycopg import sql
 
     schema, _ = _parts(target)
-    with connect(target) as connection:
+    with transaction(target) as connection:
         connection.execute(_LOCKED_AT_MOST)
         connection.execute(sql.SQL("drop table if exists {}").format(table(target)))
         made = connection.execute(
@@ -133,7 +147,7 @@ def read(target: Target, folder: Path) -> tuple[int, str]:
     folder.mkdir(parents=True, exist_ok=True)
     with (
         parquet.ParquetWriter(folder / "rows.parquet", schema) as writer,
-        connect(target) as connection,
+        transaction(target) as connection,
         connection.cursor().copy(query) as copy,
     ):
         copy.set_types(list(held.values()))
