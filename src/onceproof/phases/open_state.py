@@ -26,10 +26,10 @@ def compare_state(
         return None
     try:
         with _format_of(spark, checkpoint, batch):
-        spark._jsparkSession.streams().stateStoreCoordinator()  # RocksDB's stores ask for it
-        read = spark.read.format("statestore").option("batchId", batch).load(str(checkpoint))
-        found = read.selectExpr(*reference.state_columns)
-        return {"batch": batch, **_compared(reference.state(events), found)}
+            spark._jsparkSession.streams().stateStoreCoordinator()  # RocksDB's stores ask for it
+            read = spark.read.format("statestore").option("batchId", batch).load(str(checkpoint))
+            found = read.selectExpr(*reference.state_columns)
+            return {"batch": batch, **_compared(reference.state(events), found)}
     except Exception as error:  # whatever it is that keeps it from being read
         return {"batch": batch, "error": _cause(error)}
 
