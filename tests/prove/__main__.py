@@ -12,6 +12,7 @@ PARTS = {
     "stack": stack.prove,
     "pythons": pythons.prove,
     "start": lambda: printed_by("benchmarks/stack_start.py"),
+    "produce": lambda: printed_by("benchmarks/produce_speed.py"),
 }
 RESULTS = Path(__file__).parents[2] / "docs/results.md"
 HEAD = """# Results

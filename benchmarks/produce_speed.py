@@ -1,0 +1,135 @@
+"""How fast a workload is produced, beside a bare kafka-python producer that sends the same bytes.
+
+Prints the median of three turns a form, interleaved, and the ratio to one bare producer. `while
+sending` leaves out what a run pays once: the start of the processes, the sentinel, the check of the
+ledger against the topic.
+"""
+
+import json
+import multiprocessing
+import os
+import shutil
+import statistics
+import sys
+import time
+from pathlib import Path
+
+from onceproof.home import onceproof_home
+from onceproof.phases.produce import produce
+from onceproof.producing.clients import KafkaPython
+from onceproof.producing.rows import Sends
+from onceproof.run import RunDirectory
+from onceproof.stacks.local import LocalStack
+from onceproof.topics import drop_topic, look, make_topic
+from onceproof.work import Work
+from onceproof.workloads import find_workload
+
+EVENTS = int(sys.argv[1]) if len(sys.argv) > 1 else 300_000
+TURNS = 3
+FORMS = [
+    ("bare kafka-python", None, 1),
+    ("bare kafka-python", None, 2),
+    ("kafka-python", "kafka-python", 1),
+    ("kafka-python", "kafka-python", 2),
+    ("confluent", "confluent", 1),
+    ("confluent", "confluent", 2),
+]
+
+
+def plan(topic: str, client: str, producers: int) -> dict:
+    options = {"events": EVENTS, "client": client, "producers": producers, "rate": 0, "skew": 0}
+    return {
+        "scenario": "speed",
+        "run": topic,
+        "seed": 7,
+        "workload": {"name": "page_views", "topic": topic, "partitions": 8, "options": options},
+        "pipeline": {"name": "", "command": [], "reference": "", "options": {}},
+        "sink": {"name": "", "target": "", "options": {}},
+        "faults": [],
+        "restart": {},
+        "limits": {"run_s": 300, "stall_s": 60},
+    }
+
+
+def ours(stack: LocalStack, topic: str, client: str, producers: int, folder: Path) -> dict:
+    seen: list[tuple[float, int]] = []
+
+    def position() -> dict:
+        found = look(stack.bootstrap, [topic])[topic]["partitions"]
+        return {(topic, int(number)): bounds["end"] for number, bounds in found.items()}
+
+    began = time.monotonic()
+    produce(
+        RunDirectory(folder),
+        Work.of(plan(topic, client, producers)),
+        stack.bootstrap,
+        is_over=lambda: False,
+        position=position,
+        progress=lambda done, _: seen.append((time.monotonic(), done)),
+    )
+    took = time.monotonic() - began
+    first = next(at for at in seen if at[1])
+    last = next(at for at in seen if at[1] == EVENTS)
+    return {"sending": (EVENTS - first[1]) / (last[0] - first[0]), "all": EVENTS / took}
+
+
+def send_bare(bootstrap: list[str], topic: str, producer: int, producers: int, gate, took) -> None:
+    options = find_workload("page_views").resolve(
+        {"events": EVENTS, "producers": producers, "skew": 0}
+    )
+    rows: list[tuple[int, bytes, bytes]] = []
+    for table in find_workload("page_views").events(options, 7, producer):
+        rows += Sends(table, topic, topic, 8).rows(0, table.num_rows)
+    client = KafkaPython(bootstrap, topic, 120)._producer  # the same settings, and no more
+    gate.wait()
+    began = time.monotonic()
+    for number, key, value in rows:
+        client.send(topic, value, key, partition=number)
+    client.flush()
+    took.put((began, time.monotonic()))
+
+
+def bare(stack: LocalStack, topic: str, _client: None, producers: int, _folder: Path) -> dict:
+    began = time.monotonic()
+    spawn = multiprocessing.get_context("spawn")
+    gate, took = spawn.Barrier(producers), spawn.Queue()
+    processes = [
+        spawn.Process(target=send_bare, args=(stack.bootstrap, topic, one, producers, gate, took))
+        for one in range(producers)
+    ]
+    for process in processes:
+        process.start()
+    spans = [took.get() for _ in processes]
+    for process in processes:
+        process.join()
+    seconds = max(end for _, end in spans) - min(start for start, _ in spans)
+    return {"sending": EVENTS / seconds, "all": EVENTS / (time.monotonic() - began)}
+
+
+def main() -> None:
+    home = onceproof_home() / f"bench-produce-{os.getpid()}"
+    results: dict[tuple[str, int], list[dict]] = {}
+    with LocalStack.up(home / "stack", without=["spark", "store"], is_quick=False) as stack:
+        for turn in range(TURNS):
+            for name, client, producers in FORMS:
+                topic = make_topic(stack.bootstrap, f"speed_{turn}_{client}_{producers}", 8)
+                form = bare if client is None else ours
+                found = form(stack, topic, client, producers, home / topic)
+                results.setdefault((name, producers), []).append(found)
+                drop_topic(stack.bootstrap, topic)
+                print(json.dumps({"form": f"{name} x {producers}", **found}), file=sys.stderr)
+    shutil.rmtree(home)
+    first = None
+    print(f"{EVENTS:,} records, {os.cpu_count()} cores, three brokers among them.\n")
+    print("| Client | Processes | records/s while sending | ratio | records/s, all of it |")
+    print("|---|---|---|---|---|")
+    for (name, producers), turns in results.items():
+        sending, whole = (
+            statistics.median(one[key] for one in turns) for key in ("sending", "all")
+        )
+        first = first or sending
+        print(f"| {name} | {producers} | {sending:,.0f} | {sending / first:.2f} | {whole:,.0f} |")
+
+
+if __name__ == "__main__":
+    main()
