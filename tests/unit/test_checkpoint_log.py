@@ -10,7 +10,7 @@ from jsonschema import validate
 from onceproof.checkpoint.checks import troubles
 from onceproof.checkpoint.coverage import committed_batches, position, ranges
 from onceproof.checkpoint.picture import picture
-from onceproof.cli import run
+from onceproof.cli import carry_out
 from onceproof.errors import EvidenceError, RequestError
 from tests.repo.tree import ROOT
 from tests.unit.handwritten_checkpoint import (
@@ -288,7 +288,7 @@ def test_where_no_checkpoint_is_there_is_no_picture(tmp_path):
 
 
 def shown(capsys, *words):
-    code = run(["checkpoint", *map(str, words)])
+    code = carry_out(["checkpoint", *map(str, words)])
     return code, capsys.readouterr()
 
 
