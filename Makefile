@@ -28,6 +28,7 @@ test: lint setup
 
 bench: setup
 	$(BIN)/python benchmarks/stack_start.py
+	$(BIN)/python benchmarks/diff_speed.py 1
 
 prove: setup
 	$(BIN)/python -m tests.prove $(PART)

@@ -106,12 +106,13 @@ def measure(millions: float) -> None:
                     turns[form].append(turn(form, folder))
     best = {form: min(of, key=lambda one: one["s"]) for form, of in turns.items()}
     base = best["the floor: each row hashed once"]["s"]
-    print(f"\n{millions:g} million rows a side, {PLANTED:,} of each difference planted")
-    print(f"{'':36}{'seconds':>9}{'x floor':>9}{'peak MB':>9}  found")
+    print(f"\n{millions:g} million rows a side, {PLANTED:,} of each difference planted\n")
+    print("| On one machine | seconds | x floor | peak MB | found |\n|---|---:|---:|---:|---|")
     for form, of in best.items():
         peak = max(turn["MB"] for turn in turns[form])
-        found = of["found"] if isinstance(of["found"], dict) else ""
-        print(f"{form:36}{of['s']:9.2f}{of['s'] / base:9.2f}{peak:9,}  {found}", flush=True)
+        found = of["found"] if isinstance(of["found"], dict) else {}
+        kinds = ", ".join(f"{count:,} {kind}" for kind, count in found.items() if count)
+        print(f"| {form} | {of['s']:.2f} | {of['s'] / base:.2f} | {peak:,} | {kinds} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,10 @@ PARTS = {
     "pythons": pythons.prove,
     "start": lambda: printed_by("benchmarks/stack_start.py"),
     "produce": lambda: printed_by("benchmarks/produce_speed.py"),
+    "diff": lambda: (
+        printed_by("benchmarks/diff_speed.py", "1", "10", "30")
+        + printed_by("benchmarks/diff_spark.py", "10", "1")
+    ),
 }
 RESULTS = Path(__file__).parents[2] / "docs/results.md"
 HEAD = """# Results
@@ -21,8 +25,8 @@ What `make prove` measured, with commit and date. Generated: not edited by hand.
 """
 
 
-def printed_by(script: str) -> str:
-    command = [sys.executable, script]
+def printed_by(script: str, *arguments: str) -> str:
+    command = [sys.executable, script, *arguments]
     return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
 
 
