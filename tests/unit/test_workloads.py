@@ -111,7 +111,7 @@ def test_the_sentinel_lies_beyond_all():
         ({"late": float("nan")}, "late is nan, and must be a number from 0 to 1"),
         ({"redelivered": "much"}, "redelivered is 'much', and must be a number from 0 to 1"),
         ({"skew": True}, "skew is True, and must be a number from 0 to 5: write for example 1"),
-        ({"events": 0}, "events is 0, and must be a whole number from 1 to 1000000000"),
+        ({"events": -1}, "events is -1, and must be a whole number from 0 to 1000000000"),
         ({"events": 10.0}, "events is 10.0, and must be a whole number"),
         ({"keys": 0}, "keys is 0, and must be a whole number from 1 to 1000000"),
         ({"span_ms": -1}, "span_ms is -1, and must be a whole number from 1 to"),

@@ -14,11 +14,13 @@ def is_over(run: RunDirectory, archive: Archive) -> bool:
     After the sentinel the watermark moves once more, and a batch without data closes what it
     closes: so the watermark that the newest commit hands on must be the one that its batch had.
     """
-    planned, committed = archive.newest
-    if committed < 0 or planned != committed or not run.sent.exists():
+    if not run.sent.exists():
         return False
-    position = by_partition(archive.planned[planned].offsets)
+    planned, committed = archive.newest
     sent = by_partition(read_object(run.sent))
+    if planned != committed or committed < 0:
+        return not sent  # no input, no batch
+    position = by_partition(archive.planned[planned].offsets)
     if any(position.get(place, 0) < end for place, end in sent.items()):
         return False
     has_state = (run.checkpoint / "state").exists()

@@ -18,7 +18,7 @@ from onceproof.workloads.options import Client, Number, Option, Whole, resolve
 # What every workload has: how many events, and how they are sent. `rate` is records a second over
 # all producers; 0 is as fast as possible.
 SENDING: Mapping[str, Option] = {
-    "events": Whole(20_000, 1, 1_000_000_000),
+    "events": Whole(20_000, 0, 1_000_000_000),
     "producers": Whole(1, 1, 64),
     "rate": Number(2000, 10_000_000, 2000),
     "client": Client(),
@@ -43,7 +43,7 @@ class Workload:
         """Return every option with its value, or raise `RequestError` for what is bad."""
         where = f"workload {self.name}"
         found = resolve(where, {**SENDING, **self.options}, given)
-        if found["producers"] > found["events"]:
+        if found["events"] and found["producers"] > found["events"]:
             raise RequestError(
                 f"{where}: producers is {found['producers']}, and there are only"
                 f" {found['events']} events to share: write fewer producers"
