@@ -6,13 +6,15 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.prove import pythons, stack
+from tests.prove import pythons, runs, stack
 
 PARTS = {
     "stack": stack.prove,
     "pythons": pythons.prove,
     "start": lambda: printed_by("benchmarks/stack_start.py"),
     "produce": lambda: printed_by("benchmarks/produce_speed.py"),
+    "runs": runs.prove,
+    "cost": lambda: printed_by("benchmarks/run_cost.py"),
     "diff": lambda: (
         printed_by("benchmarks/diff_speed.py", "1", "10", "30")
         + printed_by("benchmarks/diff_spark.py", "10", "1")
