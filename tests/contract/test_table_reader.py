@@ -92,6 +92,21 @@ def test_an_updated_row_is_told_as_gone_and_come(reader, connection):
     assert looked(reader) == [(-1, "a", 3), (1, "a", 4)]
 
 
+def test_only_what_is_gone_makes_all_rows_be_read_again(reader, connection, monkeypatch):
+    put(connection, "a", 3)
+    looked(reader)
+    since, fetch = [], reader._fetch
+    monkeypatch.setattr(reader, "_fetch", lambda oldest: since.append(oldest) or fetch(oldest))
+    put(connection, "b", 3)
+    if reader.keyed:
+        connection.execute("update output set views = views + 1")
+    looked(reader)
+    assert 0 not in since
+    connection.execute("delete from output where app = 'b'")
+    looked(reader)
+    assert since[-1] == 0
+
+
 def test_a_row_that_was_updated_twice_between_looks_is_told_as_it_is(reader, connection):
     put(connection, "a", 3)
     looked(reader)
@@ -155,13 +170,21 @@ def test_what_was_rolled_back_is_never_told(reader, connection, table):
     assert looked(reader) == [(1, "a", 3)]
 
 
-def test_what_a_savepoint_wrote_is_told_too(reader, connection):
-    """Its rows carry a number of their own, which no snapshot names."""
+@pytest.mark.parametrize("end", ["commit", "prepare transaction 'older'"])
+def test_an_update_of_a_transaction_older_than_the_last_look_is_told(
+    reader, connection, table, end
+):
+    """No row comes or goes with it, so nothing but its transaction's number gives it away."""
     put(connection, "a", 3)
-    with connection.transaction():
-        with connection.transaction():
-            connection.execute("update output set views = 4 where app = 'a'")
-        assert looked(reader) == [(1, "a", 3)]
+    with psycopg.connect(table.address, autocommit=True) as other:
+        other.execute("begin")
+        other.execute("savepoint own_number")
+        other.execute("update looked_at.output set views = 4 where app = 'a'")
+        put(connection, "b", 1)
+        assert looked(reader) == [(1, "a", 3), (1, "b", 1)]
+        other.execute(end)
+    if end != "commit":
+        connection.execute("commit prepared 'older'")
     assert looked(reader) == [(-1, "a", 3), (1, "a", 4)]
 
 
