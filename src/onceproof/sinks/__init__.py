@@ -23,7 +23,9 @@ class Target:
 
     `address` is the store's, `name` what is written to there (for a table `schema.table`).
     `columns`, `key` and `version` are the reference's. `attempt` is the start of the job that
-    writes, 0 for whoever only reads.
+    writes, 0 for whoever only reads. `checkpoint` is the folder that the query is given as its
+    `checkpointLocation`; a sink that remembers its batches needs it. `writer` is the name under
+    which it remembers them, the target's own if there is none.
     """
 
     address: str
@@ -33,6 +35,8 @@ class Target:
     version: str | None = None
     attempt: int = 0
     options: Mapping[str, Any] = field(default_factory=dict)
+    checkpoint: str = ""
+    writer: str = ""
 
 
 # The columns of `reads/` but for `poll`.
