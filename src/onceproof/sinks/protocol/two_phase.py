@@ -1,0 +1,90 @@
+"""Two-phase commit: parts are pre-committed by tasks, decided once, committed, and swept.
+
+Spark runs a batch again where another engine would commit it. So what is pre-committed counts for
+nothing until the decision is durable, and everything from then on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from onceproof.errors import StackError
+from onceproof.sinks.protocol import Decision, Part, Step, Store
+from onceproof.sinks.protocol.writer import Writer
+
+
+@dataclass(frozen=True)
+class TwoPhase:
+    """The driver's side, for one run. `writer.memory` is the store."""
+
+    store: Store
+    writer: Writer
+    step: Step
+
+    def write(
+        self, batch: int, tasks: Callable[[int], Sequence[Part]], drain: Callable[[], None]
+    ) -> None:
+        """Write a batch: run its tasks under an epoch, and commit the parts that won.
+
+        Of a batch that is decided already nothing is written: `drain` must run its plan, without
+        which a stateful query cannot go on.
+        """
+        decided = self.writer.known(batch)
+        if not self.writer.has_claimed:
+            self.recover()
+            decided = self.writer.known(batch)
+        if decided is None:
+            self._commit(self._decide(batch, tasks))
+        else:
+            drain()
+            self._sweep(batch)
+        self.step("sink_committed", batch)
+
+    def recover(self) -> dict[str, Any]:
+        """Claim the writer, then end what every older run has left, and say what that was."""
+        epoch = self.writer.claim()
+        left = [part for part in self.store.open() if part.epoch <= epoch]
+        committed = [part.name for part in left if self._settle(part)]
+        rolled_back = sorted({part.name for part in left} - set(committed))
+        return {"epoch": epoch, "committed": committed, "rolled_back": rolled_back}
+
+    def _decide(self, batch: int, tasks: Callable[[int], Sequence[Part]]) -> Decision:
+        try:
+            parts = tuple(tasks(self.writer.epoch))
+        except Exception:
+            self._sweep(batch)
+            raise
+        self.step("all_pre_committed", batch)
+        if gone := set(parts) - set(self.store.open()):
+            raise StackError(
+                f"batch {batch} cannot be decided: {min(gone).name} was pre-committed and is gone."
+                " Either a newer run has claimed the writer, or somebody ended it by hand"
+            )
+        return self.writer.decide(batch, parts)
+
+    def _commit(self, decision: Decision) -> None:
+        batch = decision.batch
+        self.step("decided", batch)
+        for number, part in enumerate(decision.parts):
+            if number and number == len(decision.parts) // 2:
+                self.step("commit_half", batch)
+            self.store.commit(part)
+        self._sweep(batch)
+        self.step("committed", batch)
+
+    def _sweep(self, batch: int) -> None:
+        """End what lost, here or in an older run; the parts of a newer one are not ours to end."""
+        for part in self.store.open():
+            if (part.epoch, part.batch) <= (self.writer.epoch, batch):
+                self._settle(part)
+
+    def _settle(self, part: Part) -> bool:
+        """Commit a part that is decided, else undo it; return which."""
+        decision = self.store.decision(part.batch)
+        if decision is not None and part in decision.parts:
+            self.store.commit(part)
+            return True
+        self.store.abort(part)
+        return False

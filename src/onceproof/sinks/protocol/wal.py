@@ -1,0 +1,79 @@
+"""A write-ahead log: a batch is staged, and applied when the commit log has it.
+
+That is at the head of the next batch, at the end, and before each start, in the order of batches. A
+staged batch that is not in the commit log is replaced when it comes again, so its plan need not
+give the same rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from onceproof.sinks.protocol import Decision, Log, Part, Step
+from onceproof.sinks.protocol.writer import Writer
+
+
+@dataclass(frozen=True)
+class Wal:
+    """The driver's side, for one run. `writer.memory` is the log.
+
+    With `atomic` the effect and its mark are one transaction. Without, a run that dies between
+    them leaves a batch that is applied once more.
+    """
+
+    log: Log
+    writer: Writer
+    step: Step
+    atomic: bool
+
+    def write(
+        self, batch: int, tasks: Callable[[int], Sequence[Part]], drain: Callable[[], None]
+    ) -> None:
+        """Apply what is ready, then stage a batch; of one that is applied, run the plan only."""
+        self.writer.known(batch)
+        self.writer.claim()
+        self._apply_ready()
+        is_known = self.writer.known(batch) is not None
+        if is_known and batch not in {one.batch for one in self.log.waiting()}:
+            drain()
+        else:
+            self.writer.decide(batch, tuple(tasks(self.writer.epoch)))
+            self.step("staged", batch)
+        self._clean()
+        self.step("sink_committed", batch)
+
+    def recover(self) -> dict[str, Any]:
+        """Claim the writer, apply what is ready, and remove what no decision names."""
+        epoch = self.writer.claim()
+        applied = self._apply_ready()
+        return {"epoch": epoch, "applied": applied, "removed": self._clean()}
+
+    def _apply_ready(self) -> list[int]:
+        applied = []
+        for decision in self.log.waiting():
+            self.writer.check_query(decision)
+            if not self.writer.checkpoint.is_committed(decision.batch):
+                break
+            self._apply(decision)
+            applied.append(decision.batch)
+        return applied
+
+    def _apply(self, decision: Decision) -> None:
+        batch, epoch = decision.batch, self.writer.epoch
+
+        def half() -> None:
+            self.step("apply_half", batch)
+
+        if not self.log.apply(decision, epoch, half, mark=self.atomic):
+            raise self.writer.superseded(batch)
+        if not self.atomic:
+            self.step("applied_unmarked", batch)
+            if not self.log.mark(decision, epoch):
+                raise self.writer.superseded(batch)
+        self.step("marked", batch)
+
+    def _clean(self) -> int:
+        keep = {part for decision in self.log.waiting() for part in decision.parts}
+        return self.log.clean(keep, self.writer.epoch)
