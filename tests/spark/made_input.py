@@ -18,6 +18,7 @@ from tests.unit.handwritten_run import plan
 TOPIC = "made.events"
 DELAY_MS = 2000
 START_MS = 1_700_000_000_000
+GRAIN_MS = 250  # coarse, so that bounds and watermarks fall on the same millisecond
 LEDGER = pa.schema(
     [
         ("id", pa.int64()),
@@ -65,12 +66,13 @@ def _row(rng, ends, batch, cases, made):
         row = dict(rng.choice(again), kind="redelivery")
     else:
         late = rng.randrange(0, 9000) if rng.random() < 0.25 else 0
+        at = batch * 1300 + rng.randrange(-500, 2000) - late
         row = {
             "id": sum(ends),
             "producer": 0,
             "key": f"{rng.randrange(cases)}|app-{rng.randrange(4)}",
             "seq": sum(ends),
-            "event_ms": START_MS + batch * 1300 + rng.randrange(-500, 2000) - late,
+            "event_ms": START_MS + at // GRAIN_MS * GRAIN_MS,
             "amount": rng.randrange(100),
             "kind": "event",
             "payload": "",
