@@ -28,7 +28,7 @@ FORMS = {"calm": [], "kill_driver": KILL}
 
 def scenario(folder: Path, form: str, events: int):
     file = folder / f"{form}.yaml"
-    workload = {"events": events, "partitions": 4, "keys": 1000, "producers": 2}
+    workload = {"events": events, "partitions": 4, "keys": 1000, "rate": 0}
     fields = {"name": f"app_views__upsert_table__{form}", "pipeline": "app_views"}
     fields |= {"sink": "upsert_table", "faults": FORMS[form], "workload": workload}
     fields |= {"max_offsets": events // 10, "limits": {"run_s": 600, "stall_s": 120}}
