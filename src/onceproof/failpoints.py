@@ -21,6 +21,9 @@ from onceproof.polling import wait_for
 FOLDER = "ONCEPROOF_FAILPOINTS"
 # Those at which a process of the job can be halted, in the order in which a batch comes to them.
 HALTS = ("task_begin", "task_mid", "task_done", "write_half", "written", "sink_committed")
+# Those that the checkpoint's files show: the engine is not ours to halt.
+SEEN = ("offsets_written", "commit_logged")
+NAMES = (*SEEN, *HALTS)
 _HELD_AT_MOST_S = 60.0
 _LOOK_EVERY_S = 0.005
 

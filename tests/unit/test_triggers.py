@@ -2,15 +2,16 @@ import pytest
 
 from onceproof.errors import RequestError
 from onceproof.faults import find_mechanism
-from onceproof.faults.triggers import TRIGGERS, kind_of, sentence
+from onceproof.faults.triggers import has_missed, kind_of, look_of, sentence
 
 
 class At:
     """A run that stands still."""
 
-    def __init__(self, share=0.0, batch=None, rows=0):
+    def __init__(self, share=0.0, batch=None, rows=0, committed=-1):
         self.acknowledged = self.committed = lambda: share
         self.open_batch = lambda: batch
+        self.newest = lambda: (committed if batch is None else batch, committed)
         self.visible = lambda _: rows
 
 
@@ -21,13 +22,16 @@ class At:
         ({"committed": 0.5}, At(0.49), At(0.51)),
         ({"batch": 3}, At(batch=2), At(batch=3)),
         ({"batch": 3}, At(batch=None), At(batch=4)),
+        ({"failpoint": "offsets_written", "batch": 3}, At(batch=2), At(batch=3)),
+        ({"failpoint": "commit_logged", "batch": 3}, At(committed=2), At(committed=3)),
+        ({"failpoint": "commit_logged"}, At(batch=4, committed=3), At(committed=4)),
         ({"visible": 10}, At(batch=1, rows=9), At(batch=1, rows=10)),
         ({"visible": 10}, At(batch=None, rows=10), At(batch=0, rows=10)),
         ({"visible": 10, "batch": 2}, At(batch=1, rows=10), At(batch=2, rows=10)),
     ],
 )
 def test_a_trigger_comes_at_its_moment_and_not_before(when, before, then):
-    look = TRIGGERS[kind_of(when)].look
+    look = look_of(when)
     assert look(when, before) is None
     assert look(when, then)
 
@@ -42,7 +46,10 @@ def test_a_trigger_comes_at_its_moment_and_not_before(when, before, then):
         ({"acknowledged": 1.5}, "acknowledged is 1.5, and must be a share"),
         ({"acknowledged": True}, "acknowledged is True, and must be a share"),
         ({"batch": -1}, "batch is -1, and must be the number of a batch"),
-        ({"failpoint": "wrote"}, "failpoint is 'wrote', and must be one of task_begin"),
+        (
+            {"failpoint": "wrote"},
+            "failpoint is 'wrote', and must be one of offsets_written, commit_logged, task_begin",
+        ),
         ({"failpoint": "written", "batch": "x"}, "batch is 'x', and must be"),
     ],
 )
@@ -64,3 +71,24 @@ def test_a_fault_is_found_by_verb_and_target_or_refused_with_those_there_are():
         find_mechanism("pause", "driver")
     with pytest.raises(RequestError, match="no fault that can kill broker:: there are"):
         find_mechanism("kill", "broker:")
+
+
+def test_a_halting_step_is_looked_for_in_no_file():
+    assert look_of({"failpoint": "written"}) is None
+
+
+@pytest.mark.parametrize(
+    ("when", "missed", "caught"),
+    [
+        ({"batch": 3}, (3, 3), (3, 2)),
+        ({"failpoint": "offsets_written"}, (4, 3), (3, 2)),
+        ({"failpoint": "commit_logged"}, (4, 3), (3, 3)),
+    ],
+)
+def test_a_driver_that_died_after_its_moment_was_missed(when, missed, caught):
+    assert has_missed(when, 3, *missed)
+    assert not has_missed(when, 3, *caught)
+
+
+def test_a_driver_that_was_halted_cannot_be_missed():
+    assert not has_missed({"failpoint": "written"}, 3, 3, 3)

@@ -23,6 +23,9 @@ class Progress(Protocol):
     def committed(self) -> float:
         """Return the share of the input that the job has committed."""
 
+    def newest(self) -> tuple[int, int]:
+        """Return the newest batch planned and the newest committed, -1 where there is none."""
+
     def open_batch(self) -> int | None:
         """Return the batch that is planned and not committed, if there is one."""
 
@@ -56,17 +59,32 @@ def _visible(when: Mapping[str, Any], progress: Progress) -> Facts | None:
     return {"batch": batch, "visible": rows} if rows >= when["visible"] else None
 
 
+def _commit_logged(when: Mapping[str, Any], progress: Progress) -> Facts | None:
+    planned, committed = progress.newest()
+    is_now = planned == committed >= when.get("batch", 0)
+    return {"batch": committed} if is_now else None
+
+
+def _offsets_written(when: Mapping[str, Any], progress: Progress) -> Facts | None:
+    return _batch({"batch": 0, **when}, progress)
+
+
+Look = Callable[[Mapping[str, Any], Progress], Facts | None]
+# How the steps that the checkpoint's files show are known.
+_SEEN: dict[str, Look] = {"offsets_written": _offsets_written, "commit_logged": _commit_logged}
+
+
 @dataclass(frozen=True)
 class Trigger:
     """One kind of trigger: what its value must be, its sentence, and how its moment is known.
 
-    `look` is None for a failpoint: the process that reaches it says so.
+    `look` is None for a failpoint: some are seen, and at others a process says that it is there.
     """
 
     is_right: Callable[[Any], bool]
     wanted: str
     sentence: str
-    look: Callable[[Mapping[str, Any], Progress], Facts | None] | None
+    look: Look | None
     takes_batch: bool = False
 
 
@@ -81,8 +99,8 @@ def _is_count(value: Any) -> bool:
 _SHARE = "a share of the input from 0 to below 1"
 TRIGGERS: dict[str, Trigger] = {
     "failpoint": Trigger(
-        lambda value: value in failpoints.HALTS,
-        f"one of {', '.join(failpoints.HALTS)}",
+        lambda value: value in failpoints.NAMES,
+        f"one of {', '.join(failpoints.NAMES)}",
         "failpoint {failpoint} of batch {batch}",
         None,
         takes_batch=True,
@@ -124,6 +142,18 @@ def kind_of(when: Mapping[str, Any]) -> str:
                 f"when: {name} is {when[name]!r}, and must be {TRIGGERS[name].wanted}"
             )
     return kind
+
+
+def look_of(when: Mapping[str, Any]) -> Look | None:
+    """Return how a trigger's moment is looked for; None where a process halts and says so."""
+    return TRIGGERS[kind_of(when)].look or _SEEN.get(when["failpoint"])
+
+
+def has_missed(when: Mapping[str, Any], batch: int, planned: int, committed: int) -> bool:
+    """Whether a driver that was to die at this moment of a batch is found to have died after it."""
+    if when.get("failpoint") == "commit_logged":
+        return planned > batch
+    return look_of(when) is not None and committed >= batch
 
 
 def sentence(when: Mapping[str, Any]) -> str:

@@ -10,7 +10,7 @@ from onceproof.checkpoint.archive import Archive
 from onceproof.errors import OnceproofError
 from onceproof.failpoints import Failpoint
 from onceproof.faults import Mechanism, Scene, find_mechanism, nothing_to_heal
-from onceproof.faults.triggers import TRIGGERS, kind_of
+from onceproof.faults.triggers import has_missed, look_of
 from onceproof.history import History
 from onceproof.identity import Identity
 from onceproof.polling import comes_true, wait_for
@@ -52,7 +52,7 @@ class Disturbance:
     def _await_moment(self) -> Moment | None:
         """Return what is known of the trigger's moment; None if the run ended before it came."""
         when = self.fault.when
-        look = TRIGGERS[kind_of(when)].look
+        look = look_of(when)
         point = None if look else self._failpoint()
         if point:
             point.arm()
@@ -88,19 +88,21 @@ class Disturbance:
                 point.let_go()
         self.archive.catch_up()
         planned, committed = self.archive.newest
-        told = {"failpoint": point.name} if point else {}
+        name = self.fault.when.get("failpoint")
+        told = {"failpoint": name} if name else {}
         proof |= {**told, "moment": facts, "planned": planned, "committed": committed}
-        if self._has_missed(batch, committed, point):
-            reason = f"batch {batch} had been committed when {self.fault.target} died"
+        if self._has_missed(batch, planned, committed):
+            reason = f"the moment in batch {batch} had passed when {self.fault.target} died"
             self._record(Op.FAULT_STRIKE, Outcome.FAILED, {"reason": reason, **proof}, batch)
             return None
         self._record(Op.FAULT_STRIKE, Outcome.OK, proof, batch)
         return proof
 
-    def _has_missed(self, batch: int | None, committed: int, point: Failpoint | None) -> bool:
+    def _has_missed(self, batch: int | None, planned: int, committed: int) -> bool:
         """Whether a driver that was to die within a batch died after it."""
-        is_within = self.fault.target == "driver" and batch is not None and point is None
-        return is_within and committed >= (batch or 0)
+        if self.fault.target != "driver" or batch is None:
+            return False
+        return has_missed(self.fault.when, batch, planned, committed)
 
     def _heal(self, mechanism: Mechanism, proof: dict[str, Any]) -> None:
         if not proof or mechanism.heal is nothing_to_heal:

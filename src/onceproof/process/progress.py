@@ -54,10 +54,14 @@ class RunProgress:
         """Return the share of the input that the job has committed."""
         return committed_records(self._archive) / self._events
 
+    def newest(self) -> tuple[int, int]:
+        """Return the newest batch planned and the newest committed, -1 where there is none."""
+        self._archive.catch_up()
+        return self._archive.newest
+
     def open_batch(self) -> int | None:
         """Return the batch that is planned and not committed, if there is one."""
-        self._archive.catch_up()
-        planned, committed = self._archive.newest
+        planned, committed = self.newest()
         return planned if planned > committed else None
 
     def visible(self, batch: int) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from onceproof.failpoints import HALTS
+from onceproof.failpoints import NAMES
 from onceproof.faults.triggers import TRIGGERS
 from onceproof.scenario.kinds import Field, Kind, Shape
 from onceproof.scenario.page import BAD, Item
@@ -15,7 +15,7 @@ _SHARE = {"type": "number", "minimum": 0, "exclusiveMaximum": 1}
 _COUNT = {"type": "integer", "minimum": 0}
 _JSON = {"acknowledged": _SHARE, "committed": _SHARE, "visible": _COUNT, "batch": _COUNT}
 _ABOUT = {
-    "failpoint": "a step of the protocol, at which the process waits",
+    "failpoint": "a step of the protocol; the process waits there, or the checkpoint shows it",
     "acknowledged": "this share of the input is acknowledged by the brokers",
     "committed": "this share of the input is committed by the job",
     "visible": "readers see so many rows of a batch that is not committed",
@@ -25,7 +25,7 @@ _ABOUT = {
 
 def _kind(name: str) -> Kind:
     if name == "failpoint":
-        return Word(HALTS)
+        return Word(NAMES)
     return Scalar(TRIGGERS[name].wanted, TRIGGERS[name].is_right, _JSON[name])
 
 

@@ -1,0 +1,15 @@
+"""The reference that the page shows can be had as it stands there."""
+
+import re
+from pathlib import Path
+
+from onceproof.references import Reference
+
+PAGE = Path(__file__).parents[2] / "docs/references.md"
+
+
+def test_the_reference_of_the_page_is_one():
+    (code,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    names = {}
+    exec(code, names)  # noqa: S102  what a reader would paste
+    assert isinstance(names["REFERENCE"], Reference)
