@@ -182,3 +182,12 @@ def test_a_fault_that_nothing_recovered_from_is_shaded_to_the_end():
     drawing = plot(line | {"seconds": 10.0, "faults": [fault]}, 800, 320)
     [bar] = drawing.bars
     assert bar.left + bar.shaded == drawing.right
+
+
+def test_rows_of_a_sample_stand_below_each_other(tmp_path):
+    rows = [{"id": 7, "_attempt": 1}, {"id": 7, "_attempt": 2}]
+    sample = {"class": "duplicated", "key": {"id": 7}, "expected": rows[:1], "observed": rows}
+    evidence = HandwrittenRun(samples=[sample]).write(tmp_path)
+    judge_run(tmp_path)
+    page = evidence.run.report.read_text()
+    assert "id 7, _attempt 1\nid 7, _attempt 2" in page

@@ -43,9 +43,14 @@ def _page() -> Any:
 
 
 def _shown(value: Any) -> str:
-    """Return a value as a person reads it: text as it is, nothing as a dash, the rest as JSON."""
+    """Return a value as a person reads it: text as it is, nothing as a dash, the rest as JSON.
+
+    Rows stand below each other, a line for each.
+    """
     if value is None or value in ({}, [], ""):
         return NOTHING
+    if isinstance(value, list) and all(isinstance(row, dict) for row in value):
+        return "\n".join(map(_shown, value))
     if isinstance(value, dict):
         return ", ".join(f"{name} {_shown(each)}" for name, each in value.items())
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
