@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,6 +17,9 @@ from onceproof.errors import RequestError
 from onceproof.report import read_document
 from onceproof.report.text import print_verdict
 from onceproof.run import RunDirectory
+
+if TYPE_CHECKING:
+    from onceproof.phases.produce import Progress
 
 RUNS = "ONCEPROOF_RUNS"
 Runs = Annotated[
@@ -92,8 +95,8 @@ def _live(found: RunDirectory, home: Path | None, *, as_json: bool) -> None:
 
     typer.echo(f"run {found.root}", err=True)
     try:
-        with _one_interrupt(), _shown() as say:
-            verdict = live_run(found, home, say)
+        with _one_interrupt(), _shown() as (say, progress):
+            verdict = live_run(found, home, say, progress)
     except KeyboardInterrupt:
         typer.echo(f"interrupted: all is released, and {found.root} is UNKNOWN", err=True)
         raise typer.Exit(2) from None
@@ -121,15 +124,25 @@ def _one_interrupt() -> Iterator[None]:
 
 
 @contextmanager
-def _shown() -> Iterator[Callable[[str], None]]:
-    """Say what is being done: in one moving line on a terminal, else a line for each step."""
+def _shown() -> Iterator[tuple[Callable[[str], None], Progress | None]]:
+    """Say what is being done: with a bar on a terminal, else in a line for each step."""
     if not sys.stderr.isatty():
-        yield lambda words: typer.echo(words, err=True)
+        yield lambda words: typer.echo(words, err=True), None
         return
+    from rich import progress
     from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
-    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
-        task = shown.add_task("plan", total=None)
-        yield lambda words: shown.update(task, description=words)
+    columns = (
+        progress.SpinnerColumn(),
+        progress.TextColumn("{task.description}", markup=False),
+        progress.BarColumn(),
+        progress.TextColumn("{task.fields[sent]}"),
+        progress.TimeElapsedColumn(),
+    )
+    with progress.Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+        task = shown.add_task("plan", total=None, sent="")
+
+        def tell(done: int, of: int) -> None:
+            shown.update(task, completed=done, total=of, sent=f"{done:,} of {of:,} events")
+
+        yield lambda words: shown.update(task, description=words), tell

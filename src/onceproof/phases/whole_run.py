@@ -16,7 +16,7 @@ from onceproof.phases.judge import judge_run
 from onceproof.phases.observe import observe
 from onceproof.phases.phase import phase
 from onceproof.phases.prepare import prepare
-from onceproof.phases.produce import produce
+from onceproof.phases.produce import Progress, produce
 from onceproof.phases.recomputing import recomputing
 from onceproof.phases.release import release
 from onceproof.process.handle import start_agent
@@ -32,9 +32,15 @@ from onceproof.work import Work
 Say = Callable[[str], None]
 
 
-def live_run(run: RunDirectory, home: Path | None = None, say: Say = lambda _: None) -> Verdict:
+def live_run(
+    run: RunDirectory,
+    home: Path | None = None,
+    say: Say = lambda _: None,
+    progress: Progress | None = None,
+) -> Verdict:
     """Carry out a plan, judge it, and leave nothing behind.
 
+    `say` is told what is being done, `progress` how many events are acknowledged, and of how many.
     A phase that fails, whatever it raises, ends the run, and its verdict says so: UNKNOWN. Ctrl-C
     ends it in the same way, and is raised again once all is released and judged.
     """
@@ -42,7 +48,7 @@ def live_run(run: RunDirectory, home: Path | None = None, say: Say = lambda _: N
     run.logs.mkdir(exist_ok=True)
     try:
         with _failures_kept(run, say):
-            _phases(run, work, home, say)
+            _phases(run, work, home, say, progress)
     finally:
         say("release")
         with _failures_kept(run, say), phase(run, "release"):
@@ -63,7 +69,9 @@ def _failures_kept(run: RunDirectory, say: Say) -> Iterator[None]:
             traceback.print_exc(file=file)
 
 
-def _phases(run: RunDirectory, work: Work, home: Path | None, say: Say) -> None:
+def _phases(
+    run: RunDirectory, work: Work, home: Path | None, say: Say, progress: Progress | None
+) -> None:
     say("prepare")
     with phase(run, "prepare"):
         prepared = prepare(run, work, home)
@@ -74,7 +82,7 @@ def _phases(run: RunDirectory, work: Work, home: Path | None, say: Say) -> None:
     agent = start_agent(run, Identity.of(os.getpid()))
     say("produce")
     with phase(run, "produce"):
-        produce(run, work, bootstrap, is_over=lambda: not agent.is_alive)
+        produce(run, work, bootstrap, is_over=lambda: not agent.is_alive, progress=progress)
     with recomputing(run, work.limits.run_s) as recomputed:
         say("process: the job reads on")
         await_agent(run, work)
