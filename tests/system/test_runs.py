@@ -70,7 +70,7 @@ def test_a_control_shows_the_batch_that_was_applied_twice(outcome):
     assert all(one["offset"] is not None for one in blamed)
 
 
-# The other liars are caught in tests/contract/test_sinks_that_lie.py and by `make prove PART=runs`.
+# The other liars are caught in tests/contract/test_sinks_that_lie.py.
 @pytest.mark.parametrize(("lie", "anomaly"), [("holds_back", "lost"), ("changes_value", "changed")])
 def test_a_sink_that_lies_fails_with_its_class_and_no_other(outcome, lie, anomaly):
     code, found = outcome(
