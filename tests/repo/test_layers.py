@@ -15,7 +15,7 @@ LAYERS = [
     ["evidence"],
     ["checkpoint"],
     ["judge", "references", "setup", "sinks", "workloads"],
-    ["checkers", "prepared", "stacks", "targets"],
+    ["checkers", "model", "prepared", "stacks", "targets"],
     ["spark", "topics"],
     ["faults", "producing"],
     ["process"],

@@ -19,7 +19,7 @@ class Remembered:
 
     writer: Writer
 
-    def write(self, batch: int, put: Callable[[], None]) -> None:
+    def write(self, batch: int, put: Callable[[], object]) -> None:
         """Write a batch by `put`, which runs the plan."""
         known = self.writer.known(batch)
         if not self.writer.has_claimed:

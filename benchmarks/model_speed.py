@@ -1,0 +1,42 @@
+"""How many schedules a second the model tries, by family and kind; CPU seconds of one process.
+
+    python benchmarks/model_speed.py
+
+With every switch of two drivers, which the tests thin out.
+"""
+
+import time
+
+from onceproof.model.families import FAMILIES
+from onceproof.model.schedules import (
+    attempts_at_tasks,
+    failures,
+    pairs_of_crashes,
+    single_crashes,
+    sleeping_attempts,
+)
+from onceproof.model.two_drivers import second_drivers
+
+KINDS = (
+    *(single_crashes, pairs_of_crashes, failures),
+    *(attempts_at_tasks, sleeping_attempts, second_drivers),
+)
+
+
+def main():
+    print(f"{'family':12} {'kind':20} {'schedules':>9} {'a second':>9} {'exact':>9}")
+    tried, seconds = 0, 0.0
+    for name, family in FAMILIES.items():
+        for kind in KINDS:
+            before = time.process_time()
+            outcomes = list(kind(family))
+            took = time.process_time() - before
+            exact = sum(one.is_exact for one in outcomes)
+            rate = len(outcomes) / took
+            print(f"{name:12} {kind.__name__:20} {len(outcomes):9,} {rate:9,.0f} {exact:9,}")
+            tried, seconds = tried + len(outcomes), seconds + took
+    print(f"{'all':33} {tried:9,} {tried / seconds:9,.0f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,194 @@
+"""The engine: plans a batch in the offset log, has it written, and puts it into the commit log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from onceproof.errors import OnceproofError
+from onceproof.model.families import WRITER, Family, ModelSink
+from onceproof.model.world import ConcurrentError, CrashError, StoreError, World
+from onceproof.sinks.protocol import Part, Transaction
+
+PARTITIONS = 2
+MOST_RUNS = 6
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """What goes wrong in one world.
+
+    `crashes` are the steps at which the runs die, one after the other; `fails` is the step of the
+    first run that raises instead. `tasks` says what happens to the first attempt at a task, by
+    batch and partition: `dies_before` or `dies_after` its pre-commit, `speculates` (a second one
+    pre-commits too, and the first wins), `sleeps` (and is replaced; it goes on at the step
+    `wakes`, counted over all runs, else at the end), or `fails` (as do all others, so the query
+    fails).
+    """
+
+    crashes: tuple[int, ...] = ()
+    fails: int = 0
+    tasks: Mapping[tuple[int, int], str] = field(default_factory=dict)
+    wakes: int = 0
+
+
+@dataclass
+class Sleepers:
+    """Attempts that were given up and are not dead."""
+
+    wakes: int
+    steps: int = 0
+    sleeping: list[Transaction] = field(default_factory=list)
+    came: set[tuple[int, int]] = field(default_factory=set)  # tasks to which something happened
+
+    def count(self) -> None:
+        """Count a step of the world."""
+        self.steps += 1
+        if self.steps == self.wakes:
+            self.wake()
+
+    def wake(self) -> None:
+        """Let all of them go on."""
+        sleeping, self.sleeping = self.sleeping, []
+        for transaction in sleeping:
+            transaction.pre_commit()
+
+
+@dataclass
+class Run:
+    """One life of the driver, with the recovery before it and, if it gets so far, behind it.
+
+    `hold` is told each step, and may hold the run there. `said` is the error that ended it.
+    """
+
+    world: World
+    number: int
+    family: Family
+    schedule: Schedule
+    sleepers: Sleepers
+    hold: Callable[[int], None] | None = None
+    steps: int = 0
+    died_at: int = 0
+    said: str = ""
+    asleep: bool = False
+    tasks_begun: int = 0
+
+    def __post_init__(self) -> None:
+        crashes = self.schedule.crashes
+        self.died_at = crashes[self.number] if self.number < len(crashes) else 0
+
+    def live(self, *, recovers: bool = True) -> bool:
+        """Live to the end of the input, or to death; return whether that was the end."""
+        self.world.alive.add(self.number)
+        try:
+            if recovers:
+                self._sink().recover()
+            self._drive(self._sink())
+            self.sleepers.wake()
+            self._sink().recover()
+        except (CrashError, OnceproofError) as error:
+            self.said = str(error)
+            return False
+        finally:
+            self.world.alive.discard(self.number)
+        return True
+
+    def tick(self) -> None:
+        """Count a step; whoever sleeps may wake at it, and this process may die at it."""
+        if self.asleep:  # an attempt that woke takes no steps of the driver's
+            return
+        self.steps += 1
+        self.asleep = True
+        self.sleepers.count()
+        self.asleep = False
+        if self.hold is not None:
+            self.hold(self.steps)
+        if self.steps == self.died_at:
+            raise CrashError
+        if self.number == 0 and self.steps == self.schedule.fails:
+            raise StoreError(f"the store did not answer at step {self.steps}")
+
+    def _sink(self) -> ModelSink:
+        return self.family.make(self.world, self.number, self.tick)
+
+    def _drive(self, sink: ModelSink) -> None:
+        disk = self.world.disk
+        planned = dict(disk.offsets)  # as it reads the log once, at its start
+        batch = max(disk.commits, default=-1) + 1
+        while True:
+            if batch not in planned:
+                first = planned[batch - 1][1] if batch else 0
+                if first >= self.world.rows:
+                    return
+                self.tick()
+                if batch in disk.offsets:
+                    raise ConcurrentError(f"offsets/{batch} is there")
+                last = min(self.world.rows, first + 2 + self.number % 2)
+                disk.offsets[batch] = planned[batch] = (first, last)
+            self._write(sink, batch, range(*planned[batch]))
+            self.tick()
+            if batch in disk.commits:
+                raise ConcurrentError(f"commits/{batch} is there")
+            disk.commits.add(batch)
+            batch += 1
+
+    def _write(self, sink: ModelSink, batch: int, rows: range) -> None:
+        ran: list[bool] = []
+
+        def tasks(epoch: int) -> list[Part]:
+            ran.append(True)
+            shares: list[list[int]] = [[] for _ in range(PARTITIONS)]
+            for row in rows:  # a replay may share them out otherwise
+                shares[(row + self.number) % PARTITIONS].append(row)
+            return [
+                self._task(sink, Part(WRITER, epoch, self.number + 1, batch, partition, 0), share)
+                for partition, share in enumerate(shares)
+            ]
+
+        sink.write(batch, tasks, lambda: ran.append(True))
+        if not ran:
+            self.world.violations.append(f"batch {batch} returned early in run {self.number}")
+
+    def _task(self, sink: ModelSink, task: Part, rows: list[int]) -> Part:
+        """Run a task to the attempt that wins, and return that one's part."""
+        place = (task.batch, task.partition)
+        way = "" if place in self.sleepers.came else self.schedule.tasks.get(place, "")
+        self.sleepers.came.add(place)
+        if way in ("", "speculates"):
+            won, winner = self._attempt(sink, task, rows)
+            if way:
+                self._attempt(sink, task, rows)[1].pre_commit()
+            winner.pre_commit()
+            return won
+        _, transaction = self._attempt(sink, task, rows)
+        if way == "dies_after":
+            transaction.pre_commit()
+        elif way == "sleeps":
+            self.sleepers.sleeping.append(transaction)
+        elif way == "fails":
+            raise StoreError(f"task {task.name} failed as often as it may")
+        won, winner = self._attempt(sink, task, rows)
+        winner.pre_commit()
+        return won
+
+    def _attempt(self, sink: ModelSink, task: Part, rows: list[int]) -> tuple[Part, Transaction]:
+        self.tasks_begun += 1
+        numbers = (task.epoch, task.attempt, task.batch, task.partition, self.tasks_begun)
+        part = Part(task.writer, *numbers)
+        transaction = sink.begin(part)
+        transaction.write(rows)
+        return part, transaction
+
+
+def live(world: World, family: Family, schedule: Schedule, first: int = 0) -> list[int]:
+    """Start runs until one ends, as a supervisor does; return how many steps each took."""
+    sleepers = Sleepers(schedule.wakes)
+    taken = []
+    for number in range(first, first + MOST_RUNS):
+        run = Run(world, number, family, schedule, sleepers)
+        is_over = run.live()
+        taken.append(run.steps)
+        if is_over:
+            return taken
+    world.violations.append(f"{MOST_RUNS} runs did not come to the end")
+    return taken

@@ -1,0 +1,74 @@
+"""A checkpoint that is lost, old or changed is refused by every sink with a memory."""
+
+import pytest
+
+from onceproof.model.engine import Run, Schedule, Sleepers, live
+from onceproof.model.families import FAMILIES
+from onceproof.model.world import Disk, World
+
+REMEMBER = [name for name in FAMILIES if name != "append"]
+CALM = Schedule()
+
+
+@pytest.fixture(params=REMEMBER)
+def family(request):
+    return FAMILIES[request.param]
+
+
+def ended(world, family, number=1):
+    """Start one more run; return what it said at its end, and see that it changed nothing."""
+    before = dict(world.seen)
+    run = Run(world, number, family, CALM, Sleepers(0))
+    is_over = run.live()
+    assert is_over or dict(world.seen) == before
+    return run.said
+
+
+def test_a_lost_checkpoint_is_refused(family):
+    world = World()
+    live(world, family, CALM)
+    world.disk = Disk("second")
+    said = ended(world, family)
+    assert "of query first, and this checkpoint is of query second" in said
+    assert "To begin anew, empty the target and give the sink another writer" in said
+
+
+def test_an_old_copy_with_other_batches_is_refused(family):
+    """The copy's next batch is planned anew, and has three rows where it had two."""
+    world = World(rows=2)
+    live(world, family, CALM)
+    copy = world.disk.copy()
+    world.rows = 6
+    live(world, family, CALM)
+    world.disk = copy
+    world.rows = 8
+    said = ended(world, family)
+    assert "batch 1 stood for other offsets when writer model decided it" in said
+
+
+def test_an_old_copy_with_the_same_batches_goes_on_without_a_trace(family):
+    world = World(rows=4)
+    live(world, family, CALM)
+    world.disk.commits = {0}
+    world.rows = 6
+    live(world, family, CALM, first=2)
+    assert (world.lost, world.duplicated, world.violations) == (0, 0, [])
+
+
+def test_a_checkpoint_ahead_of_the_store_is_refused(family):
+    """A store that came back from an older backup has lost what the checkpoint knows."""
+    world = World()
+    live(world, family, CALM)
+    world.rows = 8
+    for batch in (1, 2):
+        del world.decisions[batch]
+    assert "batch 3 comes behind batch 0, the newest" in ended(world, family)
+
+
+def test_offsets_that_were_changed_are_refused(family):
+    """The unaligned checkpoint: a batch stays committed and gets the offsets of the one before."""
+    world = World()
+    live(world, family, CALM)
+    world.disk.offsets[2] = world.disk.offsets[1]
+    said = ended(world, family)
+    assert "batch 3 does not begin where writer model decided that batch 2 ends" in said
