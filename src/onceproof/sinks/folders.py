@@ -10,8 +10,10 @@ import ctypes
 import os
 import shutil
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from uuid import uuid4
 
 from onceproof.errors import RequestError, StackError
 from onceproof.sinks import Target
@@ -100,19 +102,27 @@ def exchange(one: Path, other: Path) -> None:
 
 
 def publish(path: Path, text: str) -> bool:
-    """Make a whole and durable file, unless its name is taken; return whether this call made it."""
-    part = path.with_name(f"_{path.name}.{os.getpid()}")
-    with part.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
+    """Make a whole and durable file, unless its name is taken; return whether this call made it.
+
+    Raises `FileNotFoundError`, and makes none, if the folder is gone; one that goes in the middle
+    keeps the file, or does not get it: the answer is right either way.
+    """
+    part = f"_{path.name}.{uuid4().hex}"
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        os.link(part, path)
+        handle = os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644, dir_fd=folder)
+        with open(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(handle)
+        os.link(part, path, src_dir_fd=folder)
     except FileExistsError:
         return False
     finally:
-        part.unlink()
-        sync_folder(path.parent)
+        with suppress(FileNotFoundError):
+            os.unlink(part, dir_fd=folder)
+        os.fsync(folder)
+        os.close(folder)
     return True
 
 

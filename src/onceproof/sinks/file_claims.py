@@ -1,0 +1,123 @@
+"""Claims and decisions of a writer as names in a folder, each made by one step of the file system.
+
+A claim is a folder named by its epoch, and a decision of it a file that is linked there whole. The
+next claim moves the decisions out of the older folders, and removes those: in a folder that is
+gone, POSIX makes no more names, so whoever was about to decide there has not decided. A rename
+would not do: a link that had found the folder just before lands in it under its new name.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from onceproof.errors import StackError
+from onceproof.sinks.folders import publish, sync_folder
+from onceproof.sinks.protocol import Decision
+
+_EPOCH = "epoch-"
+_KEPT = 1000  # decisions; Spark itself keeps the offsets of 100 batches
+_TRIES = 1000
+
+
+@dataclass(frozen=True)
+class FileClaims:
+    """What is remembered of one writer, in a folder of its own."""
+
+    folder: Path
+
+    def claim(self, attempt: int) -> int:  # noqa: ARG002
+        """Make a folder of the next epoch, then remove all older ones; return the epoch."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        sync_folder(self.folder.parent)
+        for _ in range(_TRIES):
+            epoch = max(self._epochs(), default=0) + 1
+            try:
+                self._of(epoch).mkdir()
+            except FileExistsError:  # somebody else claims too
+                continue
+            sync_folder(self.folder)
+            for older in sorted(self._epochs()):
+                if older < epoch:
+                    self._seal(self._of(older))
+            self._forget()
+            sync_folder(self.folder)
+            return epoch
+        raise StackError(f"{self.folder} is claimed by others faster than it can be claimed here")
+
+    def newest(self) -> Decision | None:
+        """Return the decision of the highest batch."""
+        found = self._decided()
+        return self.decision(max(found)) if found else None
+
+    def decision(self, batch: int) -> Decision | None:
+        """Return the decision of one batch."""
+        for folder in self._folders():
+            try:
+                return Decision.of((folder / f"{batch}.json").read_text(encoding="utf-8"))
+            except FileNotFoundError:
+                continue
+        return None
+
+    def decide(self, decision: Decision) -> bool:
+        """Link the decision into the folder of its epoch, unless that is gone."""
+        own = self._of(decision.epoch)
+        if self.decision(decision.batch) is not None:
+            return False
+        try:
+            done = publish(own / f"{decision.batch}.json", decision.to_json())
+        except FileNotFoundError:
+            return False
+        (own / f"{decision.batch - _KEPT}.json").unlink(missing_ok=True)
+        return done
+
+    def _of(self, epoch: int) -> Path:
+        return self.folder / f"{_EPOCH}{epoch}"
+
+    def _epochs(self) -> list[int]:
+        names = os.listdir(self.folder) if self.folder.is_dir() else []
+        return [int(name.removeprefix(_EPOCH)) for name in names if name.startswith(_EPOCH)]
+
+    def _folders(self) -> list[Path]:
+        """Return the places of decisions, in the order in which they move."""
+        return [*(self._of(epoch) for epoch in sorted(self._epochs())), self.folder]
+
+    def _decided(self) -> set[int]:
+        found: set[int] = set()
+        for folder in self._folders():
+            try:
+                names = os.listdir(folder)
+            except FileNotFoundError:  # sealed meanwhile: its decisions are in the last one
+                continue
+            found |= {
+                int(name.removesuffix(".json"))
+                for name in names
+                if name.endswith(".json") and name[0].isdigit()
+            }
+        return found
+
+    def _seal(self, folder: Path) -> None:
+        """Move the decisions out and remove the folder; several may do so at once."""
+        for _ in range(_TRIES):
+            try:
+                for name in os.listdir(folder):
+                    if name[0] == "_":
+                        (folder / name).unlink(missing_ok=True)
+                    else:
+                        (folder / name).rename(self.folder / name)
+                folder.rmdir()
+            except FileNotFoundError:
+                if not folder.exists():
+                    return
+            except OSError:  # a decision came in
+                continue
+            else:
+                return
+        raise StackError(f"{folder} is written to faster than it can be sealed")
+
+    def _forget(self) -> None:
+        found = self._decided()
+        for batch in found:
+            if batch < max(found) - _KEPT:
+                (self.folder / f"{batch}.json").unlink(missing_ok=True)

@@ -1,0 +1,151 @@
+"""Files as a store of two-phase commit: staged and fsynced, decided by a link, put in place.
+
+A target's folder holds `data/`, `_stage/` with a file for each part that is not ended, and
+`_writers/<writer>/` with claims and decisions. All are of one file system, so putting a part where
+readers see it is one rename.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from onceproof.errors import StackError
+from onceproof.sinks import Target
+from onceproof.sinks.file_claims import FileClaims
+from onceproof.sinks.folders import data_of, folder_of, sync_folder
+from onceproof.sinks.parquet_rows import schema
+from onceproof.sinks.protocol import Decision, Part, checked_writer
+
+_HEAD, _TAIL = "part-", ".parquet"
+
+
+@dataclass(frozen=True)
+class FileStore:
+    """The files of one target; it is sent to the executors, which see the same file system."""
+
+    target: Target
+
+    @property
+    def writer(self) -> str:
+        """Return the name under which decisions are kept."""
+        return checked_writer(self.target.writer or self.target.name)
+
+    @property
+    def stage(self) -> Path:
+        """Return the folder of the parts that are not ended."""
+        return folder_of(self.target) / "_stage"
+
+    def claim(self, attempt: int) -> int:
+        """Claim the writer."""
+        return self._claims.claim(attempt)
+
+    def newest(self) -> Decision | None:
+        """Return the decision of the highest batch."""
+        return self._claims.newest()
+
+    def decision(self, batch: int) -> Decision | None:
+        """Return the decision of one batch."""
+        return self._claims.decision(batch)
+
+    def decide(self, decision: Decision) -> bool:
+        """Decide, unless a newer epoch was claimed."""
+        return self._claims.decide(decision)
+
+    def begin(self, part: Part) -> FilePart:
+        """Begin to write a part into the stage."""
+        self.stage.mkdir(exist_ok=True)
+        return FilePart(self.stage / _file_name(part), schema(self.target))
+
+    def open(self) -> Sequence[Part]:
+        """Return the parts of this writer in the stage, those that are still written among them."""
+        names = os.listdir(self.stage) if self.stage.is_dir() else []
+        found = [_part(name) for name in names if name.startswith(_HEAD)]
+        return sorted(part for part in found if part.writer == self.writer)
+
+    def commit(self, part: Part) -> None:
+        """Rename a part to where readers see it.
+
+        What is not staged any more was committed: nothing is decided that was not staged.
+        """
+        staged, data = self.stage / _file_name(part), data_of(self.target)
+        try:
+            if staged.stat().st_size:
+                staged.rename(data / staged.name)
+            else:  # a part without rows
+                staged.unlink()
+        except FileNotFoundError:
+            return
+        sync_folder(data)
+
+    def abort(self, part: Part) -> None:
+        """Remove a part from the stage; whoever still writes to it cannot pre-commit it."""
+        (self.stage / _file_name(part)).unlink(missing_ok=True)
+
+    def hidden(self) -> int:
+        """Return how many rows stand in the stage, where they can be counted."""
+        return sum(_rows(self.stage / _file_name(part)) for part in self.open())
+
+    @property
+    def _claims(self) -> FileClaims:
+        return FileClaims(folder_of(self.target) / "_writers" / self.writer)
+
+
+@dataclass
+class FilePart:
+    """One file being written by its task; without rows it stays empty."""
+
+    path: Path
+    schema: Any
+    _file: Any = field(init=False)
+    _writer: Any = None
+
+    def __post_init__(self) -> None:
+        self._file = self.path.open("xb")
+
+    def write(self, rows: Any) -> None:
+        """Write some rows."""
+        import pyarrow.parquet as parquet
+
+        if self._writer is None:
+            self._writer = parquet.ParquetWriter(self._file, self.schema)
+        self._writer.write_batch(rows.cast(self.schema))
+
+    def pre_commit(self) -> None:
+        """Make file and name outlive the machine; raises if somebody has swept the part."""
+        if self._writer is not None:
+            self._writer.close()
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        sync_folder(self.path.parent)
+        mine = os.fstat(self._file.fileno()).st_nlink
+        self._file.close()
+        if not mine:
+            raise StackError(f"{self.path.name} was swept from the stage: a newer run writes here")
+
+    def abort(self) -> None:
+        """Remove the file."""
+        self._file.close()
+        self.path.unlink(missing_ok=True)
+
+
+def _file_name(part: Part) -> str:
+    """Return the part's name as one that Hadoop's paths can carry, which is hidden from nobody."""
+    return f"{_HEAD}{part.name.replace(':', '-')}{_TAIL}"
+
+
+def _part(name: str) -> Part:
+    return Part.of(":".join(name.removeprefix(_HEAD).removesuffix(_TAIL).rsplit("-", 5)))
+
+
+def _rows(path: Path) -> int:
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+
+    try:
+        return int(parquet.read_metadata(path).num_rows)
+    except (FileNotFoundError, pa.ArrowException):  # without rows, half-written, or just ended
+        return 0
