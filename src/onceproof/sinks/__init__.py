@@ -120,6 +120,8 @@ class Sink(Protocol):
 SINKS: Mapping[str, str] = {
     "append_table": "onceproof.sinks.append_table:AppendTable",
     "upsert_table": "onceproof.sinks.upsert_table:UpsertTable",
+    "batch_folder": "onceproof.sinks.batch_folder:BatchFolder",
+    "two_phase_files": "onceproof.sinks.two_phase_files:TwoPhaseFiles",
 }
 
 

@@ -9,8 +9,10 @@ would not do: a link that had found the folder just before lands in it under its
 from __future__ import annotations
 
 import os
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
+from uuid import uuid4
 
 from onceproof.errors import StackError
 from onceproof.sinks.folders import publish, sync_folder
@@ -34,13 +36,13 @@ class FileClaims:
         for _ in range(_TRIES):
             epoch = max(self._epochs(), default=0) + 1
             try:
-                self._of(epoch).mkdir()
+                self.of(epoch).mkdir()
             except FileExistsError:  # somebody else claims too
                 continue
             sync_folder(self.folder)
             for older in sorted(self._epochs()):
                 if older < epoch:
-                    self._seal(self._of(older))
+                    self._seal(self.of(older))
             self._forget()
             sync_folder(self.folder)
             return epoch
@@ -62,7 +64,7 @@ class FileClaims:
 
     def decide(self, decision: Decision) -> bool:
         """Link the decision into the folder of its epoch, unless that is gone."""
-        own = self._of(decision.epoch)
+        own = self.of(decision.epoch)
         if self.decision(decision.batch) is not None:
             return False
         try:
@@ -72,7 +74,11 @@ class FileClaims:
         (own / f"{decision.batch - _KEPT}.json").unlink(missing_ok=True)
         return done
 
-    def _of(self, epoch: int) -> Path:
+    def of(self, epoch: int) -> Path:
+        """Return the folder of a claim, gone as soon as another is made.
+
+        Whoever holds it may keep there, under names that begin with `_`, what is to go with it.
+        """
         return self.folder / f"{_EPOCH}{epoch}"
 
     def _epochs(self) -> list[int]:
@@ -81,7 +87,7 @@ class FileClaims:
 
     def _folders(self) -> list[Path]:
         """Return the places of decisions, in the order in which they move."""
-        return [*(self._of(epoch) for epoch in sorted(self._epochs())), self.folder]
+        return [*(self.of(epoch) for epoch in sorted(self._epochs())), self.folder]
 
     def _decided(self) -> set[int]:
         found: set[int] = set()
@@ -102,10 +108,8 @@ class FileClaims:
         for _ in range(_TRIES):
             try:
                 for name in os.listdir(folder):
-                    if name[0] == "_":
-                        (folder / name).unlink(missing_ok=True)
-                    else:
-                        (folder / name).rename(self.folder / name)
+                    to = f"_dead-{uuid4().hex}" if name[0] == "_" else name
+                    (folder / name).rename(self.folder / to)
                 folder.rmdir()
             except FileNotFoundError:
                 if not folder.exists():
@@ -117,6 +121,12 @@ class FileClaims:
         raise StackError(f"{folder} is written to faster than it can be sealed")
 
     def _forget(self) -> None:
+        """Remove old decisions, and what dead runs have kept, which is out of their reach now."""
+        for dead in self.folder.glob("_dead-*"):
+            if dead.is_dir():
+                shutil.rmtree(dead, ignore_errors=True)
+            else:
+                dead.unlink(missing_ok=True)
         found = self._decided()
         for batch in found:
             if batch < max(found) - _KEPT:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,7 @@ class FileStore:
     @property
     def writer(self) -> str:
         """Return the name under which decisions are kept."""
-        return checked_writer(self.target.writer or self.target.name)
+        return checked_writer(self.target.writer or "main")
 
     @property
     def stage(self) -> Path:
@@ -58,7 +59,7 @@ class FileStore:
     def begin(self, part: Part) -> FilePart:
         """Begin to write a part into the stage."""
         self.stage.mkdir(exist_ok=True)
-        return FilePart(self.stage / _file_name(part), schema(self.target))
+        return FilePart(self.stage / file_name(part), schema(self.target))
 
     def open(self) -> Sequence[Part]:
         """Return the parts of this writer in the stage, those that are still written among them."""
@@ -71,7 +72,7 @@ class FileStore:
 
         What is not staged any more was committed: nothing is decided that was not staged.
         """
-        staged, data = self.stage / _file_name(part), data_of(self.target)
+        staged, data = self.stage / file_name(part), data_of(self.target)
         try:
             if staged.stat().st_size:
                 staged.rename(data / staged.name)
@@ -83,11 +84,11 @@ class FileStore:
 
     def abort(self, part: Part) -> None:
         """Remove a part from the stage; whoever still writes to it cannot pre-commit it."""
-        (self.stage / _file_name(part)).unlink(missing_ok=True)
+        (self.stage / file_name(part)).unlink(missing_ok=True)
 
     def hidden(self) -> int:
         """Return how many rows stand in the stage, where they can be counted."""
-        return sum(_rows(self.stage / _file_name(part)) for part in self.open())
+        return sum(_rows(self.stage / file_name(part)) for part in self.open())
 
     @property
     def _claims(self) -> FileClaims:
@@ -128,11 +129,14 @@ class FilePart:
 
     def abort(self) -> None:
         """Remove the file."""
+        with suppress(OSError):  # a full disk is why it is given up
+            if self._writer is not None:
+                self._writer.close()
         self._file.close()
         self.path.unlink(missing_ok=True)
 
 
-def _file_name(part: Part) -> str:
+def file_name(part: Part) -> str:
     """Return the part's name as one that Hadoop's paths can carry, which is hidden from nobody."""
     return f"{_HEAD}{part.name.replace(':', '-')}{_TAIL}"
 

@@ -1,0 +1,93 @@
+"""Files put where readers look by two-phase commit: staged, decided once, renamed into place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+from onceproof import failpoints
+from onceproof.guarantee import Guarantee
+from onceproof.plan import Writes
+from onceproof.sinks import Reader, Target
+from onceproof.sinks.file_store import FileStore
+from onceproof.sinks.folder_reader import FolderReader, read
+from onceproof.sinks.folders import data_of, drop, make, visible
+from onceproof.sinks.part_tasks import write_parts
+from onceproof.sinks.protocol import Part
+from onceproof.sinks.protocol.checkpoint_folder import CheckpointFolder
+from onceproof.sinks.protocol.two_phase import TwoPhase
+from onceproof.sinks.protocol.writer import Writer
+
+
+@dataclass(frozen=True)
+class TwoPhaseFiles:
+    """A folder to which each batch adds a file a task; a decided batch is committed by its files.
+
+    One object is one run: it claims the writer at its first batch, and never again.
+    """
+
+    target: Target
+
+    family = "two_phase"
+    store = "files"
+    guarantee = Guarantee.EXACTLY_ONCE
+    atomic_batches = False
+    ordered = False
+    writes = Writes.APPEND
+
+    def prepare(self) -> None:
+        """Make the folder."""
+        make(self.target)
+
+    def write(self, frame: Any, batch: int) -> None:
+        """Write a batch; of one that was decided before only the plan is run."""
+
+        def tasks(epoch: int) -> Sequence[Part]:
+            store = self._store
+            return write_parts(self.target, frame, batch, store.begin, store.writer, epoch)
+
+        def drain() -> None:
+            frame.write.format("noop").mode("overwrite").save()
+
+        self._run.write(batch, tasks, drain)
+
+    def recover(self) -> Mapping[str, Any]:
+        """Commit what dead attempts had decided, and remove the rest of what they staged."""
+        return _begun(self.target, self._store).recover()
+
+    def open(self) -> tuple[int, int]:
+        """Return how many files are staged, and how many rows they hold."""
+        return len(self._store.open()), self._store.hidden()
+
+    def reader(self) -> Reader:
+        """Return somebody who looks at the folder again and again."""
+        return FolderReader(self.target, self._visible)
+
+    def read(self, folder: Path) -> tuple[int, str]:
+        """Write all rows that readers see as one file."""
+        return read(self.target, self._visible, folder)
+
+    def drop(self) -> None:
+        """Remove the folder."""
+        drop(self.target)
+
+    @cached_property
+    def _run(self) -> TwoPhase:
+        return _begun(self.target, self._store)
+
+    @property
+    def _store(self) -> FileStore:
+        return FileStore(self.target)
+
+    @property
+    def _visible(self) -> Any:
+        return partial(visible, data_of(self.target))
+
+
+def _begun(target: Target, store: FileStore) -> TwoPhase:
+    checkpoint = CheckpointFolder(target.checkpoint)
+    writer = Writer(store.writer, target.attempt, store, checkpoint)
+    return TwoPhase(store, writer, failpoints.reached)

@@ -1,0 +1,234 @@
+"""Sinks of files: each crash point and a replay, other checkpoints, and two drivers at once."""
+
+import json
+import os
+import shutil
+
+import pytest
+
+from onceproof.errors import RequestError, StackError
+from onceproof.sinks.protocol import Part, SupersededError
+from tests.unit.file_sinks import (
+    PARTITIONS,
+    ROWS,
+    CrashError,
+    Scene,
+    expected,
+    frame,
+    without_writer,
+)
+from tests.unit.handwritten_checkpoint import offsets, write_file
+
+TASKS = ["task_begin", "task_mid", "pre_committed", "task_done"]
+POINTS = {
+    "batch_folder": [*TASKS, "write_half", "written", "sink_committed"],
+    "two_phase_files": [
+        *(*TASKS, "all_pre_committed", "decided", "commit_half", "committed", "sink_committed")
+    ],
+}
+EVERY = [(name, point) for name, points in POINTS.items() for point in points]
+
+
+@pytest.fixture(params=POINTS)
+def scene(request, tmp_path, monkeypatch):
+    return Scene(request.param, tmp_path, monkeypatch)
+
+
+@pytest.mark.parametrize(("name", "point"), EVERY)
+def test_a_run_that_dies_at_a_point_is_exact_after_the_replay(name, point, tmp_path, monkeypatch):
+    scene = Scene(name, tmp_path, monkeypatch)
+    scene.crash_at(point, 1)
+    first = scene.attempt()
+    first.write(frame(0), 0)
+    with pytest.raises(CrashError, match=point):
+        first.write(frame(1), 1)
+    second = scene.attempt()
+    assert second.open() == (0, 0)
+    assert scene.staged() == []
+    for batch in (1, 2):
+        second.write(frame(batch), batch)
+    assert without_writer(scene.seen()) == expected([0, 1, 2])
+    assert scene.staged() == []
+
+
+@pytest.mark.parametrize(("name", "point"), EVERY)
+def test_a_run_that_dies_is_recovered_at_the_head_of_the_next_too(
+    name, point, tmp_path, monkeypatch
+):
+    scene = Scene(name, tmp_path, monkeypatch)
+    scene.crash_at(point, 0)
+    with pytest.raises(CrashError):
+        scene.sink(1).write(frame(0), 0)
+    scene.sink(2).write(frame(0), 0)
+    assert without_writer(scene.seen()) == expected([0])
+    assert scene.staged() == []
+
+
+@pytest.mark.parametrize("name", POINTS)
+def test_every_point_is_visited(name, tmp_path, monkeypatch):
+    scene = Scene(name, tmp_path, monkeypatch)
+    scene.crash_at("task_mid", 0, then=lambda: None)
+    scene.sink(1).write(frame(0), 0)
+    assert set(scene.visited) == set(POINTS[name])
+
+
+@pytest.mark.parametrize(("name", "point"), EVERY)
+def test_readers_see_no_part_of_a_batch_folder_and_nothing_that_is_not_decided(
+    name, point, tmp_path, monkeypatch
+):
+    scene = Scene(name, tmp_path, monkeypatch)
+    seen = []
+    scene.crash_at(point, 0, then=lambda: seen.append(len(scene.seen())))
+    scene.sink(1).write(frame(0), 0)
+    whole = ("written", "committed", "sink_committed")
+    assert seen == [ROWS if point in whole else 2 if point == "commit_half" else 0]
+
+
+def test_a_replay_leaves_each_row_once(scene):
+    for number in (1, 2):
+        scene.sink(number).write(frame(0), 0)
+    assert without_writer(scene.seen()) == expected([0])
+
+
+def test_a_decided_batch_is_drained_and_not_written(tmp_path, monkeypatch):
+    scene = Scene("two_phase_files", tmp_path, monkeypatch)
+    scene.sink(1).write(frame(0), 0)
+    again = frame(0, (["other"],))
+    scene.sink(2).write(again, 0)
+    assert again.drained
+    assert {row[-1] for row in scene.seen()} == {1}
+
+
+def test_a_replay_takes_the_place_of_a_batch_folder_without_a_gap(tmp_path, monkeypatch):
+    scene = Scene("batch_folder", tmp_path, monkeypatch)
+    scene.sink(1).write(frame(0), 0)
+    before = os.listdir(scene.root / "data/batch=0")
+    scene.sink(2).write(frame(0, (["a"], ["b", "c"])), 0)
+    assert without_writer(scene.seen()) == expected([0])
+    assert {row[-1] for row in scene.seen()} == {2}
+    assert not set(before) & set(os.listdir(scene.root / "data/batch=0"))
+
+
+def test_a_batch_without_rows_is_remembered_and_shows_nothing(scene):
+    scene.sink(1).write(frame(0, ([], [])), 0)
+    assert scene.seen() == []
+    assert os.listdir(scene.root / "data") == []
+    scene.sink(2).write(frame(1), 1)
+    assert without_writer(scene.seen()) == expected([1])
+
+
+def test_a_lost_checkpoint_is_refused(scene):
+    scene.sink(1).write(frame(0), 0)
+    write_file(scene.checkpoint / "metadata", json.dumps({"id": "another"}))
+    with pytest.raises(RequestError, match=r"is of query another.* To begin anew"):
+        scene.sink(2).write(frame(0), 0)
+    assert len(scene.seen()) == ROWS
+
+
+def test_an_old_copy_of_the_checkpoint_is_refused_where_it_plans_otherwise(scene):
+    first = scene.sink(1)
+    for batch in (0, 1):
+        first.write(frame(batch), batch)
+    write_file(scene.checkpoint / "offsets" / "1", offsets(1, (12, 9)))
+    with pytest.raises(RequestError, match=r"is an old copy\. To begin anew"):
+        scene.sink(2).write(frame(1), 1)
+    assert without_writer(scene.seen()) == expected([0, 1])
+
+
+def test_a_batch_that_skips_one_is_refused(scene):
+    scene.sink(1).write(frame(0), 0)
+    with pytest.raises(RequestError, match="batch 2 comes behind batch 0"):
+        scene.sink(1).write(frame(2), 2)
+
+
+def test_losers_of_a_task_are_swept_and_never_seen(scene):
+    scene.crash_at("task_mid", 0)
+    lost = scene.sink(1)
+    with pytest.raises(CrashError):
+        lost.write(frame(0), 0)
+    scene.has_crashed = True
+    lost.write(frame(0), 0)  # what a task of the same run left is no part of the batch
+    assert without_writer(scene.seen()) == expected([0])
+    assert scene.staged() == []
+
+
+@pytest.mark.parametrize("point", ["pre_committed", "all_pre_committed"])
+def test_a_driver_that_wakes_behind_its_replacement_decides_nothing(point, tmp_path, monkeypatch):
+    """What it had still staged is swept by the other's next commit."""
+    scene = Scene("two_phase_files", tmp_path, monkeypatch)
+    second = scene.sink(2)
+    scene.crash_at(point, 0, then=lambda: second.write(frame(0), 0))
+    with pytest.raises(StackError, match="a newer run has claimed the writer"):
+        scene.sink(1).write(frame(0, (["x"], ["y"])), 0)
+    second.write(frame(1), 1)
+    assert without_writer(scene.seen()) == expected([0, 1])
+    assert scene.staged() == []
+
+
+@pytest.mark.parametrize("point", ["decided", "commit_half"])
+def test_a_decided_batch_is_never_undone_by_a_second_driver(point, tmp_path, monkeypatch):
+    scene = Scene("two_phase_files", tmp_path, monkeypatch)
+    second = frame(0, (["x"], ["y"]))
+    scene.crash_at(point, 0, then=lambda: scene.sink(2).write(second, 0))
+    scene.sink(1).write(frame(0), 0)
+    assert second.drained
+    assert without_writer(scene.seen()) == expected([0])
+
+
+@pytest.mark.parametrize("point", ["task_mid", "pre_committed", "write_half"])
+def test_a_superseded_driver_puts_no_folder_in_its_place(point, tmp_path, monkeypatch):
+    scene = Scene("batch_folder", tmp_path, monkeypatch)
+    scene.crash_at(point, 0, then=lambda: scene.sink(2).write(frame(0), 0))
+    first = scene.sink(1)
+    with pytest.raises(SupersededError, match="a newer run than epoch 1"):
+        first.write(frame(0, (["x", "y"],)), 0)
+    assert {row[-1] for row in scene.seen()} == {2}
+    assert scene.staged() == []
+    with pytest.raises(SupersededError):
+        first.write(frame(1), 1)
+
+
+def test_a_task_that_wakes_behind_the_sweep_cannot_pre_commit(tmp_path, monkeypatch):
+    scene = Scene("two_phase_files", tmp_path, monkeypatch)
+    store = scene.sink(1)._store
+    late = store.begin(Part("main", store.claim(1), 1, 0, 0, 9))
+    scene.sink(2).write(frame(0), 0)
+    with pytest.raises(StackError, match="was swept from the stage"):
+        late.pre_commit()
+    assert scene.staged() == []
+
+
+def test_a_part_that_somebody_took_away_is_no_decision(tmp_path, monkeypatch):
+    scene = Scene("two_phase_files", tmp_path, monkeypatch)
+    stage = scene.root / "_stage"
+    scene.crash_at("all_pre_committed", 0, then=lambda: shutil.rmtree(stage))
+    with pytest.raises(StackError, match="was pre-committed and is gone"):
+        scene.sink(1).write(frame(0), 0)
+    assert scene.seen() == []
+
+
+def test_parts_of_another_writer_are_nobodys_to_end(tmp_path, monkeypatch):
+    scene = Scene("two_phase_files", tmp_path, monkeypatch)
+    store = scene.sink(1)._store
+    store.begin(Part("other-1", 1, 1, 0, 0, 0)).pre_commit()
+    scene.sink(1).write(frame(0), 0)
+    assert scene.staged() == ["_stage/part-other-1-1-1-0-0-0.parquet"]
+    assert store.open() == []
+
+
+def test_what_is_staged_and_what_it_hides_is_told(tmp_path, monkeypatch):
+    scene = Scene("two_phase_files", tmp_path, monkeypatch)
+    scene.crash_at("all_pre_committed", 0)
+    with pytest.raises(CrashError):
+        scene.sink(1).write(frame(0), 0)
+    assert scene.sink().open() == (len(PARTITIONS), ROWS)
+    told = scene.sink().recover()
+    assert len(told["rolled_back"]) == len(PARTITIONS)
+    assert scene.sink().open() == (0, 0)
+
+
+def test_dropping_leaves_nothing(scene):
+    scene.sink(1).write(frame(0), 0)
+    for _ in range(2):
+        scene.sink().drop()
+    assert not scene.root.exists()
