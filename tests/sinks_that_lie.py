@@ -7,7 +7,8 @@ given); which ones they are is the same at every start.
 
 from dataclasses import replace
 
-from onceproof.sinks.tables import connect, table
+from onceproof.sinks.sessions import connect
+from onceproof.sinks.tables import table
 from onceproof.sinks.upsert_table import UpsertTable
 
 TRAITS = ("family", "store", "guarantee", "atomic_batches", "ordered", "writes")

@@ -20,7 +20,12 @@ from onceproof.polling import wait_for
 
 FOLDER = "ONCEPROOF_FAILPOINTS"
 # Those at which a process of the job can be halted, in the order in which a batch comes to them.
-HALTS = ("task_begin", "task_mid", "task_done", "write_half", "written", "sink_committed")
+HALTS = (
+    *("apply_half", "applied_unmarked", "marked"),  # of the batch before
+    *("task_begin", "task_mid", "pre_committed", "task_done"),
+    *("write_half", "written", "all_pre_committed", "decided", "commit_half", "committed"),
+    *("staged", "sink_committed"),
+)
 # Those that the checkpoint's files show: the engine is not ours to halt.
 SEEN = ("offsets_written", "commit_logged")
 NAMES = (*SEEN, *HALTS)

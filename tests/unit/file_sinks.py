@@ -52,8 +52,8 @@ def write_parts(target, given, batch, begin, writer, epoch):
     parts = []
     for number, rows in enumerate(given.partitions):
         part = Part(writer, epoch, target.attempt, batch, number, number)
-        write_part(iter([arrow(target, rows, batch)] if rows else []), part, begin)
-        parts.append(part)
+        if write_part(iter([arrow(target, rows, batch)] if rows else []), part, begin):
+            parts.append(part)
     return parts
 
 

@@ -221,7 +221,7 @@ def test_what_is_staged_and_what_it_hides_is_told(tmp_path, monkeypatch):
     scene.crash_at("all_pre_committed", 0)
     with pytest.raises(CrashError):
         scene.sink(1).write(frame(0), 0)
-    assert scene.sink().open() == (len(PARTITIONS), ROWS)
+    assert scene.sink().open() == (len([rows for rows in PARTITIONS if rows]), ROWS)
     told = scene.sink().recover()
     assert len(told["rolled_back"]) == len(PARTITIONS)
     assert scene.sink().open() == (0, 0)

@@ -120,6 +120,9 @@ class Sink(Protocol):
 SINKS: Mapping[str, str] = {
     "append_table": "onceproof.sinks.append_table:AppendTable",
     "upsert_table": "onceproof.sinks.upsert_table:UpsertTable",
+    "wal_table": "onceproof.sinks.wal_table:WalTable",
+    "wal_table_atomic": "onceproof.sinks.wal_table:WalTableAtomic",
+    "two_phase_table": "onceproof.sinks.two_phase_table:TwoPhaseTable",
     "batch_folder": "onceproof.sinks.batch_folder:BatchFolder",
     "two_phase_files": "onceproof.sinks.two_phase_files:TwoPhaseFiles",
 }

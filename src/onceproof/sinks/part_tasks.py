@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from onceproof import failpoints
-from onceproof.errors import RequestError
 from onceproof.sinks import Target
 from onceproof.sinks.parquet_rows import signed
 from onceproof.sinks.protocol import Part, Transaction
+from onceproof.sinks.task_rows import by_half, chosen
 
 Begin = Callable[[Part], Transaction]
 
@@ -18,13 +18,9 @@ def write_parts(
     target: Target, frame: Any, batch: int, begin: Begin, writer: str, epoch: int
 ) -> list[Part]:
     """Run the plan once, and return the parts of the attempts at its tasks that won."""
-    if missing := [name for name in target.columns if name not in frame.columns]:
-        raise RequestError(
-            f"the batch has no column {missing[0]}: write {', '.join(target.columns)}"
-        )
-    rows = frame.select(*(f"`{name.replace('`', '``')}`" for name in target.columns))
     task = _task(target, batch, begin, writer, epoch)
-    return [Part.of(row.part) for row in rows.mapInArrow(task, "part string").collect()]
+    rows = chosen(target, frame).mapInArrow(task, "part string").collect()
+    return [Part.of(row.part) for row in rows]
 
 
 def _task(
@@ -37,45 +33,31 @@ def _task(
         context = TaskContext.get()
         partition, number = context.partitionId(), context.taskAttemptId()
         part = Part(writer, epoch, target.attempt, batch, partition, number)
-        write_part((signed(some, target, batch) for some in rows), part, begin)
-        yield pa.RecordBatch.from_pydict({"part": [part.name]})
+        is_written = write_part((signed(some, target, batch) for some in rows), part, begin)
+        yield pa.RecordBatch.from_pydict(
+            {"part": pa.array([part.name] if is_written else [], pa.string())}
+        )
 
     return task
 
 
-def write_part(rows: Iterator[Any], part: Part, begin: Begin) -> None:
-    """Write one part and pre-commit it: all that a task does."""
+def write_part(rows: Iterator[Any], part: Part, begin: Begin) -> bool:
+    """Write one part and pre-commit it, all that a task does; one without rows is no part."""
     batch, told = part.batch, {"partition": part.partition}
     failpoints.reached("task_begin", batch, **told)
-    transaction = begin(part)
+    transaction: Transaction | None = None
     try:
-        half = 0
-        if failpoints.is_armed("task_mid", batch):
-            whole = list(rows)
-            half = sum(one.num_rows for one in whole) // 2
-            rows = _cut(whole, half)
-        written = 0
-        for some in rows:
-            transaction.write(some)
-            written += some.num_rows
-            if half and written == half:
-                failpoints.reached("task_mid", batch, **told)
-        transaction.pre_commit()
+        for some in by_half(rows, batch, part.partition):
+            if some.num_rows:
+                transaction = transaction or begin(part)
+                transaction.write(some)
+        if transaction is not None:
+            transaction.pre_commit()
     except BaseException:
-        transaction.abort()
+        if transaction is not None:
+            transaction.abort()
         raise
-    failpoints.reached("pre_committed", batch, **told)
+    if transaction is not None:
+        failpoints.reached("pre_committed", batch, **told)
     failpoints.reached("task_done", batch, **told)
-
-
-def _cut(rows: list[Any], at: int) -> Iterator[Any]:
-    """Yield the same rows so that a piece ends after `at` of them."""
-    before = 0
-    for some in rows:
-        inside = at - before
-        before += some.num_rows
-        if 0 < inside < some.num_rows:
-            yield some.slice(0, inside)
-            yield some.slice(inside)
-        else:
-            yield some
+    return transaction is not None

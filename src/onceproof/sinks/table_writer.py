@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from onceproof import failpoints
-from onceproof.errors import RequestError
 from onceproof.sinks import Target
-from onceproof.sinks.tables import columns, listed, transaction
+from onceproof.sinks.sessions import transaction
+from onceproof.sinks.tables import columns, copying
+from onceproof.sinks.task_rows import as_csv, by_half, chosen
 
 # Takes a connection, the target, and the rows of a partition as CSV; its caller commits.
 Put = Callable[[Any, Target, Iterable[bytes]], None]
@@ -21,7 +21,7 @@ def write_batch(target: Target, frame: Any, batch: int, put: Put) -> None:
     Where `write_half` is armed, half of the batch is written and committed before the other half
     is begun: the rows are held here for that, so that the plan runs once.
     """
-    rows = frame.select(*(f"`{name.replace('`', '``')}`" for name in _named(target, frame)))
+    rows = chosen(target, frame)
     if failpoints.is_armed("write_half", batch):
         first, rows = _halves(rows)
         if first is not None:
@@ -34,20 +34,9 @@ def write_batch(target: Target, frame: Any, batch: int, put: Put) -> None:
 
 def copy_in(connection: Any, into: Any, target: Target, rows: Iterable[bytes]) -> None:
     """Copy rows, given as CSV in the order of the columns, into a table."""
-    from psycopg import sql
-
-    query = sql.SQL("copy {} ({}) from stdin (format csv)").format(into, listed(columns(target)))
-    with connection.cursor() as cursor, cursor.copy(query) as copy:
+    with connection.cursor() as cursor, cursor.copy(copying(into, columns(target))) as copy:
         for some in rows:
             copy.write(some)
-
-
-def _named(target: Target, frame: Any) -> Iterable[str]:
-    if missing := [name for name in target.columns if name not in frame.columns]:
-        raise RequestError(
-            f"the batch has no column {missing[0]}: write {', '.join(target.columns)}"
-        )
-    return target.columns
 
 
 def _halves(frame: Any) -> tuple[Any, Any]:
@@ -87,36 +76,14 @@ def _task(target: Target, batch: int, put: Put) -> Callable[[Iterator[Any]], Ite
 def _as_csv(
     rows: Iterator[Any], target: Target, batch: int, partition: int, counts: list[int]
 ) -> Iterator[bytes]:
-    """Yield the rows as CSV, and come to `task_mid` when half of them are given away."""
-    half = 0
-    if failpoints.is_armed("task_mid", batch):
-        whole = list(rows)
-        half = sum(one.num_rows for one in whole) // 2
-        rows = _cut(whole, half)
-    for some in rows:
+    """Yield the rows as CSV with who wrote them, and count them."""
+    for some in by_half(rows, batch, partition):
         counts.append(some.num_rows)
-        yield _csv(some, target, batch)
-        if half and sum(counts) == half:
-            failpoints.reached("task_mid", batch, partition=partition)
+        yield as_csv(_signed(some, target, batch))
 
 
-def _cut(rows: list[Any], at: int) -> Iterator[Any]:
-    """Yield the same rows so that a piece ends after `at` of them."""
-    before = 0
-    for some in rows:
-        inside = at - before
-        before += some.num_rows
-        if 0 < inside < some.num_rows:
-            yield some.slice(0, inside)
-            yield some.slice(inside)
-        else:
-            yield some
-
-
-def _csv(rows: Any, target: Target, batch: int) -> bytes:
-    """Return rows as CSV with who wrote them; NULL is nothing, an empty text is quoted."""
+def _signed(rows: Any, target: Target, batch: int) -> Any:
     import pyarrow as pa
-    import pyarrow.csv as csv
 
     cells = {
         name: cell.cast(pa.timestamp("us", "UTC")) if pa.types.is_timestamp(cell.type) else cell
@@ -124,6 +91,4 @@ def _csv(rows: Any, target: Target, batch: int) -> bytes:
     }
     for name, value in (("_batch", batch), ("_attempt", target.attempt)):
         cells[name] = pa.repeat(pa.scalar(value, pa.int64()), rows.num_rows)
-    text = io.BytesIO()
-    csv.write_csv(pa.table(cells), text, csv.WriteOptions(include_header=False))
-    return text.getvalue()
+    return pa.table(cells)

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from onceproof.errors import RequestError, StackError
+from onceproof.errors import RequestError
 from onceproof.sinks import Target
+from onceproof.sinks.sessions import transaction
 
 # Spark's name of a type, and PostgreSQL's.
 TYPES = {
@@ -28,28 +28,6 @@ WROTE = {"_batch": "bigint", "_attempt": "bigint"}
 _MADE = "made by onceproof"
 _LOCKED_AT_MOST = "set lock_timeout = '10s'"
 _ROWS_AT_ONCE = 20_000
-
-
-def connect(target: Target) -> Any:
-    """Return a connection to the target's store."""
-    import psycopg
-
-    return psycopg.connect(
-        target.address, connect_timeout=10, options="-c timezone=UTC -c datestyle=ISO"
-    )
-
-
-@contextmanager
-def transaction(target: Target) -> Iterator[Any]:
-    """Yield a connection for one transaction; what the store refuses raises `StackError`."""
-    import psycopg
-
-    try:
-        with connect(target) as connection:
-            yield connection
-    except psycopg.Error as error:
-        said = " ".join(str(error).split())
-        raise StackError(f"the store did not do what {target.name} needs: {said}") from error
 
 
 def columns(target: Target) -> Mapping[str, str]:
@@ -68,7 +46,7 @@ def table(target: Target) -> Any:
     """Return the table's quoted name."""
     from psycopg import sql
 
-    return sql.Identifier(*_parts(target))
+    return sql.Identifier(*parts_of(target))
 
 
 def listed(names: Iterable[str]) -> Any:
@@ -78,6 +56,13 @@ def listed(names: Iterable[str]) -> Any:
     return sql.SQL(", ").join(map(sql.Identifier, names))
 
 
+def copying(into: Any, names: Iterable[str]) -> Any:
+    """Return the statement that copies CSV into these columns of a table."""
+    from psycopg import sql
+
+    return sql.SQL("copy {} ({}) from stdin (format csv)").format(into, listed(names))
+
+
 def make(target: Target, *, unique: bool) -> None:
     """Make the schema and the table; a second time changes nothing.
 
@@ -85,7 +70,7 @@ def make(target: Target, *, unique: bool) -> None:
     """
     from psycopg import sql
 
-    schema, _ = _parts(target)
+    schema, _ = parts_of(target)
     parts = [
         sql.SQL("{} {}").format(sql.Identifier(name), sql.SQL(kind))
         for name, kind in columns(target).items()
@@ -112,7 +97,7 @@ def drop(target: Target) -> None:
     import psycopg
     from psycopg import sql
 
-    schema, _ = _parts(target)
+    schema, _ = parts_of(target)
     with transaction(target) as connection:
         connection.execute(_LOCKED_AT_MOST)
         connection.execute(sql.SQL("drop table if exists {}").format(table(target)))
@@ -160,7 +145,8 @@ def read(target: Target, folder: Path) -> tuple[int, str]:
     return count, f"{digest % (1 << 128):032x}"
 
 
-def _parts(target: Target) -> list[str]:
+def parts_of(target: Target) -> list[str]:
+    """Return schema and table, or raise for a name that is no table."""
     parts = target.name.split(".")
     if len(parts) != 2 or not all(parts):
         raise RequestError(f"target {target.name!r} is no table: write schema.table")

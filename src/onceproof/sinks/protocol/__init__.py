@@ -126,10 +126,11 @@ class Transaction(Protocol):
         """Give up what is not pre-committed; called where the task fails, and may be left out."""
 
 
-class Store(Memory, Protocol):
-    """What a store gives to two-phase commit. It is sent to the executors, so it is pickled.
+class Store(Protocol):
+    """What a store gives to two-phase commit, beside a `Memory`.
 
-    Everything but `begin` is called in the driver, or in whoever recovers.
+    It is sent to the executors, so it is pickled; everything but `begin` is called in the driver,
+    or in whoever recovers.
     """
 
     def begin(self, part: Part) -> Transaction:

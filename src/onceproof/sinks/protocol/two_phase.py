@@ -17,7 +17,7 @@ from onceproof.sinks.protocol.writer import Writer
 
 @dataclass(frozen=True)
 class TwoPhase:
-    """The driver's side, for one run. `writer.memory` is the store."""
+    """The driver's side, for one run."""
 
     store: Store
     writer: Writer
@@ -82,7 +82,7 @@ class TwoPhase:
 
     def _settle(self, part: Part) -> bool:
         """Commit a part that is decided, else undo it; return which."""
-        decision = self.store.decision(part.batch)
+        decision = self.writer.memory.decision(part.batch)
         if decision is not None and part in decision.parts:
             self.store.commit(part)
             return True

@@ -1,0 +1,87 @@
+"""What a table's writers have decided, kept in two tables beside it: the memory of a protocol.
+
+A claim and a decision are one statement each, so a driver that is stopped between two of them holds
+nothing. The row of a writer is what both take a lock on: whichever comes first stands before the
+other, and a decision of an older epoch finds its row gone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from onceproof.sinks.protocol import Decision
+from onceproof.sinks.sessions import told
+from onceproof.sinks.writer_session import WriterSession
+
+_MAKE = (
+    "create table if not exists {writers} (writer text primary key, epoch int8 not null,"
+    " attempt int8 not null, claimed timestamptz not null default now())",
+    "create table if not exists {decisions} (writer text, batch int8, attempt int8 not null,"
+    " decision text not null, marked bool not null default false,"
+    " decided timestamptz not null default now(), primary key (writer, batch))",
+)
+_CLAIM = """insert into {writers} as held (writer, epoch, attempt) values (%s, 1, %s)
+ on conflict (writer) do update
+ set epoch = held.epoch + 1, attempt = excluded.attempt, claimed = now() returning epoch"""
+# What a decision puts in only while its epoch is the newest: the row of the writer is locked.
+OURS = """insert into {decisions} (writer, batch, attempt, decision)
+ select writer, %s, %s, %s from
+ (select writer from {writers} where writer = %s and epoch = %s for share) as ours """
+_FIRST = OURS + "on conflict (writer, batch) do nothing returning batch"
+
+
+@dataclass(frozen=True)
+class TableMemory:
+    """The memory of one writer."""
+
+    session: WriterSession
+
+    def make(self) -> None:
+        """Make the tables; a second time changes nothing."""
+        for query in _MAKE:
+            self.session.ask(query)
+
+    def claim(self, attempt: int) -> int:
+        """Claim the writer, and end the sessions of older runs' tasks."""
+        from psycopg.errors import LockNotAvailable
+
+        session = self.session
+        with told(session.target):
+            try:
+                ((epoch,),) = session.run(_CLAIM, session.writer, attempt)
+            except LockNotAvailable:  # a driver that does not move holds the writer's row
+                session.end_drivers()
+                ((epoch,),) = session.run(_CLAIM, session.writer, attempt)
+        session.end_tasks(epoch)
+        return int(epoch)
+
+    def newest(self) -> Decision | None:
+        """Return the decision of the highest batch."""
+        return next(iter(self.decisions("order by batch desc limit 1")), None)
+
+    def decision(self, batch: int) -> Decision | None:
+        """Return the decision of one batch."""
+        return next(iter(self.decisions("and batch = %s", batch)), None)
+
+    def decisions(self, which: str, *given: Any) -> list[Decision]:
+        """Return those of the writer's decisions for which some SQL holds."""
+        query = "select decision from {decisions} where writer = %s "
+        found = self.session.ask(query + which, self.session.writer, *given)
+        return [Decision.of(text) for (text,) in found]
+
+    def decide(self, decision: Decision, query: str = _FIRST) -> bool:
+        """Decide, if no newer epoch was claimed and no other decision of the batch stands."""
+        told_of = (decision.batch, decision.attempt, decision.to_json())
+        return bool(self.session.ask(query, *told_of, self.session.writer, decision.epoch))
+
+    def drop(self) -> None:
+        """Forget the writer, and remove the tables if nobody else is in them."""
+        self.make()
+        for query in (
+            "delete from {decisions} where writer = %s",
+            "delete from {writers} where writer = %s",
+        ):
+            self.session.ask(query, self.session.writer)
+        if not self.session.ask("select 1 from {writers} limit 1"):
+            self.session.ask("drop table {writers}, {decisions}")

@@ -1,0 +1,98 @@
+"""Rows added to a table of PostgreSQL by two-phase commit: prepared by tasks, decided once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from onceproof import failpoints
+from onceproof.guarantee import Guarantee
+from onceproof.plan import Writes
+from onceproof.sinks import Reader, Target
+from onceproof.sinks.part_tasks import write_parts
+from onceproof.sinks.prepared_parts import PreparedParts
+from onceproof.sinks.protocol.checkpoint_folder import CheckpointFolder
+from onceproof.sinks.protocol.two_phase import TwoPhase
+from onceproof.sinks.protocol.writer import Writer
+from onceproof.sinks.table_memory import TableMemory
+from onceproof.sinks.table_reader import TableReader
+from onceproof.sinks.tables import drop, make, read
+from onceproof.sinks.task_rows import drain
+from onceproof.sinks.writer_session import WriterSession
+
+
+@dataclass(frozen=True)
+class TwoPhaseTable:
+    """A table to which each task adds its rows in a prepared transaction.
+
+    One object is one run: it claims the writer at its first batch, and never again.
+    """
+
+    target: Target
+
+    family = "two_phase"
+    store = "postgresql"
+    guarantee = Guarantee.EXACTLY_ONCE
+    atomic_batches = False
+    ordered = False
+    writes = Writes.APPEND
+
+    def prepare(self) -> None:
+        """Make the table and the memory beside it."""
+        self._store.check()
+        make(self.target, unique=False)
+        TableMemory(self._session).make()
+
+    def write(self, frame: Any, batch: int) -> None:
+        """Write a batch; of one that was decided before only the plan is run."""
+        begin, writer = self._store.begin, self._session.writer
+        self._run.write(
+            batch,
+            lambda epoch: write_parts(self.target, frame, batch, begin, writer, epoch),
+            lambda: drain(frame),
+        )
+
+    def recover(self) -> Mapping[str, Any]:
+        """Commit what dead attempts had decided, and roll back the rest of what they prepared."""
+        return self._begun().recover()
+
+    def open(self) -> tuple[int, int]:
+        """Return how many transactions are prepared; the store does not tell their rows."""
+        return len(self._store.open()), 0
+
+    def reader(self) -> Reader:
+        """Return somebody who looks at the table again and again."""
+        return TableReader(self.target, keyed=False)
+
+    def read(self, folder: Path) -> tuple[int, str]:
+        """Write the table as parquet."""
+        return read(self.target, folder)
+
+    def drop(self) -> None:
+        """Roll back what is prepared, and drop the table and its memory."""
+        for part in self._store.open():
+            self._store.abort(part)
+        TableMemory(self._session).drop()
+        self._session.close()
+        drop(self.target)
+
+    @cached_property
+    def _session(self) -> WriterSession:
+        return WriterSession(self.target)
+
+    @property
+    def _store(self) -> PreparedParts:
+        return PreparedParts(self._session)
+
+    @cached_property
+    def _run(self) -> TwoPhase:
+        return self._begun()
+
+    def _begun(self) -> TwoPhase:
+        checkpoint = CheckpointFolder(self.target.checkpoint)
+        memory = TableMemory(self._session)
+        writer = Writer(self._session.writer, self.target.attempt, memory, checkpoint)
+        return TwoPhase(self._store, writer, failpoints.reached)

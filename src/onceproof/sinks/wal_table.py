@@ -1,0 +1,101 @@
+"""Rows staged in a table of PostgreSQL, and added to another when the commit log has the batch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from onceproof import failpoints
+from onceproof.guarantee import Guarantee
+from onceproof.plan import Writes
+from onceproof.sinks import Reader, Target
+from onceproof.sinks.part_tasks import write_parts
+from onceproof.sinks.protocol.checkpoint_folder import CheckpointFolder
+from onceproof.sinks.protocol.wal import Wal
+from onceproof.sinks.protocol.writer import Writer
+from onceproof.sinks.staged_rows import StagedRows
+from onceproof.sinks.table_reader import TableReader
+from onceproof.sinks.tables import drop, make, read
+from onceproof.sinks.task_rows import drain
+from onceproof.sinks.writer_session import WriterSession
+
+
+@dataclass(frozen=True)
+class WalTable:
+    """A table whose rows and their mark are two transactions: who dies between repeats the rows.
+
+    One object is one run: it claims the writer at its first batch, and never again.
+    """
+
+    target: Target
+
+    family = "wal"
+    store = "postgresql"
+    guarantee = Guarantee.AT_LEAST_ONCE
+    atomic_batches = False
+    ordered = False
+    writes = Writes.APPEND
+
+    def prepare(self) -> None:
+        """Make the table, the one that is staged in, and the memory."""
+        make(self.target, unique=False)
+        self._log.make()
+
+    def write(self, frame: Any, batch: int) -> None:
+        """Apply the batch before, then stage this one."""
+        begin, writer = self._log.begin, self._session.writer
+        self._run.write(
+            batch,
+            lambda epoch: write_parts(self.target, frame, batch, begin, writer, epoch),
+            lambda: drain(frame),
+        )
+
+    def recover(self) -> Mapping[str, Any]:
+        """Apply what the commit log has; call it before each start and at the end."""
+        return self._begun().recover()
+
+    def open(self) -> tuple[int, int]:
+        """Nothing that is staged hides rows which readers might expect: they are not there yet."""
+        return 0, 0
+
+    def reader(self) -> Reader:
+        """Return somebody who looks at the table again and again."""
+        return TableReader(self.target, keyed=False)
+
+    def read(self, folder: Path) -> tuple[int, str]:
+        """Write the table as parquet."""
+        return read(self.target, folder)
+
+    def drop(self) -> None:
+        """Drop the tables."""
+        self._log.drop()
+        self._session.close()
+        drop(self.target)
+
+    @cached_property
+    def _session(self) -> WriterSession:
+        return WriterSession(self.target)
+
+    @property
+    def _log(self) -> StagedRows:
+        return StagedRows(self._session)
+
+    @cached_property
+    def _run(self) -> Wal:
+        return self._begun()
+
+    def _begun(self) -> Wal:
+        checkpoint = CheckpointFolder(self.target.checkpoint)
+        writer = Writer(self._session.writer, self.target.attempt, self._log, checkpoint)
+        return Wal(self._log, writer, failpoints.reached, atomic=self.atomic_batches)
+
+
+@dataclass(frozen=True)
+class WalTableAtomic(WalTable):
+    """The same with the rows and their mark in one transaction, so a batch is there once."""
+
+    guarantee = Guarantee.EXACTLY_ONCE
+    atomic_batches = True
