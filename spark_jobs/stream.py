@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from onceproof.references import find_reference
-from onceproof.sinks import Target, find_sink
+from onceproof.sinks import OwnQuery, Target, find_sink
 
 EVENT = "id bigint, producer int, key string, seq bigint, event_ms bigint, amount bigint"
 CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
@@ -74,17 +74,22 @@ def main() -> None:
         reference.version,
         attempt=int(os.environ.get("ONCEPROOF_ATTEMPT", "1")),
         options=of_the_sink,
+        checkpoint=given.checkpoint,
     )
     sink = find_sink(given.sink)(target)
     spark = session(given.pipeline, options.get("state_store", "hdfs"))
     rows = pipeline.stream(events(spark, given, options.get("max_offsets", "10000")))
-    query = (
-        rows.writeStream.outputMode(pipeline.OUTPUT_MODE)
-        .foreachBatch(sink.write)
-        .option("checkpointLocation", given.checkpoint)
-        .trigger(processingTime=options.get("trigger", "0 seconds"))
-        .start()
-    )
+    trigger = options.get("trigger", "0 seconds")
+    if isinstance(sink, OwnQuery):
+        query = sink.start(rows, pipeline.OUTPUT_MODE, trigger)
+    else:
+        query = (
+            rows.writeStream.outputMode(pipeline.OUTPUT_MODE)
+            .foreachBatch(sink.write)
+            .option("checkpointLocation", given.checkpoint)
+            .trigger(processingTime=trigger)
+            .start()
+        )
     query.awaitTermination()
 
 

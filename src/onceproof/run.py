@@ -58,6 +58,11 @@ class RunDirectory:
         return self.root / "observed"
 
     @property
+    def output(self) -> Path:
+        """Folder that sinks of files write to, there until the run is released."""
+        return self.root / "output"
+
+    @property
     def differences(self) -> Path:
         """Folder of parquet: the rows that differ."""
         return self.root / "differences"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from onceproof.references import find_reference
+from onceproof.run import RunDirectory
 from onceproof.sinks import Sink, Target, find_sink
 from onceproof.work import Work
 
 
-def target_of(work: Work, address: str, attempt: int = 0) -> Target:
-    """Return what a run writes to; columns and key are its reference's."""
+def target_of(run: RunDirectory, work: Work, address: str) -> Target:
+    """Return what a run writes to, for whoever only reads; columns and key are its reference's."""
     reference = find_reference(work.pipeline.reference)
     return Target(
         address,
@@ -16,11 +17,11 @@ def target_of(work: Work, address: str, attempt: int = 0) -> Target:
         reference.columns,
         reference.key,
         reference.version,
-        attempt,
-        work.sink.options,
+        options=work.sink.options,
+        checkpoint=str(run.checkpoint.absolute()),
     )
 
 
-def open_sink(work: Work, address: str) -> Sink:
+def open_sink(run: RunDirectory, work: Work, address: str) -> Sink:
     """Return the sink of a run, for phases and readers."""
-    return find_sink(work.sink.name)(target_of(work, address))
+    return find_sink(work.sink.name)(target_of(run, work, address))

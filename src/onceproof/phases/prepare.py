@@ -10,6 +10,7 @@ from onceproof.home import onceproof_home
 from onceproof.prepared import Prepared
 from onceproof.records import Op
 from onceproof.run import RunDirectory
+from onceproof.sinks import find_sink
 from onceproof.stacks.local import LocalStack, default_folder
 from onceproof.stacks.state import State
 from onceproof.targets import open_sink
@@ -25,19 +26,19 @@ def prepare(run: RunDirectory, work: Work, home: Path | None = None) -> Prepared
     if run.prepared.exists():
         prepared = Prepared.read(run.prepared)
     else:
-        prepared = _stack(work, home)
+        prepared = _stack(run, work, home)
         prepared.write(run.prepared)
     bootstrap = prepared.bootstrap.split(",")
     topic = work.workload.topic
     make_topic(bootstrap, topic, work.workload.partitions)
-    open_sink(work, prepared.address).prepare()
+    open_sink(run, work, prepared.address).prepare()
     History(run.history).append(
         "prepare", Op.INPUT_TOPICS, proof={"topics": look(bootstrap, [topic])}
     )
     return prepared
 
 
-def _stack(work: Work, home: Path | None) -> Prepared:
+def _stack(run: RunDirectory, work: Work, home: Path | None) -> Prepared:
     folder = (home or default_folder()).resolve()
     found = State.load(folder)
     own = home is None and (found is None or not found.ready)
@@ -54,12 +55,13 @@ def _stack(work: Work, home: Path | None) -> Prepared:
     members = stack.members
     if missing := [name for name in ("master", "store") if name not in members]:
         raise StackError(f"the stack in {folder} has no {' and no '.join(missing)}: down, and up")
+    is_files = find_sink(work.sink.name).store == "files"
     return Prepared(
         str(stack.state.folder),
         own,
         ",".join(stack.bootstrap),
         members["master"].address,
-        members["store"].address,
+        str(run.output.absolute()) if is_files else members["store"].address,
     )
 
 

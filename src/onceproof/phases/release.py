@@ -21,15 +21,15 @@ from onceproof.work import Work
 def release(run: RunDirectory, work: Work) -> None:
     """End every process of the run, heal its stack, and remove topic and table; may be repeated."""
     end_agent(run)
-    for name in ("spark-local", "spark-recompute"):
-        shutil.rmtree(run.root / name, ignore_errors=True)
+    for folder in (run.root / "spark-local", run.root / "spark-recompute", run.output):
+        shutil.rmtree(folder, ignore_errors=True)
     prepared = Prepared.read(run.prepared) if run.prepared.exists() else None
     if prepared is None or prepared.own:
         _take_down(run, own_stack(work))
     elif (found := State.load(Path(prepared.stack))) is not None and found.ready:
         heal(LocalStack(Path(prepared.stack)))
         drop_topic(prepared.bootstrap.split(","), work.workload.topic)
-        open_sink(work, prepared.address).drop()
+        open_sink(run, work, prepared.address).drop()
 
 
 def heal(stack: LocalStack) -> None:

@@ -88,7 +88,7 @@ def _phases(
         await_agent(run, work)
         say("observe and recompute")
         with phase(run, "observe"):
-            observe(run, open_sink(work, prepared.address))
+            observe(run, open_sink(run, work, prepared.address))
             found = {"topics": look(bootstrap, [work.workload.topic])}
             History(run.history).append("observe", Op.INPUT_TOPICS, proof=found)
         recomputed()

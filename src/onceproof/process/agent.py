@@ -55,7 +55,7 @@ class Agent:
         self.run, self.owner = run, owner
         self.work, self.prepared = Work.read(run.plan), Prepared.read(run.prepared)
         self.history = History(run.history)
-        self.sink: Sink = open_sink(self.work, self.prepared.address)
+        self.sink: Sink = open_sink(run, self.work, self.prepared.address)
         self.archive = Archive(run.checkpoint, run.checkpoint_log, self.history)
         self.input = InputProgress(run.history)
         self.stop = threading.Event()

@@ -10,7 +10,7 @@ import importlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from onceproof.errors import RequestError
 from onceproof.guarantee import Guarantee
@@ -116,6 +116,14 @@ class Sink(Protocol):
         """Remove what `prepare` made; a second time changes nothing."""
 
 
+@runtime_checkable
+class OwnQuery(Protocol):
+    """What a sink has beside where Spark writes by itself: then `write` is never called."""
+
+    def start(self, rows: Any, mode: str, trigger: str) -> Any:
+        """Start a query that writes the rows of a stream, and return it."""
+
+
 # Every sink of ours, by the name that scenarios call it.
 SINKS: Mapping[str, str] = {
     "append_table": "onceproof.sinks.append_table:AppendTable",
@@ -124,6 +132,7 @@ SINKS: Mapping[str, str] = {
     "wal_table_atomic": "onceproof.sinks.wal_table:WalTableAtomic",
     "two_phase_table": "onceproof.sinks.two_phase_table:TwoPhaseTable",
     "batch_folder": "onceproof.sinks.batch_folder:BatchFolder",
+    "spark_files": "onceproof.sinks.spark_files:SparkFiles",
     "two_phase_files": "onceproof.sinks.two_phase_files:TwoPhaseFiles",
 }
 
