@@ -126,7 +126,9 @@ def test_a_stateful_query_with_state_of_format_2_is_refused(spark, target, tmp_p
     put(tmp_path, 1)
     spark.conf.set(FORMAT, "2")
     try:
-        with pytest.raises(RequestError, match="is 2, and with it a stateful query does not survive"):
+        with pytest.raises(
+            RequestError, match="is 2, and with it a stateful query does not survive"
+        ):
             sink(target).start(shape(stream(spark, tmp_path)), "append", "0 seconds")
         assert not (tmp_path / "checkpoint").exists()
         run(sink(target), stream(spark, tmp_path))  # without state, its format does not matter

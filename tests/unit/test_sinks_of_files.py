@@ -9,7 +9,6 @@ import pytest
 from onceproof.errors import RequestError, StackError
 from onceproof.sinks.protocol import Part, SupersededError
 from tests.unit.file_sinks import (
-    PARTITIONS,
     ROWS,
     CrashError,
     Scene,
@@ -191,7 +190,7 @@ def test_a_superseded_driver_puts_no_folder_in_its_place(point, tmp_path, monkey
 def test_a_task_that_wakes_behind_the_sweep_cannot_pre_commit(tmp_path, monkeypatch):
     scene = Scene("two_phase_files", tmp_path, monkeypatch)
     store = scene.sink(1)._store
-    late = store.begin(Part("main", store.claim(1), 1, 0, 0, 9))
+    late = store.begin(Part("main", store.memory.claim(1), 1, 0, 0, 9))
     scene.sink(2).write(frame(0), 0)
     with pytest.raises(StackError, match="was swept from the stage"):
         late.pre_commit()
@@ -205,6 +204,14 @@ def test_a_part_that_somebody_took_away_is_no_decision(tmp_path, monkeypatch):
     with pytest.raises(StackError, match="was pre-committed and is gone"):
         scene.sink(1).write(frame(0), 0)
     assert scene.seen() == []
+
+
+def test_rows_that_were_decided_and_taken_away_are_told_of(tmp_path, monkeypatch):
+    scene = Scene("two_phase_files", tmp_path, monkeypatch)
+    stage = scene.root / "_stage"
+    scene.crash_at("decided", 0, then=lambda: shutil.rmtree(stage))
+    with pytest.raises(StackError, match="is decided, and stands neither in _stage nor in data"):
+        scene.sink(1).write(frame(0), 0)
 
 
 def test_parts_of_another_writer_are_nobodys_to_end(tmp_path, monkeypatch):
@@ -221,9 +228,8 @@ def test_what_is_staged_and_what_it_hides_is_told(tmp_path, monkeypatch):
     scene.crash_at("all_pre_committed", 0)
     with pytest.raises(CrashError):
         scene.sink(1).write(frame(0), 0)
-    assert scene.sink().open() == (len([rows for rows in PARTITIONS if rows]), ROWS)
-    told = scene.sink().recover()
-    assert len(told["rolled_back"]) == len(PARTITIONS)
+    assert scene.sink().open() == (2, ROWS)
+    assert len(scene.sink().recover()["rolled_back"]) == 2
     assert scene.sink().open() == (0, 0)
 
 

@@ -132,13 +132,11 @@ class Staged:
         """Put the parts that won in the batch's place, instead of what may be there."""
         self.whole.mkdir()
         for part in won:
-            path = self.parts / file_name(part)
-            if path.stat().st_size:
-                path.rename(self.whole / path.name)
+            (self.parts / file_name(part)).rename(self.whole / file_name(part))
         sync_folder(self.whole)
         if place.exists():
             exchange(self.whole, place)
-        elif any(self.whole.iterdir()):
+        elif won:
             self.whole.rename(place)
         sync_folder(place.parent)
 

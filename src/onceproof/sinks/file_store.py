@@ -19,7 +19,7 @@ from onceproof.sinks import Target
 from onceproof.sinks.file_claims import FileClaims
 from onceproof.sinks.folders import data_of, folder_of, sync_folder
 from onceproof.sinks.parquet_rows import schema
-from onceproof.sinks.protocol import Decision, Part, checked_writer
+from onceproof.sinks.protocol import Part, checked_writer
 
 _HEAD, _TAIL = "part-", ".parquet"
 
@@ -40,21 +40,10 @@ class FileStore:
         """Return the folder of the parts that are not ended."""
         return folder_of(self.target) / "_stage"
 
-    def claim(self, attempt: int) -> int:
-        """Claim the writer."""
-        return self._claims.claim(attempt)
-
-    def newest(self) -> Decision | None:
-        """Return the decision of the highest batch."""
-        return self._claims.newest()
-
-    def decision(self, batch: int) -> Decision | None:
-        """Return the decision of one batch."""
-        return self._claims.decision(batch)
-
-    def decide(self, decision: Decision) -> bool:
-        """Decide, unless a newer epoch was claimed."""
-        return self._claims.decide(decision)
+    @property
+    def memory(self) -> FileClaims:
+        """Return what is remembered of the writer."""
+        return FileClaims(folder_of(self.target) / "_writers" / self.writer)
 
     def begin(self, part: Part) -> FilePart:
         """Begin to write a part into the stage."""
@@ -68,18 +57,16 @@ class FileStore:
         return sorted(part for part in found if part.writer == self.writer)
 
     def commit(self, part: Part) -> None:
-        """Rename a part to where readers see it.
-
-        What is not staged any more was committed: nothing is decided that was not staged.
-        """
+        """Rename a part to where readers see it; one that stands there already stays so."""
         staged, data = self.stage / file_name(part), data_of(self.target)
         try:
-            if staged.stat().st_size:
-                staged.rename(data / staged.name)
-            else:  # a part without rows
-                staged.unlink()
+            staged.rename(data / staged.name)
         except FileNotFoundError:
-            return
+            if not (data / staged.name).exists():
+                raise StackError(
+                    f"{staged.name} is decided, and stands neither in {self.stage.name} nor in"
+                    f" {data.name}: somebody took its rows away, and they must be brought back"
+                ) from None
         sync_folder(data)
 
     def abort(self, part: Part) -> None:
@@ -90,48 +77,41 @@ class FileStore:
         """Return how many rows stand in the stage, where they can be counted."""
         return sum(_rows(self.stage / file_name(part)) for part in self.open())
 
-    @property
-    def _claims(self) -> FileClaims:
-        return FileClaims(folder_of(self.target) / "_writers" / self.writer)
-
 
 @dataclass
 class FilePart:
-    """One file being written by its task; without rows it stays empty."""
+    """One file being written by its task."""
 
     path: Path
     schema: Any
     _file: Any = field(init=False)
-    _writer: Any = None
+    _writer: Any = field(init=False)
 
     def __post_init__(self) -> None:
+        import pyarrow.parquet as parquet
+
         self._file = self.path.open("xb")
+        self._writer = parquet.ParquetWriter(self._file, self.schema)
 
     def write(self, rows: Any) -> None:
         """Write some rows."""
-        import pyarrow.parquet as parquet
-
-        if self._writer is None:
-            self._writer = parquet.ParquetWriter(self._file, self.schema)
-        self._writer.write_batch(rows.cast(self.schema))
+        self._writer.write_batch(rows)
 
     def pre_commit(self) -> None:
         """Make file and name outlive the machine; raises if somebody has swept the part."""
-        if self._writer is not None:
-            self._writer.close()
+        self._writer.close()
         self._file.flush()
         os.fsync(self._file.fileno())
         sync_folder(self.path.parent)
-        mine = os.fstat(self._file.fileno()).st_nlink
+        is_there = os.fstat(self._file.fileno()).st_nlink
         self._file.close()
-        if not mine:
+        if not is_there:
             raise StackError(f"{self.path.name} was swept from the stage: a newer run writes here")
 
     def abort(self) -> None:
         """Remove the file."""
         with suppress(OSError):  # a full disk is why it is given up
-            if self._writer is not None:
-                self._writer.close()
+            self._writer.close()
         self._file.close()
         self.path.unlink(missing_ok=True)
 
@@ -151,5 +131,5 @@ def _rows(path: Path) -> int:
 
     try:
         return int(parquet.read_metadata(path).num_rows)
-    except (FileNotFoundError, pa.ArrowException):  # without rows, half-written, or just ended
+    except (FileNotFoundError, pa.ArrowException):  # half-written, or just ended
         return 0

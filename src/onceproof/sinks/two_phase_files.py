@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -16,10 +16,10 @@ from onceproof.sinks.file_store import FileStore
 from onceproof.sinks.folder_reader import FolderReader, read
 from onceproof.sinks.folders import data_of, drop, make, visible
 from onceproof.sinks.part_tasks import write_parts
-from onceproof.sinks.protocol import Part
 from onceproof.sinks.protocol.checkpoint_folder import CheckpointFolder
 from onceproof.sinks.protocol.two_phase import TwoPhase
 from onceproof.sinks.protocol.writer import Writer
+from onceproof.sinks.task_rows import drain
 
 
 @dataclass(frozen=True)
@@ -44,19 +44,16 @@ class TwoPhaseFiles:
 
     def write(self, frame: Any, batch: int) -> None:
         """Write a batch; of one that was decided before only the plan is run."""
-
-        def tasks(epoch: int) -> Sequence[Part]:
-            store = self._store
-            return write_parts(self.target, frame, batch, store.begin, store.writer, epoch)
-
-        def drain() -> None:
-            frame.write.format("noop").mode("overwrite").save()
-
-        self._run.write(batch, tasks, drain)
+        begin, writer = self._store.begin, self._store.writer
+        self._run.write(
+            batch,
+            lambda epoch: write_parts(self.target, frame, batch, begin, writer, epoch),
+            lambda: drain(frame),
+        )
 
     def recover(self) -> Mapping[str, Any]:
         """Commit what dead attempts had decided, and remove the rest of what they staged."""
-        return _begun(self.target, self._store).recover()
+        return self._begun().recover()
 
     def open(self) -> tuple[int, int]:
         """Return how many files are staged, and how many rows they hold."""
@@ -76,7 +73,7 @@ class TwoPhaseFiles:
 
     @cached_property
     def _run(self) -> TwoPhase:
-        return _begun(self.target, self._store)
+        return self._begun()
 
     @property
     def _store(self) -> FileStore:
@@ -86,8 +83,7 @@ class TwoPhaseFiles:
     def _visible(self) -> Any:
         return partial(visible, data_of(self.target))
 
-
-def _begun(target: Target, store: FileStore) -> TwoPhase:
-    checkpoint = CheckpointFolder(target.checkpoint)
-    writer = Writer(store.writer, target.attempt, store, checkpoint)
-    return TwoPhase(store, writer, failpoints.reached)
+    def _begun(self) -> TwoPhase:
+        store, checkpoint = self._store, CheckpointFolder(self.target.checkpoint)
+        writer = Writer(store.writer, self.target.attempt, store.memory, checkpoint)
+        return TwoPhase(store, writer, failpoints.reached)
