@@ -14,6 +14,7 @@ from tests.unit.handwritten_checkpoint import write_checkpoint
 
 COLUMNS = {"app": "string", "views": "bigint"}
 PARTITIONS = (["a", "b"], ["c"], [])
+PARTS = sum(map(bool, PARTITIONS))
 ROWS = sum(map(len, PARTITIONS))
 
 

@@ -229,7 +229,8 @@ def test_what_is_staged_and_what_it_hides_is_told(tmp_path, monkeypatch):
     with pytest.raises(CrashError):
         scene.sink(1).write(frame(0), 0)
     assert scene.sink().open() == (2, ROWS)
-    assert len(scene.sink().recover()["rolled_back"]) == 2
+    told = scene.sink().recover()
+    assert len(told["rolled_back"]) == 2
     assert scene.sink().open() == (0, 0)
 
 

@@ -33,6 +33,7 @@ from onceproof.process.handle import hold, release_alone
 from onceproof.process.job import Job
 from onceproof.process.over import is_over
 from onceproof.process.progress import InputProgress, RunProgress, committed_records
+from onceproof.process.recovery import Recovery
 from onceproof.process.restart import strategy_of
 from onceproof.process.supervisor import Supervisor, Watch
 from onceproof.records import Op, Outcome
@@ -56,6 +57,7 @@ class Agent:
         self.work, self.prepared = Work.read(run.plan), Prepared.read(run.prepared)
         self.history = History(run.history)
         self.sink: Sink = open_sink(run, self.work, self.prepared.address)
+        self.recovery = Recovery(self.sink, self.history)
         self.archive = Archive(run.checkpoint, run.checkpoint_log, self.history)
         self.input = InputProgress(run.history)
         self.stop = threading.Event()
@@ -152,14 +154,8 @@ class Agent:
 
     def _recover(self) -> None:
         """Let the sink settle what dead attempts left; no attempt lives now."""
-        try:
-            done = dict(self.sink.recover())
-        except Exception as error:
-            proof = {"reason": f"{type(error).__name__}: {error}"}
-            self.history.append("sink", Op.SINK_RECOVER, Outcome.FAILED, proof=proof)
-            self.broken.append(f"the sink's recovery failed: {error}")
-        else:
-            self.history.append("sink", Op.SINK_RECOVER, proof=done)
+        if said := self.recovery.settle():
+            self.broken.append(said)
 
     def _is_idle(self) -> bool:
         return committed_records(self.archive) >= self.input.acknowledged()

@@ -98,7 +98,11 @@ class Sink(Protocol):
         """Write one batch; this is what `foreachBatch` is given."""
 
     def recover(self) -> Mapping[str, Any]:
-        """Settle what dead attempts left, in no attempt's lifetime; return what was done."""
+        """Settle what dead attempts left, in no attempt's lifetime; return what was done.
+
+        Of that, `decided` and `undone` go to the history as decisions: attempts at batches, each a
+        batch and a start of the job. The rest is the proof that it was done.
+        """
 
     def open(self) -> tuple[int, int]:
         """Return how many transactions are open, and how many rows they hide from readers."""

@@ -1,26 +1,36 @@
 """Rows put into a table of PostgreSQL by their key: the newest batch of a key stays.
 
-A replay of a batch puts the same rows over themselves, and an older batch changes nothing.
+A replay of a batch puts the same rows over themselves, and an older batch changes nothing. What
+each batch stands for is remembered beside the table, so that what is no replay is refused.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from onceproof.guarantee import Guarantee
 from onceproof.plan import Writes
 from onceproof.sinks import Reader, Target
+from onceproof.sinks.protocol.checkpoint_folder import CheckpointFolder
+from onceproof.sinks.protocol.remembered import Remembered
+from onceproof.sinks.protocol.writer import Writer
+from onceproof.sinks.table_memory import TableMemory
 from onceproof.sinks.table_reader import TableReader
 from onceproof.sinks.table_writer import copy_in, write_batch
 from onceproof.sinks.tables import columns, drop, listed, make, read, table
+from onceproof.sinks.writer_session import WriterSession
 
 
 @dataclass(frozen=True)
 class UpsertTable:
-    """A table whose key is unique; each task puts its rows in a transaction of its own."""
+    """A table whose key is unique; each task puts its rows in a transaction of its own.
+
+    One object is one run: it claims the writer at its first batch, and never again.
+    """
 
     target: Target
 
@@ -32,16 +42,17 @@ class UpsertTable:
     writes = Writes.UPSERT
 
     def prepare(self) -> None:
-        """Make the table."""
+        """Make the table and the memory beside it."""
         make(self.target, unique=True)
+        TableMemory(self._session).make()
 
     def write(self, frame: Any, batch: int) -> None:
         """Put the rows of a batch over those of their keys that are not newer."""
-        write_batch(self.target, frame, batch, _put)
+        self._run.write(batch, lambda: write_batch(self.target, frame, batch, _put))
 
     def recover(self) -> Mapping[str, Any]:
-        """Nothing is left behind: what a dead task did not commit was never there."""
-        return {}
+        """Claim the writer; nothing else is left of what a dead task did not commit."""
+        return self._begun().recover()
 
     def open(self) -> tuple[int, int]:
         """No transaction outlives its task."""
@@ -56,8 +67,24 @@ class UpsertTable:
         return read(self.target, folder)
 
     def drop(self) -> None:
-        """Drop the table."""
+        """Drop the table and its memory."""
+        TableMemory(self._session).drop()
+        self._session.close()
         drop(self.target)
+
+    @cached_property
+    def _session(self) -> WriterSession:
+        return WriterSession(self.target)
+
+    @cached_property
+    def _run(self) -> Remembered:
+        return self._begun()
+
+    def _begun(self) -> Remembered:
+        checkpoint = CheckpointFolder(self.target.checkpoint)
+        memory = TableMemory(self._session)
+        writer = Writer(self._session.writer, self.target.attempt, memory, checkpoint)
+        return Remembered(writer)
 
 
 def _put(connection: Any, target: Target, rows: Iterable[bytes]) -> None:

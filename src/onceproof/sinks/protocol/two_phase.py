@@ -43,12 +43,24 @@ class TwoPhase:
         self.step("sink_committed", batch)
 
     def recover(self) -> dict[str, Any]:
-        """Claim the writer, then end what every older run has left, and say what that was."""
+        """Claim the writer, then end what every older run has left, and say what that was.
+
+        `decided` and `undone` are attempts at batches, each a batch and a start of the job.
+        """
         epoch = self.writer.claim()
         left = [part for part in self.store.open() if part.epoch <= epoch]
-        committed = [part.name for part in left if self._settle(part)]
-        rolled_back = sorted({part.name for part in left} - set(committed))
-        return {"epoch": epoch, "committed": committed, "rolled_back": rolled_back}
+        committed = [part for part in left if self._settle(part)]
+        rolled_back = [part for part in left if part not in committed]
+        newest = self.writer.memory.newest()
+        decided = {(newest.batch, newest.attempt)} if newest else set()
+        decided |= {(part.batch, part.attempt) for part in committed}
+        return {
+            "epoch": epoch,
+            "committed": [part.name for part in committed],
+            "rolled_back": [part.name for part in rolled_back],
+            "decided": decided,
+            "undone": {(part.batch, part.attempt) for part in rolled_back} - decided,
+        }
 
     def _decide(self, batch: int, tasks: Callable[[int], Sequence[Part]]) -> Decision:
         try:

@@ -48,16 +48,21 @@ class Wal:
         """Claim the writer, apply what is ready, and remove what no decision names."""
         epoch = self.writer.claim()
         applied = self._apply_ready()
-        return {"epoch": epoch, "applied": applied, "removed": self._clean()}
+        return {
+            "epoch": epoch,
+            "applied": [decision.batch for decision in applied],
+            "removed": self._clean(),
+            "decided": {(decision.batch, decision.attempt) for decision in applied},
+        }
 
-    def _apply_ready(self) -> list[int]:
+    def _apply_ready(self) -> list[Decision]:
         applied = []
         for decision in self.log.waiting():
             self.writer.check_query(decision)
             if not self.writer.checkpoint.is_committed(decision.batch):
                 break
             self._apply(decision)
-            applied.append(decision.batch)
+            applied.append(decision)
         return applied
 
     def _apply(self, decision: Decision) -> None:

@@ -1,0 +1,45 @@
+"""The recovery of a sink, in no attempt's lifetime, and what the history gets of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from onceproof.history import History
+from onceproof.records import Op, Outcome
+from onceproof.sinks import Sink
+
+_MOST_NAMES = 200
+_WORDS = {"decided": "commit", "undone": "abort"}
+
+
+@dataclass
+class Recovery:
+    """Recovers a sink again and again; each attempt at a batch is told of once."""
+
+    sink: Sink
+    history: History
+    _told: set[tuple[int, int]] = field(init=False, default_factory=set)
+
+    def settle(self) -> str:
+        """Let the sink settle what dead attempts left; return what went wrong, if anything did."""
+        try:
+            done = dict(self.sink.recover())
+        except Exception as error:
+            proof = {"reason": f"{type(error).__name__}: {error}"}
+            self.history.append("sink", Op.SINK_RECOVER, Outcome.FAILED, proof=proof)
+            return f"the sink's recovery failed: {error}"
+        for name, word in _WORDS.items():
+            self._tell(done.pop(name, ()), word)
+        shown = {
+            name: value[:_MOST_NAMES] if isinstance(value, list) else value
+            for name, value in done.items()
+        }
+        self.history.append("sink", Op.SINK_RECOVER, proof=shown)
+        return ""
+
+    def _tell(self, attempts: Iterable[tuple[int, int]], word: str) -> None:
+        for batch, attempt in sorted(set(attempts) - self._told):
+            proof = {"decided": word}
+            self.history.append("sink", Op.DECISION, batch=batch, attempt=attempt, proof=proof)
+            self._told.add((batch, attempt))

@@ -1,0 +1,242 @@
+"""Each crash point of the tables with a protocol, on a real PostgreSQL; tasks without a Spark."""
+
+from collections import Counter
+from dataclasses import replace
+
+import psycopg
+import pytest
+
+from onceproof.errors import RequestError, StackError
+from onceproof.sinks import Target, find_sink
+from onceproof.sinks.protocol import SupersededError
+from tests.unit.file_sinks import (
+    COLUMNS,
+    PARTS,
+    ROWS,
+    CrashError,
+    Scene,
+    expected,
+    frame,
+    without_writer,
+    write_parts,
+)
+from tests.unit.handwritten_checkpoint import commit, offsets, write_checkpoint, write_file
+
+pytestmark = pytest.mark.stack
+TASKS = ["task_begin", "task_mid", "pre_committed", "task_done"]
+APPLIED = ["apply_half", "applied_unmarked", "marked"]
+POINTS = {
+    "two_phase_table": [
+        *(*TASKS, "all_pre_committed", "decided", "commit_half", "committed", "sink_committed")
+    ],
+    "wal_table": [*TASKS, "staged", "sink_committed", *APPLIED],
+    "wal_table_atomic": [*TASKS, "staged", "sink_committed", "apply_half", "marked"],
+}
+EVERY = [(name, point) for name, points in POINTS.items() for point in points]
+EXTRA = {("wal_table", "apply_half"): 1, ("wal_table", "applied_unmarked"): ROWS}
+
+
+class TableScene(Scene):
+    """A sink on a table, its checkpoint, and its attempts; the engine's commit log is ours."""
+
+    def __init__(self, name, address, folder, monkeypatch):
+        self.kind, self.monkeypatch = find_sink(name), monkeypatch
+        module = self.kind.__module__
+        monkeypatch.setattr(f"{module}.write_parts", write_parts)
+        self.checkpoint = write_checkpoint(folder / "checkpoint")
+        for path in (self.checkpoint / "commits").iterdir():
+            path.unlink()
+        self.root, self.attempts = folder, 0
+        self.target = Target(
+            address, f"run_{name}.output", COLUMNS, ("app",), checkpoint=str(self.checkpoint)
+        )
+        self.sink().drop()
+        self.sink().prepare()
+
+    def batch(self, sink, batch):
+        """Let the engine run a batch, up to its commit log."""
+        sink.write(frame(batch), batch)
+        write_file(self.checkpoint / "commits" / str(batch), commit(batch))
+
+    def ask(self, query):
+        with psycopg.connect(self.target.address, autocommit=True) as connection:
+            return connection.execute(query).fetchall()
+
+    def left(self):
+        """What stands beside the table and is no memory of a decision."""
+        staged = f"{self.target.name}__staged"
+        rows = self.ask(f"select to_regclass('{staged}')::text")[0][0]
+        return self.sink().open()[0] + (
+            self.ask(f"select count(*) from {staged}")[0][0] if rows else 0
+        )
+
+
+@pytest.fixture
+def make(stack, tmp_path, monkeypatch):
+    made = []
+
+    def make_one(name):
+        address = stack.members["store"].address
+        made.append(TableScene(name, address, tmp_path, monkeypatch))
+        return made[-1]
+
+    yield make_one
+    monkeypatch.undo()
+    for scene in made:
+        scene.sink().drop()
+
+
+@pytest.mark.parametrize(("name", "point"), EVERY)
+def test_a_run_that_dies_at_a_point_is_as_promised_after_the_replay(make, name, point):
+    scene = make(name)
+    first = scene.attempt()
+    applied = 1 if point in APPLIED else 0
+    scene.crash_at(point, 1)
+    scene.batch(first, 0)
+    with pytest.raises(CrashError, match=point):
+        for batch in (1, 2):
+            scene.batch(first, batch)
+    second = scene.attempt()
+    assert second.open() == (0, 0)
+    for batch in range(1 + applied, 4):
+        scene.batch(second, batch)
+    scene.sink().recover()
+    found = Counter(without_writer(scene.seen()))
+    extra = found - Counter(expected(range(4)))
+    assert not Counter(expected(range(4))) - found
+    assert sum(extra.values()) in ({0} if (name, point) not in EXTRA else {1, 2, ROWS})
+    assert scene.left() == 0
+
+
+@pytest.mark.parametrize("name", POINTS)
+def test_every_point_is_visited(make, name):
+    scene = make(name)
+    scene.crash_at("task_mid", 0, then=lambda: None)
+    for batch in (0, 1):
+        scene.batch(scene.sink(batch + 1), batch)
+    assert set(scene.visited) == set(POINTS[name])
+
+
+@pytest.mark.parametrize(("name", "point"), EVERY)
+def test_readers_see_what_is_committed_and_no_more(make, name, point):
+    scene, seen = make(name), []
+    sink = scene.attempt()
+    scene.crash_at(point, 0, then=lambda: seen.append(len(scene.seen())))
+    for batch in (0, 1):
+        scene.batch(sink, batch)
+    half = 0 if name == "wal_table_atomic" else 2
+    told = {"committed": ROWS, "commit_half": 2, "apply_half": half, "applied_unmarked": ROWS}
+    told |= {"marked": ROWS, "sink_committed": ROWS if name == "two_phase_table" else 0}
+    assert seen == [told.get(point, 0)]
+
+
+@pytest.mark.parametrize("name", POINTS)
+def test_a_driver_that_wakes_behind_its_replacement_decides_nothing(make, name):
+    scene = make(name)
+    old, new = scene.sink(1), scene.sink(2)
+    scene.crash_at("task_done", 1, then=lambda: scene.batch(new, 1))
+    scene.batch(old, 0)
+    with pytest.raises((SupersededError, StackError)):
+        old.write(frame(1), 1)
+    with pytest.raises((SupersededError, StackError, RequestError)):
+        old.write(frame(2), 2)
+    scene.batch(new, 2)
+    scene.sink().recover()
+    assert without_writer(scene.seen()) == expected(range(3))
+    assert scene.left() == 0
+
+
+@pytest.mark.parametrize("name", POINTS)
+def test_a_lost_checkpoint_and_an_old_copy_are_refused(make, name):
+    scene = make(name)
+    for batch in (0, 1):
+        scene.batch(scene.sink(batch + 1), batch)
+    write_file(scene.checkpoint / "offsets/1", offsets(1, (11, 5)))
+    with pytest.raises(RequestError, match="batch 1 stood for other offsets"):
+        scene.sink(3).write(frame(1), 1)
+    write_file(scene.checkpoint / "metadata", '{"id": "another"}')
+    with pytest.raises(RequestError, match="and this checkpoint is of query another"):
+        scene.sink(3).write(frame(0), 0)
+
+
+def test_a_task_that_is_superseded_in_its_middle_cannot_pre_commit(make):
+    scene = make("two_phase_table")
+    sink = scene.sink(1)
+    scene.batch(sink, 0)
+    scene.crash_at("task_mid", 1, then=lambda: scene.sink().recover())
+    with pytest.raises(StackError, match=r"terminating connection|closed the connection"):
+        sink.write(frame(1), 1)
+    assert scene.left() == 0
+
+
+def test_what_is_prepared_is_told_and_what_was_done_with_it(make):
+    scene = make("two_phase_table")
+    scene.crash_at("commit_half", 0)
+    with pytest.raises(CrashError):
+        scene.sink(1).write(frame(0), 0)
+    assert scene.sink().open() == (PARTS - 1, 0)
+    told = scene.sink().recover()
+    assert (told["decided"], told["undone"], len(told["committed"])) == ({(0, 1)}, set(), 1)
+    scene.crash_at("all_pre_committed", 1)
+    with pytest.raises(CrashError):
+        scene.sink(2).write(frame(1), 1)
+    told = scene.sink().recover()
+    assert (told["decided"], told["undone"]) == ({(0, 1)}, {(1, 2)})
+    assert len(told["rolled_back"]) == PARTS
+
+
+def test_a_unique_key_makes_an_orphan_fail_the_task_and_the_sweep_lets_the_next_through(make):
+    """An attempt that died behind its pre-commit holds the key that the next attempt writes."""
+    scene = make("two_phase_table")
+    with psycopg.connect(scene.target.address) as connection:
+        connection.execute("alter table run_two_phase_table.output add unique (app, views)")
+    scene.monkeypatch.setattr(
+        "onceproof.sinks.writer_session._LOCKED_AT_MOST", "set lock_timeout = '100ms'"
+    )
+
+    def twice(target, given, batch, begin, writer, epoch):
+        write_parts(target, given, batch, begin, writer, epoch)  # its answers never came
+        return write_parts(target, given, batch, begin, writer, epoch)
+
+    sink = scene.sink(1)
+    scene.monkeypatch.setattr("onceproof.sinks.two_phase_table.write_parts", twice)
+    with pytest.raises(StackError, match="lock timeout"):
+        sink.write(frame(0), 0)
+    assert scene.left() == 0
+    scene.monkeypatch.setattr("onceproof.sinks.two_phase_table.write_parts", write_parts)
+    scene.sink(2).write(frame(0), 0)
+    assert without_writer(scene.seen()) == expected([0])
+
+
+def test_a_driver_that_is_stopped_in_a_transaction_does_not_stop_the_next(make):
+    """Stopped while it applies, it holds the writer's row; the claim ends its session."""
+    scene = make("wal_table_atomic")
+    scene.monkeypatch.setattr(
+        "onceproof.sinks.writer_session._LOCKED_AT_MOST", "set lock_timeout = '200ms'"
+    )
+    old = scene.sink(1)
+    scene.batch(old, 0)
+    scene.crash_at("apply_half", 0, then=lambda: scene.sink().recover())
+    with pytest.raises((StackError, SupersededError)):
+        old.write(frame(1), 1)
+    assert without_writer(scene.seen()) == expected([0])
+
+
+def test_a_writer_whose_name_cannot_stand_in_a_transaction_is_refused(make):
+    scene = make("two_phase_table")
+    target = replace(scene.target, writer="a:b")
+    with pytest.raises(RequestError, match="writer 'a:b' cannot be"):
+        scene.kind(target).open()
+
+
+def test_writers_of_one_table_do_not_end_each_others_parts(make):
+    scene = make("two_phase_table")
+    scene.crash_at("all_pre_committed", 0)
+    with pytest.raises(CrashError):
+        scene.kind(replace(scene.target, attempt=1, writer="other")).write(frame(0), 0)
+    scene.sink(1).write(frame(0), 0)
+    scene.sink().recover()
+    other = scene.kind(replace(scene.target, writer="other"))
+    assert other.open() == (PARTS, 0)
+    other.recover()
+    assert other.open() == (0, 0)

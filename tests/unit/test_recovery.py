@@ -1,0 +1,45 @@
+"""What a sink's recovery leaves in the history."""
+
+from onceproof.history import History
+from onceproof.process.recovery import Recovery
+
+
+class Recovers:
+    def __init__(self, *done):
+        self.done = list(done)
+
+    def recover(self):
+        found = self.done.pop(0)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+
+def told(tmp_path, *done):
+    history = History(tmp_path / "history.jsonl")
+    recovery = Recovery(Recovers(*done), history)
+    said = [recovery.settle() for _ in done]
+    return said, history.read()
+
+
+def test_decisions_come_before_the_record_of_the_recovery_and_once(tmp_path):
+    done = {"epoch": 2, "decided": {(7, 1)}, "undone": {(8, 1)}}
+    said, records = told(tmp_path, done, {"epoch": 3, "decided": {(7, 1)}})
+    assert said == ["", ""]
+    assert [(one.op, one.batch, one.attempt, dict(one.proof)) for one in records] == [
+        ("decision", 7, 1, {"decided": "commit"}),
+        ("decision", 8, 1, {"decided": "abort"}),
+        ("sink.recover", None, None, {"epoch": 2}),
+        ("sink.recover", None, None, {"epoch": 3}),
+    ]
+
+
+def test_a_recovery_that_raises_is_recorded_and_said(tmp_path):
+    said, (record,) = told(tmp_path, ValueError("no"))
+    assert said == ["the sink's recovery failed: no"]
+    assert (record.outcome, record.proof["reason"]) == ("failed", "ValueError: no")
+
+
+def test_names_without_end_are_cut(tmp_path):
+    _, (record,) = told(tmp_path, {"rolled_back": ["writer:1:1:0:0:17"] * 9000})
+    assert len(record.proof["rolled_back"]) == 200
