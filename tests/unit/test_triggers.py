@@ -48,7 +48,7 @@ def test_a_trigger_comes_at_its_moment_and_not_before(when, before, then):
         ({"batch": -1}, "batch is -1, and must be the number of a batch"),
         (
             {"failpoint": "wrote"},
-            "failpoint is 'wrote', and must be one of offsets_written, commit_logged, task_begin",
+            "failpoint is 'wrote', and must be one of offsets_written",
         ),
         ({"failpoint": "written", "batch": "x"}, "batch is 'x', and must be"),
     ],
