@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.prove import pythons, runs, stack
+from tests.prove import crash_points, pythons, runs, stack
 
 PARTS = {
     "stack": stack.prove,
@@ -14,6 +14,7 @@ PARTS = {
     "start": lambda: printed_by("benchmarks/stack_start.py"),
     "produce": lambda: printed_by("benchmarks/produce_speed.py"),
     "runs": runs.prove,
+    "crash_points": crash_points.prove,
     "cost": lambda: printed_by("benchmarks/run_cost.py"),
     "diff": lambda: (
         printed_by("benchmarks/diff_speed.py", "1", "10", "30")

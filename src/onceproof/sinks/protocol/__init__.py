@@ -21,7 +21,7 @@ from onceproof.errors import RequestError, StackError
 
 # Told (name, batch) at every named step of a protocol; `failpoints.reached` is one.
 Step = Callable[[str, int], None]
-_WRITER = re.compile(r"[A-Za-z0-9_.-]{1,63}")
+_WRITER = re.compile(r"[A-Za-z0-9_.-]{1,90}")
 
 
 class SupersededError(StackError):
@@ -44,7 +44,7 @@ class Part:
 
     @property
     def name(self) -> str:
-        """The part as one word of at most 150 letters, without a slash or a blank."""
+        """The part as one word of at most 190 letters, without a slash or a blank."""
         numbers = (self.epoch, self.attempt, self.batch, self.partition, self.task)
         return ":".join([self.writer, *map(str, numbers)])
 
@@ -195,6 +195,6 @@ def checked_writer(name: str) -> str:
     """Return a writer's name, or raise for one that cannot be a part of a part's name."""
     if not _WRITER.fullmatch(name):
         raise RequestError(
-            f"writer {name!r} cannot be: write 1 to 63 letters, digits, dots, dashes or underscores"
+            f"writer {name!r} cannot be: write 1 to 90 letters, digits, dots, dashes or underscores"
         )
     return name

@@ -1,0 +1,95 @@
+"""Each sink killed at every step of its protocol, in one run: a step a batch.
+
+Steps of a task strike the executor that runs it, the others the driver.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import yaml
+
+from onceproof.home import onceproof_home
+from onceproof.phases.plan import make_plan
+from onceproof.phases.whole_run import live_run
+from onceproof.scenario.catalogue import find_scenario
+from onceproof.stacks.local import LocalStack
+
+TASK = ("task_begin", "task_mid", "task_done")
+ENGINE = ("offsets_written", *TASK, "sink_committed", "commit_logged")
+WRITE = ("write_half", "written")
+LOG = ("staged", "apply_half", "applied_unmarked", "marked")
+TWO_PHASE = ("pre_committed", "all_pre_committed", "decided", "commit_half", "committed")
+POINTS: dict[str, tuple[str, ...]] = {
+    "append_table": (*ENGINE, *WRITE),
+    "upsert_table": (*ENGINE, *WRITE),
+    "batch_folder": (*ENGINE, *WRITE),
+    "wal_table": (*ENGINE, *LOG),
+    "wal_table_atomic": (*ENGINE, "staged", "apply_half", "marked"),
+    "two_phase_table": (*ENGINE, *TWO_PHASE),
+    "two_phase_files": (*ENGINE, *TWO_PHASE),
+    "spark_files": ("offsets_written", "commit_logged"),
+}
+DUPLICATES = ("append_table", "wal_table")
+ROWS_A_BATCH = 400
+
+
+def prove() -> str:
+    logging.getLogger("kafka").setLevel(logging.CRITICAL)
+    home = onceproof_home() / "prove-points"
+    lines = ["| sink | held to exactly-once | as claimed | landed | lost | duplicated | seconds |"]
+    lines += ["|---|---|---|---|---|---|---|"]
+    said: list[str] = []
+    with tempfile.TemporaryDirectory() as folder, LocalStack.up(home):
+        for sink in POINTS:
+            found = visit(sink, POINTS[sink], 7, Path(folder), home)
+            lines.append(row(sink, found))
+            if not found["as_claimed"]:
+                said.append(f"- {sink}: {'; '.join(found['reasons'])}")
+            sys.stderr.write(f"{lines[-1]}\n")
+    return "\n".join([*lines, "", *said])
+
+
+def visit(sink: str, points: Sequence[str], seed: int, folder: Path, home: Path) -> dict:
+    """Run a scenario that strikes at each of these points, and return its verdict document."""
+    faults = [
+        {
+            "name": f"kill_at_{point}",
+            "do": "kill",
+            "target": "executor" if point in (*TASK, "pre_committed") else "driver",
+            "when": {"failpoint": point, "batch": 2 * number + 1},
+        }
+        for number, point in enumerate(points)
+    ]
+    batches = 2 * len(points) + 3
+    fields = {
+        "name": f"copy_events__{sink}__crash_points",
+        "pipeline": "copy_events",
+        "sink": sink,
+        "faults": faults,
+        "max_offsets": ROWS_A_BATCH,
+        "workload": {"events": ROWS_A_BATCH * batches, "partitions": 4, "rate": 0},
+        "restart": {"strategy": "fixed-delay", "attempts": len(points) + 3, "delay_s": 0.1},
+        "limits": {"run_s": 900, "stall_s": 90},
+        "hold_to": "exactly-once",
+    }
+    if sink in DUPLICATES:
+        fields |= {"claims": "FAIL", "anomalies": ["duplicated"]}
+    file = folder / f"{sink}.yaml"
+    file.write_text(yaml.safe_dump(fields))
+    run = make_plan(find_scenario(str(file)), seed, folder / "runs")
+    live_run(run, home)
+    return json.loads(run.verdict.read_text())
+
+
+def row(sink: str, found: dict) -> str:
+    landed = [fault["landed"] for fault in found["faults"]]
+    lost, duplicated = (found["differences"].get(name) for name in ("lost", "duplicated"))
+    cells = [f"`{sink}`", found["verdict"], "yes" if found["as_claimed"] else "no"]
+    cells += [f"{sum(landed)} of {len(landed)}", f"{lost}", f"{duplicated}"]
+    return f"| {' | '.join(cells)} | {found['timeline']['seconds']:.0f} |"
