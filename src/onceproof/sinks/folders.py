@@ -70,8 +70,8 @@ def make(target: Target) -> None:
     try:
         data_of(target).mkdir(parents=True, exist_ok=True)
         _try_out(folder / f"_tried-{os.getpid()}")
-        for made in (folder, *folder.parents[:2]):
-            sync_folder(made)
+        sync_folder(folder)
+        sync_folder(folder.parent)
     except OSError as error:
         raise StackError(
             f"the file system of {folder} did not do what {target.name} needs: {error}; take a "
