@@ -12,6 +12,7 @@ from typing import Any
 
 from onceproof.sinks.protocol import Decision
 from onceproof.sinks.sessions import told
+from onceproof.sinks.tables import parts_of
 from onceproof.sinks.writer_session import WriterSession
 
 _MAKE = (
@@ -29,6 +30,8 @@ OURS = """insert into {decisions} (writer, batch, attempt, decision)
  select writer, %s, %s, %s from
  (select writer from {writers} where writer = %s and epoch = %s for share) as ours """
 _FIRST = OURS + "on conflict (writer, batch) do nothing returning batch"
+
+_IS_THERE = "select 1 from pg_tables where schemaname = %s and tablename = 'onceproof_writers'"
 
 
 @dataclass(frozen=True)
@@ -77,11 +80,10 @@ class TableMemory:
 
     def drop(self) -> None:
         """Forget the writer, and remove the tables if nobody else is in them."""
-        self.make()
-        for query in (
-            "delete from {decisions} where writer = %s",
-            "delete from {writers} where writer = %s",
-        ):
-            self.session.ask(query, self.session.writer)
+        schema, _ = parts_of(self.session.target)
+        if not self.session.ask(_IS_THERE, schema):
+            return
+        self.session.ask("delete from {decisions} where writer = %s", self.session.writer)
+        self.session.ask("delete from {writers} where writer = %s", self.session.writer)
         if not self.session.ask("select 1 from {writers} limit 1"):
             self.session.ask("drop table {writers}, {decisions}")

@@ -27,6 +27,9 @@ class WriterSession:
     def __reduce__(self) -> tuple[type, tuple[Target]]:
         return type(self), (self.target,)
 
+    def __del__(self) -> None:
+        self.close()
+
     @property
     def writer(self) -> str:
         """The name that decisions are kept under."""
