@@ -95,6 +95,7 @@ def settled(make, folder):
 
 def seen(sink, folder: Path):
     """The rows as readers see them now, in order; NaN as its text."""
+    folder = folder / "read"
     count, digest = sink.read(folder)
     found = [list(row.values()) for row in parquet.read_table(folder).to_pylist()]
     assert count == len(found)

@@ -14,6 +14,7 @@ from onceproof.run import RunDirectory
 from onceproof.sinks import Target, find_sink
 from onceproof.spark.session import spark_session
 from onceproof.stacks.spark_setup import spark_tools
+from tests.unit.handwritten_checkpoint import write_checkpoint
 
 pytestmark = [pytest.mark.stack, pytest.mark.spark]
 COLUMNS = {"app": "string", "views": "bigint"}
@@ -39,7 +40,11 @@ def spark(tmp_path_factory):
 def test_a_lie_is_found_and_called_by_its_name(stack, spark, tmp_path, monkeypatch, name, anomaly):
     monkeypatch.setattr(phase, "_BETWEEN_S", 0)
     address = stack.members["store"].address
-    target = Target(address, f"run_{name}.output", COLUMNS, ("app",), "views", 1, {"every": 100})
+    checkpoint = str(write_checkpoint(tmp_path / "checkpoint"))
+    target = Target(
+        *(address, f"run_{name}.output", COLUMNS, ("app",), "views", 1, {"every": 100}),
+        checkpoint=checkpoint,
+    )
     sink = find_sink(f"tests.sinks_that_lie:{name}")(target)
     sink.prepare()
     sink.write(spark.range(ROWS).selectExpr("concat('app ', id) as app", "id as views"), 0)

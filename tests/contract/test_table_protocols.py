@@ -243,3 +243,4 @@ def test_writers_of_one_table_do_not_end_each_others_parts(make):
     assert other.open() == (PARTS, 0)
     other.recover()
     assert other.open() == (0, 0)
+    other.drop()
