@@ -32,7 +32,8 @@ class FileClaims:
     def claim(self, attempt: int) -> int:  # noqa: ARG002
         """Make a folder of the next epoch, then remove all older ones; return the epoch."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        sync_folder(self.folder.parent)
+        for above in self.folder.parents[:2]:
+            sync_folder(above)
         for _ in range(_TRIES):
             epoch = max(self._epochs(), default=0) + 1
             try:

@@ -45,9 +45,13 @@ class FileStore:
         """Return what is remembered of the writer."""
         return FileClaims(folder_of(self.target) / "_writers" / self.writer)
 
+    def make(self) -> None:
+        """Make the stage, whose name must outlive the machine as what is in it does."""
+        self.stage.mkdir(exist_ok=True)
+        sync_folder(self.stage.parent)
+
     def begin(self, part: Part) -> FilePart:
         """Begin to write a part into the stage."""
-        self.stage.mkdir(exist_ok=True)
         return FilePart(self.stage / file_name(part), schema(self.target))
 
     def open(self) -> Sequence[Part]:

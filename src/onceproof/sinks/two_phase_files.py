@@ -39,8 +39,9 @@ class TwoPhaseFiles:
     writes = Writes.APPEND
 
     def prepare(self) -> None:
-        """Make the folder."""
+        """Make the folder and its stage."""
         make(self.target)
+        self._store.make()
 
     def write(self, frame: Any, batch: int) -> None:
         """Write a batch; of one that was decided before only the plan is run."""
