@@ -1,4 +1,4 @@
-"""A process that dies before any one of its calls of the file system, claims and sweeps included."""
+"""A process that dies before any of its calls of the file system, claims and sweeps included."""
 
 import os
 from contextlib import suppress
