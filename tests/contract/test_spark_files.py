@@ -107,8 +107,8 @@ def test_a_checkpoint_that_lacks_batches_of_the_manifest_is_refused(spark, targe
 
 
 def counted(rows):
-    timed = rows.withColumn("At Time", F.current_timestamp()).withWatermark("At Time", "1 second")
-    windows = timed.groupBy(F.window("At Time", "1 second"), "name").agg(F.count("*").alias("id"))
+    timed = rows.withColumn("at", F.current_timestamp()).withWatermark("at", "1 second")
+    windows = timed.groupBy(F.window("at", "1 second"), "name").agg(F.count("*").alias("id"))
     return windows.select("id", "name", F.col("window.end").alias("At Time"))
 
 

@@ -6,7 +6,7 @@ from contextlib import closing
 
 import pytest
 from kafka import KafkaProducer
-from kafka.errors import ProducerFencedError
+from kafka.errors import CoordinatorLoadInProgressError, NotCoordinatorError, ProducerFencedError
 from kafka.protocol.producer.transaction import EndTxnRequest
 
 from onceproof.polling import wait_for
@@ -42,8 +42,16 @@ def committed(stack: LocalStack, topic: str) -> list[bytes]:
 
 
 def describe(stack: LocalStack, name: str):
-    with closing(admin(stack.bootstrap)) as client:
-        return client.describe_transactions([name])[name]
+    """What the coordinator knows; after a restart it is some moments until one says that it is."""
+
+    def look():
+        with closing(admin(stack.bootstrap)) as client:
+            try:
+                return client.describe_transactions([name])[name]
+            except (CoordinatorLoadInProgressError, NotCoordinatorError):
+                return None
+
+    return wait_for(look, 30, f"nobody coordinates {name}")
 
 
 def end(stack: LocalStack, name: str, *, commit: bool) -> int:
