@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
@@ -21,6 +22,13 @@ def read_object(path: Path) -> dict[str, Any]:
         raise EvidenceError(f"{path.name} is missing from the run's directory") from None
     except (OSError, UnicodeDecodeError) as error:
         raise EvidenceError(f"{path.name} cannot be read: {error}") from None
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file so that whoever reads it finds all of it, or what stood there before."""
+    part = path.with_suffix(".part")
+    part.write_text(text, encoding="utf-8")
+    os.replace(part, path)
 
 
 def parse_object(text: str, name: str) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from onceproof.documents import write_whole
 from onceproof.polling import wait_for
 
 FOLDER = "ONCEPROOF_FAILPOINTS"
@@ -60,9 +61,7 @@ class Failpoint:
     def arm(self) -> None:
         """Make it ready; a second time changes nothing."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        part = self.armed.with_suffix(".part")
-        part.write_text(json.dumps({"name": self.name, "batch": self.batch}))
-        os.replace(part, self.armed)
+        write_whole(self.armed, json.dumps({"name": self.name, "batch": self.batch}))
 
     def reached(self) -> Mapping[str, Any] | None:
         """Return what the process that reached it wrote down; None if none did."""

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from onceproof.documents import field, read_object
+from onceproof.documents import field, read_object, write_whole
 
 
 @dataclass(frozen=True)
@@ -35,6 +34,4 @@ class Prepared:
 
     def write(self, path: Path) -> None:
         """Write it whole or not at all."""
-        part = path.with_suffix(".part")
-        part.write_text(json.dumps(asdict(self), indent=1))
-        os.replace(part, path)
+        write_whole(path, json.dumps(asdict(self), indent=1))

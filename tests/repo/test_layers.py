@@ -8,7 +8,7 @@ from tests.repo.tree import MODULES, PACKAGE, imports
 # know each other, but for the exceptions below.
 LAYERS = [
     ["errors"],
-    ["polling", "home", "identity", "documents", "guarantee", "ledger", "run"],
+    ["polling", "home", "identity", "documents", "guarantee", "ledger", "naming", "run"],
     ["failpoints", "records", "verdict", "work"],
     ["history", "reads"],
     ["plan"],

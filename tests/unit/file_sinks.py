@@ -71,7 +71,8 @@ class Scene:
     def __init__(self, name, folder, monkeypatch):
         self.kind = find_sink(name)
         self.monkeypatch = monkeypatch
-        monkeypatch.setattr(f"onceproof.sinks.{name}.write_parts", write_parts)
+        for module in ("driver_side", "batch_folder"):
+            monkeypatch.setattr(f"onceproof.sinks.{module}.write_parts", write_parts)
         self.checkpoint = write_checkpoint(folder / "checkpoint")
         self.target = Target(
             str(folder), "output", COLUMNS, ("app",), checkpoint=str(self.checkpoint)

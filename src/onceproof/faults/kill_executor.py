@@ -13,15 +13,15 @@ from onceproof.errors import StackError
 from onceproof.faults import Mechanism, Proof, Scene, nothing_to_heal
 from onceproof.identity import Identity
 from onceproof.polling import wait_for
+from onceproof.stacks.cluster import is_executor
 from onceproof.work import FaultPart
 
-_BACKEND = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 _DIES_WITHIN_S = 10.0
 
 
 def strike(fault: FaultPart, scene: Scene) -> Proof:
     """Kill it; the proof is who died."""
-    living = [one for one in scene.job() if _BACKEND in one.arguments()]
+    living = [one for one in scene.job() if is_executor(one)]
     if not living:
         raise StackError("no executor lived that could be killed")
     victims = living if fault.target == "executor:all" else [_pick(fault, scene, living)]

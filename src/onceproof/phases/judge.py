@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 from onceproof.checkers import run_checkers
+from onceproof.documents import write_whole
 from onceproof.errors import RequestError
 from onceproof.evidence import Evidence, known
 from onceproof.phases.verdict_document import parts, verdict_document
@@ -32,8 +32,6 @@ def judge_run(run_directory: Path) -> Verdict:
     plan = known(lambda: evidence.plan)
     verdict = Verdict((*findings, *troubles), plan.claim if plan else None)
     document = verdict_document(evidence, verdict, told)
-    half_made = run.verdict.with_suffix(".part")
-    half_made.write_text(json.dumps(document, indent=2, allow_nan=False) + "\n", encoding="utf-8")
-    os.replace(half_made, run.verdict)
+    write_whole(run.verdict, json.dumps(document, indent=2, allow_nan=False) + "\n")
     write_reports(run)
     return verdict

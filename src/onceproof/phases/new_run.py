@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from onceproof.documents import write_whole
 from onceproof.errors import RequestError
 from onceproof.run import RunDirectory
 
@@ -46,7 +46,5 @@ def name_of(scenario: str, seed: int, root: Path) -> str:
 
 def write_plan(run: RunDirectory, document: Mapping[str, Any]) -> RunDirectory:
     """Write the plan whole or not at all."""
-    part = run.plan.with_suffix(".part")
-    part.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    os.replace(part, run.plan)
+    write_whole(run.plan, json.dumps(document, indent=1) + "\n")
     return run

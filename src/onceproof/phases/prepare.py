@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from onceproof.errors import StackError
@@ -29,13 +30,16 @@ def prepare(run: RunDirectory, work: Work, home: Path | None = None) -> Prepared
         prepared = _stack(run, work, home)
         prepared.write(run.prepared)
     bootstrap = prepared.bootstrap.split(",")
-    topic = work.workload.topic
-    make_topic(bootstrap, topic, work.workload.partitions)
+    make_topic(bootstrap, work.workload.topic, work.workload.partitions)
     open_sink(run, work, prepared.address).prepare()
-    History(run.history).append(
-        "prepare", Op.INPUT_TOPICS, proof={"topics": look(bootstrap, [topic])}
-    )
+    look_at_input(run, work, bootstrap, "prepare")
     return prepared
+
+
+def look_at_input(run: RunDirectory, work: Work, bootstrap: Sequence[str], actor: str) -> None:
+    """Record what the input topic is now: the judge wants a look before the job and one after."""
+    found = {"topics": look(bootstrap, [work.workload.topic])}
+    History(run.history).append(actor, Op.INPUT_TOPICS, proof=found)
 
 
 def _stack(run: RunDirectory, work: Work, home: Path | None) -> Prepared:

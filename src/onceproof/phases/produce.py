@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 
 from onceproof.checkpoint import log
+from onceproof.documents import write_whole
 from onceproof.errors import EvidenceError, StackError
 from onceproof.evidence import by_partition
 from onceproof.history import History
@@ -80,9 +80,7 @@ def produce(
 
 def _write_ends(run: RunDirectory, ends: Mapping[str, Mapping[str, int]]) -> None:
     """Say that all is sent; nothing is written into the ledger after that."""
-    half_made = run.sent.with_suffix(".part")
-    half_made.write_text(json.dumps(ends) + "\n", encoding="utf-8")
-    os.replace(half_made, run.sent)
+    write_whole(run.sent, json.dumps(ends) + "\n")
 
 
 def committed(run: RunDirectory) -> Mapping[Partition, int]:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from onceproof.checkpoint.coverage import committed_batches, position
+from onceproof.documents import write_whole
 from onceproof.errors import EvidenceError
 from onceproof.ledger import Ledger, count_rows, query_parquet
 from onceproof.phases.assigned import as_engine_read, as_if_at_once
@@ -25,28 +26,17 @@ from onceproof.plan import Plan, Writes
 from onceproof.references import Events, Reference, find_reference
 from onceproof.references.windows import LATE_COLUMNS
 from onceproof.run import RunDirectory
-from onceproof.spark.session import spark_session
-from onceproof.stacks.tools import SparkTools
 from onceproof.work import Work
 
-MASTER = "local[2]"
 _LATE_TYPES = "id long, key string, event_ms long, topic string, partition int, offset long"
 
 
-def recompute(run: RunDirectory, work: Work, tools: SparkTools, folder: Path) -> Mapping[str, Any]:
+def recompute_in(spark: Any, run: RunDirectory, work: Work) -> Mapping[str, Any]:
     """Write `expected/`, `late/` and `recomputed.json`, and return what stands in the last.
 
-    The session's files lie in the folder, and are gone afterwards. May be repeated: what an older
-    call wrote is replaced, and `recomputed.json` comes last. Raises `EvidenceError` where nobody
-    can know what the input holds.
+    May be repeated: what an older call wrote is replaced, and `recomputed.json` comes last. Raises
+    `EvidenceError` where nobody can know what the input holds.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    with spark_session(tools, MASTER, folder) as spark:
-        return recompute_in(spark, run, work)
-
-
-def recompute_in(spark: Any, run: RunDirectory, work: Work) -> Mapping[str, Any]:
-    """Do it in a session that is there already."""
     began = time.monotonic()
     run.recomputed.unlink(missing_ok=True)
     reference = find_reference(work.pipeline.reference)
@@ -71,7 +61,7 @@ def recompute_in(spark: Any, run: RunDirectory, work: Work) -> Mapping[str, Any]
         "state": compare_state(spark, run.checkpoint, len(log) - 1, reference, events),
         "seconds": round(time.monotonic() - began, 3),
     }
-    _write(run.recomputed, document)
+    write_whole(run.recomputed, json.dumps(document, indent=2, default=str) + "\n")
     return document
 
 
@@ -143,9 +133,3 @@ def _replace(folder: Path, frame: Any) -> None:
     frame.write.parquet(str(part))
     shutil.rmtree(folder, ignore_errors=True)
     os.replace(part, folder)
-
-
-def _write(path: Path, document: Mapping[str, Any]) -> None:
-    part = path.with_suffix(".part")
-    part.write_text(json.dumps(document, indent=2, default=str) + "\n", encoding="utf-8")
-    os.replace(part, path)

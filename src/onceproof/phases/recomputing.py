@@ -6,7 +6,6 @@ recomputes. Spark's own words go to a log of the run, and none to the terminal.
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,11 +17,14 @@ from onceproof.errors import OnceproofError, StackError
 from onceproof.home import onceproof_home
 from onceproof.phases.awaiting import await_agent
 from onceproof.phases.phase import phase
-from onceproof.phases.recompute import MASTER, recompute_in
+from onceproof.phases.recompute import recompute_in
+from onceproof.process.leash import leashed
 from onceproof.run import RunDirectory
 from onceproof.spark.session import spark_session
 from onceproof.stacks.spark_setup import spark_tools
 from onceproof.work import Work
+
+MASTER = "local[2]"
 
 
 @contextmanager
@@ -32,8 +34,7 @@ def recomputing(run: RunDirectory, limit_s: float) -> Iterator[Any]:
     The process dies with the block, and with this process.
     """
     log = run.logs / "recompute.log"
-    leash = [sys.executable, "-m", "onceproof.process.leash", str(os.getpid())]
-    command = [*leash, sys.executable, "-m", __name__, str(run.root.absolute())]
+    command = leashed([sys.executable, "-m", __name__, str(run.root.absolute())])
     with log.open("ab") as out:
         child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
 

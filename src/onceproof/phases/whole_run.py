@@ -8,24 +8,21 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from onceproof.history import History
 from onceproof.identity import Identity
 from onceproof.phases.awaiting import await_agent
 from onceproof.phases.compare import compare_run
 from onceproof.phases.judge import judge_run
 from onceproof.phases.observe import observe
 from onceproof.phases.phase import phase
-from onceproof.phases.prepare import prepare
+from onceproof.phases.prepare import look_at_input, prepare
 from onceproof.phases.produce import Progress, produce
 from onceproof.phases.recomputing import recomputing
 from onceproof.phases.release import release
 from onceproof.process.handle import start_agent
-from onceproof.records import Op
 from onceproof.run import RunDirectory
 from onceproof.stacks.keeper import keep
 from onceproof.stacks.local import LocalStack
 from onceproof.targets import open_sink
-from onceproof.topics import look
 from onceproof.verdict import Verdict
 from onceproof.work import Work
 
@@ -89,8 +86,7 @@ def _phases(
         say("observe and recompute")
         with phase(run, "observe"):
             observe(run, open_sink(run, work, prepared.address))
-            found = {"topics": look(bootstrap, [work.workload.topic])}
-            History(run.history).append("observe", Op.INPUT_TOPICS, proof=found)
+            look_at_input(run, work, bootstrap, "observe")
         recomputed()
     say("compare")
     with phase(run, "compare"):

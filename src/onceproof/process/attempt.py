@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +10,7 @@ from pathlib import Path
 from onceproof.errors import RequestError
 from onceproof.identity import Identity, everyone, spawn
 from onceproof.polling import comes_true, wait_for
+from onceproof.process.leash import leashed
 
 JOB = "ONCEPROOF_JOB"
 ATTEMPT = "ONCEPROOF_ATTEMPT"
@@ -61,9 +60,8 @@ def start(
 ) -> Attempt:
     """Start the job once more; it dies with the process that calls this."""
     marks = {JOB: job, ATTEMPT: str(number)}
-    leash = [sys.executable, "-m", "onceproof.process.leash", str(os.getpid())]
     try:
-        leader = spawn([*leash, *command], log=log, env={**env, **marks}, cwd=cwd)
+        leader = spawn(leashed(command), log=log, env={**env, **marks}, cwd=cwd)
     except OSError as error:
         raise RequestError(f"{command[0]} cannot be started: {error.strerror}") from None
     return Attempt(number, job, leader)

@@ -9,8 +9,14 @@ import ctypes
 import os
 import signal
 import sys
+from collections.abc import Sequence
 
 _PR_SET_PDEATHSIG = 1
+
+
+def leashed(command: Sequence[str]) -> list[str]:
+    """Return the command with a leash on it, whose parent is this process."""
+    return [sys.executable, "-m", __name__, str(os.getpid()), *command]
 
 
 def main(parent: int, command: list[str]) -> None:

@@ -6,12 +6,12 @@ each of them knows the batch that read it and the watermark before which it was 
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from onceproof.errors import RequestError
+from onceproof.naming import find_attribute
 
 
 @dataclass(frozen=True)
@@ -70,14 +70,8 @@ REFERENCES: Mapping[str, str] = {
 
 def find_reference(name: str) -> Reference:
     """Return the reference that a `module:attribute` names."""
-    module, _, attribute = name.partition(":")
-    try:
-        found = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise RequestError(
-            f"reference {name!r} cannot be had ({error}): write module:attribute, with the module "
-            "on PYTHONPATH"
-        ) from None
+    write = "module:attribute, with the module on PYTHONPATH"
+    found = find_attribute(name, f"reference {name!r}", write)
     if not isinstance(found, Reference):
         raise RequestError(f"{name} is a {type(found).__name__}, and must be a Reference")
     return found

@@ -6,7 +6,6 @@ Its traits are attributes of the class, so a plan can be made without a store.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from onceproof.errors import RequestError
 from onceproof.guarantee import Guarantee
+from onceproof.naming import find_attribute
 from onceproof.plan import Writes
 
 
@@ -143,17 +143,12 @@ SINKS: Mapping[str, str] = {
 
 def find_sink(name: str) -> type[Sink]:
     """Return the class of one of `SINKS`, or the one that a `module:attribute` names."""
-    module, _, attribute = SINKS.get(name, name).partition(":")
-    try:
-        found = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise RequestError(
-            f"sink {name!r} cannot be had ({error}): write one of {', '.join(SINKS)}, or "
-            "module:attribute with the module on PYTHONPATH"
-        ) from None
+    write = f"one of {', '.join(SINKS)}, or module:attribute with the module on PYTHONPATH"
+    found = find_attribute(SINKS.get(name, name), f"sink {name!r}", write)
     if missing := [part for part in _PARTS if not hasattr(found, part)]:
         raise RequestError(f"{name} has no {missing[0]}: a sink has {', '.join(_PARTS)}")
-    return found  # type: ignore[no-any-return]
+    kind: type[Sink] = found
+    return kind
 
 
 _PARTS = (

@@ -17,6 +17,7 @@ from onceproof import failpoints
 from onceproof.guarantee import Guarantee
 from onceproof.plan import Writes
 from onceproof.sinks import Reader, Target
+from onceproof.sinks.driver_side import writer_of
 from onceproof.sinks.file_claims import FileClaims
 from onceproof.sinks.file_store import FilePart, file_name
 from onceproof.sinks.folder_reader import FolderReader, read
@@ -32,7 +33,6 @@ from onceproof.sinks.folders import (
 from onceproof.sinks.parquet_rows import schema
 from onceproof.sinks.part_tasks import write_parts
 from onceproof.sinks.protocol import Part
-from onceproof.sinks.protocol.checkpoint_folder import CheckpointFolder
 from onceproof.sinks.protocol.remembered import Remembered
 from onceproof.sinks.protocol.writer import Writer
 
@@ -95,8 +95,7 @@ class BatchFolder:
         return self._begun()
 
     def _begun(self) -> Writer:
-        checkpoint = CheckpointFolder(self.target.checkpoint)
-        return Writer(_WRITER, self.target.attempt, self._claims, checkpoint)
+        return writer_of(self.target, _WRITER, self._claims)
 
     @property
     def _claims(self) -> FileClaims:

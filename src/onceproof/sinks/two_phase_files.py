@@ -12,14 +12,11 @@ from onceproof import failpoints
 from onceproof.guarantee import Guarantee
 from onceproof.plan import Writes
 from onceproof.sinks import Reader, Target
+from onceproof.sinks.driver_side import write_by_parts, writer_of
 from onceproof.sinks.file_store import FileStore
 from onceproof.sinks.folder_reader import FolderReader, read
 from onceproof.sinks.folders import data_of, drop, make, visible
-from onceproof.sinks.part_tasks import write_parts
-from onceproof.sinks.protocol.checkpoint_folder import CheckpointFolder
 from onceproof.sinks.protocol.two_phase import TwoPhase
-from onceproof.sinks.protocol.writer import Writer
-from onceproof.sinks.task_rows import drain
 
 
 @dataclass(frozen=True)
@@ -45,12 +42,7 @@ class TwoPhaseFiles:
 
     def write(self, frame: Any, batch: int) -> None:
         """Write a batch; of one that was decided before only the plan is run."""
-        begin, writer = self._store.begin, self._store.writer
-        self._run.write(
-            batch,
-            lambda epoch: write_parts(self.target, frame, batch, begin, writer, epoch),
-            lambda: drain(frame),
-        )
+        write_by_parts(self._run, self.target, frame, batch, self._store.begin)
 
     def recover(self) -> Mapping[str, Any]:
         """Commit what dead attempts had decided, and remove the rest of what they staged."""
@@ -85,6 +77,6 @@ class TwoPhaseFiles:
         return partial(visible, data_of(self.target))
 
     def _begun(self) -> TwoPhase:
-        store, checkpoint = self._store, CheckpointFolder(self.target.checkpoint)
-        writer = Writer(store.writer, self.target.attempt, store.memory, checkpoint)
+        store = self._store
+        writer = writer_of(self.target, store.writer, store.memory)
         return TwoPhase(store, writer, failpoints.reached)

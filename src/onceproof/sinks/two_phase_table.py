@@ -12,15 +12,12 @@ from onceproof import failpoints
 from onceproof.guarantee import Guarantee
 from onceproof.plan import Writes
 from onceproof.sinks import Reader, Target
-from onceproof.sinks.part_tasks import write_parts
+from onceproof.sinks.driver_side import write_by_parts, writer_of
 from onceproof.sinks.prepared_parts import PreparedParts
-from onceproof.sinks.protocol.checkpoint_folder import CheckpointFolder
 from onceproof.sinks.protocol.two_phase import TwoPhase
-from onceproof.sinks.protocol.writer import Writer
 from onceproof.sinks.table_memory import TableMemory
 from onceproof.sinks.table_reader import TableReader
 from onceproof.sinks.tables import drop, make, read
-from onceproof.sinks.task_rows import drain
 from onceproof.sinks.writer_session import WriterSession
 
 
@@ -48,12 +45,7 @@ class TwoPhaseTable:
 
     def write(self, frame: Any, batch: int) -> None:
         """Write a batch; of one that was decided before only the plan is run."""
-        begin, writer = self._store.begin, self._session.writer
-        self._run.write(
-            batch,
-            lambda epoch: write_parts(self.target, frame, batch, begin, writer, epoch),
-            lambda: drain(frame),
-        )
+        write_by_parts(self._run, self.target, frame, batch, self._store.begin)
 
     def recover(self) -> Mapping[str, Any]:
         """Commit what dead attempts had decided, and roll back the rest of what they prepared."""
@@ -92,7 +84,5 @@ class TwoPhaseTable:
         return self._begun()
 
     def _begun(self) -> TwoPhase:
-        checkpoint = CheckpointFolder(self.target.checkpoint)
-        memory = TableMemory(self._session)
-        writer = Writer(self._session.writer, self.target.attempt, memory, checkpoint)
+        writer = writer_of(self.target, self._session.writer, TableMemory(self._session))
         return TwoPhase(self._store, writer, failpoints.reached)

@@ -15,9 +15,8 @@ from typing import Any
 from onceproof.guarantee import Guarantee
 from onceproof.plan import Writes
 from onceproof.sinks import Reader, Target
-from onceproof.sinks.protocol.checkpoint_folder import CheckpointFolder
+from onceproof.sinks.driver_side import writer_of
 from onceproof.sinks.protocol.remembered import Remembered
-from onceproof.sinks.protocol.writer import Writer
 from onceproof.sinks.table_memory import TableMemory
 from onceproof.sinks.table_reader import TableReader
 from onceproof.sinks.table_writer import copy_in, write_batch
@@ -81,10 +80,8 @@ class UpsertTable:
         return self._begun()
 
     def _begun(self) -> Remembered:
-        checkpoint = CheckpointFolder(self.target.checkpoint)
         memory = TableMemory(self._session)
-        writer = Writer(self._session.writer, self.target.attempt, memory, checkpoint)
-        return Remembered(writer)
+        return Remembered(writer_of(self.target, self._session.writer, memory))
 
 
 def _put(connection: Any, target: Target, rows: Iterable[bytes]) -> None:

@@ -12,14 +12,11 @@ from onceproof import failpoints
 from onceproof.guarantee import Guarantee
 from onceproof.plan import Writes
 from onceproof.sinks import Reader, Target
-from onceproof.sinks.part_tasks import write_parts
-from onceproof.sinks.protocol.checkpoint_folder import CheckpointFolder
+from onceproof.sinks.driver_side import write_by_parts, writer_of
 from onceproof.sinks.protocol.wal import Wal
-from onceproof.sinks.protocol.writer import Writer
 from onceproof.sinks.staged_rows import StagedRows
 from onceproof.sinks.table_reader import TableReader
 from onceproof.sinks.tables import drop, make, read
-from onceproof.sinks.task_rows import drain
 from onceproof.sinks.writer_session import WriterSession
 
 
@@ -46,12 +43,7 @@ class WalTable:
 
     def write(self, frame: Any, batch: int) -> None:
         """Apply the batch before, then stage this one."""
-        begin, writer = self._log.begin, self._session.writer
-        self._run.write(
-            batch,
-            lambda epoch: write_parts(self.target, frame, batch, begin, writer, epoch),
-            lambda: drain(frame),
-        )
+        write_by_parts(self._run, self.target, frame, batch, self._log.begin)
 
     def recover(self) -> Mapping[str, Any]:
         """Apply what the commit log has; call it before each start and at the end."""
@@ -88,8 +80,7 @@ class WalTable:
         return self._begun()
 
     def _begun(self) -> Wal:
-        checkpoint = CheckpointFolder(self.target.checkpoint)
-        writer = Writer(self._session.writer, self.target.attempt, self._log, checkpoint)
+        writer = writer_of(self.target, self._session.writer, self._log)
         return Wal(self._log, writer, failpoints.reached, atomic=self.atomic_batches)
 
 

@@ -120,6 +120,11 @@ class Worker:
         return "" if known else "the master does not take it for alive"
 
 
+def is_executor(one: Identity) -> bool:
+    """Whether a process is the JVM of an executor, whichever application's."""
+    return _EXECUTOR in one.arguments()
+
+
 def executors(candidates: Collection[Identity], application: str) -> dict[str, Identity]:
     """Return the executors of an application, by executor id, among these processes."""
     found = {}

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from onceproof.documents import write_whole
 from onceproof.errors import RequestError, StackError
 from onceproof.identity import Identity, boot_id, everyone, spawn
 from onceproof.polling import wait_for
@@ -169,6 +170,4 @@ def _file(member: str) -> str:
 
 
 def _write(path: Path, data: dict[str, Any]) -> None:
-    part = path.with_suffix(".part")
-    part.write_text(json.dumps(data, indent=1, default=str))
-    os.replace(part, path)
+    write_whole(path, json.dumps(data, indent=1, default=str))

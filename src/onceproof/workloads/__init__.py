@@ -6,12 +6,12 @@ Sending them, the sentinel after them, and the ledger of what was sent are alike
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from onceproof.errors import RequestError
+from onceproof.naming import find_attribute
 from onceproof.workloads import page_views
 from onceproof.workloads.options import Client, Number, Option, Whole, resolve
 
@@ -59,14 +59,8 @@ def find_workload(name: str) -> Workload:
     known = {workload.name: workload for workload in WORKLOADS}
     if name in known:
         return known[name]
-    module, _, attribute = name.partition(":")
-    try:
-        found = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise RequestError(
-            f"workload {name!r} cannot be had ({error}): write {', '.join(known)}, or"
-            " module:attribute with the module on PYTHONPATH"
-        ) from None
+    write = f"{', '.join(known)}, or module:attribute with the module on PYTHONPATH"
+    found = find_attribute(name, f"workload {name!r}", write)
     if not isinstance(found, Workload):
         raise RequestError(f"{name} is a {type(found).__name__}, and must be a Workload")
     return found
