@@ -17,21 +17,29 @@ from pathlib import Path
 from typing import Any
 
 from onceproof.documents import write_whole
+from onceproof.errors import StackError
 from onceproof.polling import wait_for
 
 FOLDER = "ONCEPROOF_FAILPOINTS"
+# Those that a task comes to, in an executor; to the others the driver does.
+TASK = ("task_begin", "task_mid", "pre_committed", "task_done")
 # Those at which a process of the job can be halted, in the order in which a batch comes to them.
 HALTS = (
     *("apply_half", "applied_unmarked", "marked"),  # of the batch before
-    *("task_begin", "task_mid", "pre_committed", "task_done"),
+    *TASK,
     *("write_half", "written", "all_pre_committed", "decided", "commit_half", "committed"),
     *("staged", "sink_committed"),
 )
 # Those that the checkpoint's files show: the engine is not ours to halt.
 SEEN = ("offsets_written", "commit_logged")
 NAMES = (*SEEN, *HALTS)
-_HELD_AT_MOST_S = 60.0
+_HELD_AT_MOST_S = 120.0
 _LOOK_EVERY_S = 0.005
+_RAISE = "raise"
+
+
+class FailpointError(StackError):
+    """What a halted process raises where a fault wants it to fail."""
 
 
 @dataclass(frozen=True)
@@ -71,16 +79,28 @@ class Failpoint:
             return None
         return found
 
+    @property
+    def raised(self) -> Path:
+        """The file that says that the halted process has raised."""
+        return self.folder / f"{self.fault}.raised"
+
     def let_go(self) -> None:
-        """Let the halted process go on."""
+        """Let the halted process go on, as it was told to before, if it was."""
         self.way_on.touch()
+
+    def fail(self) -> None:
+        """Let the halted process raise `FailpointError`."""
+        write_whole(self.way_on, _RAISE)
 
 
 def reached(name: str, batch: int, **facts: Any) -> None:
     """Halt here if this step of this batch is armed and was never reached; else return at once."""
     for point in _armed(name, batch):
-        if _mark(point, {"name": name, "batch": batch, "pid": os.getpid(), **facts}):
+        if _mark(point.mark, {"name": name, "batch": batch, "pid": os.getpid(), **facts}):
             wait_for(point.way_on.exists, _HELD_AT_MOST_S, _forgotten(point), every_s=_LOOK_EVERY_S)
+            if point.way_on.read_text() == _RAISE:
+                _mark(point.raised, {"pid": os.getpid()})
+                raise FailpointError(f"{name} of batch {batch}: {point.fault} lets it fail here")
 
 
 def is_armed(name: str, batch: int) -> bool:
@@ -100,9 +120,9 @@ def _armed(name: str, batch: int) -> list[Failpoint]:
     return found
 
 
-def _mark(point: Failpoint, facts: Mapping[str, Any]) -> bool:
+def _mark(path: Path, facts: Mapping[str, Any]) -> bool:
     try:
-        handle = os.open(point.mark, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)
+        handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)
     except FileExistsError:
         return False
     try:

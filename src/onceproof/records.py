@@ -41,6 +41,7 @@ class Op(StrEnum):
     READ = "read"
     SINK_RECOVER = "sink.recover"
     SINK_OPEN = "sink.open"
+    FENCED = "fenced"
     HISTORY_TORN = "history.torn"
 
 
@@ -63,6 +64,7 @@ NEEDS: dict[Op, Needs] = {
     Op.DECISION: Needs(batch=True, attempt=True, proof={"decided": str}),
     Op.POLL: Needs(proof={"poll": int, "rows": int, "since": int}),
     Op.READ: Needs(proof={"rows": int, "digest": str}),
+    Op.FENCED: Needs(batch=True, proof={"what": str}),
     Op.SINK_OPEN: Needs(proof={"open": int, "hidden": int}),
 }
 

@@ -93,6 +93,11 @@ class RunDirectory:
         return self.root / "failpoints"
 
     @property
+    def fenced(self) -> Path:
+        """What the job's sink did against runs and attempts that were replaced, one a line."""
+        return self.root / "fenced.jsonl"
+
+    @property
     def logs(self) -> Path:
         """One file a process."""
         return self.root / "logs"

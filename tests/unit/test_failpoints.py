@@ -5,7 +5,7 @@ import pytest
 
 from onceproof import failpoints
 from onceproof.errors import StackError
-from onceproof.failpoints import Failpoint
+from onceproof.failpoints import Failpoint, FailpointError
 from onceproof.polling import wait_for
 
 
@@ -66,3 +66,13 @@ def test_a_step_for_which_nobody_strikes_is_an_error_and_no_silence(point, monke
     point.arm()
     with pytest.raises(StackError, match="reached for the fault kill_driver, and nobody struck"):
         failpoints.reached("written", 3)
+
+
+def test_a_halted_process_raises_where_it_is_told_to_and_says_so_before(point):
+    point.arm()
+    point.fail()
+    point.let_go()
+    with pytest.raises(FailpointError, match="written of batch 3: kill_driver lets it fail here"):
+        failpoints.reached("written", 3)
+    assert point.raised.exists()
+    failpoints.reached("written", 3)

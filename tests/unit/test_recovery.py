@@ -1,5 +1,6 @@
 """What a sink's recovery leaves in the history."""
 
+from onceproof.fencing import FILE, fenced
 from onceproof.history import History
 from onceproof.process.recovery import Recovery
 
@@ -17,7 +18,7 @@ class Recovers:
 
 def told(tmp_path, *done):
     history = History(tmp_path / "history.jsonl")
-    recovery = Recovery(Recovers(*done), history)
+    recovery = Recovery(Recovers(*done), history, tmp_path / "fenced.jsonl")
     said = [recovery.settle() for _ in done]
     return said, history.read()
 
@@ -32,6 +33,17 @@ def test_decisions_come_before_the_record_of_the_recovery_and_once(tmp_path):
         ("sink.recover", None, None, {"epoch": 2}),
         ("sink.recover", None, None, {"epoch": 3}),
     ]
+
+
+def test_what_the_sink_did_against_the_replaced_is_told_once_and_first(tmp_path, monkeypatch):
+    monkeypatch.setenv(FILE, str(tmp_path / "fenced.jsonl"))
+    fenced(7, "a run was superseded", epoch=1)
+    with (tmp_path / "fenced.jsonl").open("a") as file:
+        file.write('{"batch": 8, "wh')
+    _, records = told(tmp_path, {}, {})
+    assert [one.op for one in records] == ["fenced", "sink.recover", "sink.recover"]
+    proof = {"what": "a run was superseded", "epoch": 1}
+    assert (records[0].batch, dict(records[0].proof)) == (7, proof)
 
 
 def test_a_recovery_that_raises_is_recorded_and_said(tmp_path):

@@ -59,7 +59,14 @@ CHANGES = [
         "target: broker:leader=4",
         "7: faults[0].target: 'broker:leader=4': the inp",
     ),
-    ("do: kill", "do: pause", "7: faults[0].target: there is no fault that can pause driver"),
+    ("do: kill", "do: stop", "7: faults[0].target: there is no fault that can stop driver"),
+    (
+        "written",
+        "decided",
+        "8: faults[0].when: no batch of UpsertTable comes to decided: write one",
+    ),
+    ("target: driver", "target: task", "8: faults[0].when: a task is struck at a step of its own"),
+    ("target: driver", "target: executor", "8: faults[0].when: the driver waits at written, and"),
     (
         "batch: 3",
         "batch: -1",
@@ -222,6 +229,15 @@ def test_two_scenarios_of_one_name_are_refused():
     )
 
 
+@pytest.mark.parametrize("verb", ["raise", "start"])
+def test_what_is_done_to_a_driver_that_waits_needs_a_step_at_which_it_does(verb):
+    text = SOUND.replace("do: kill", f"do: {verb}", 1)
+    assert read(text)
+    for when in ("failpoint: task_mid", "failpoint: commit_logged", "batch: 3"):
+        said = refused(text.replace("failpoint: written, batch: 3", when))
+        assert f"8: faults[0].when: {verb} is done to a driver that waits: write a fail" in said
+
+
 def test_a_sink_that_shows_whole_batches_never_shows_rows_of_an_open_one():
     text = SOUND.replace("upsert_table", "whole", 1).replace(
         "sink: upsert_table", f"sink: {__name__}:Whole"
@@ -236,6 +252,7 @@ def test_a_sink_that_shows_whole_batches_never_shows_rows_of_an_open_one():
 class Whole:
     family, store, writes = "two_phase", "memory", "append"
     guarantee, atomic_batches, ordered = Guarantee.EXACTLY_ONCE, True, False
+    steps = ()
     prepare = write = recover = open = reader = read = drop = None
 
 

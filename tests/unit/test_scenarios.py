@@ -197,7 +197,7 @@ def test_what_scenarios_may_name_is_what_runs_can_do():
         name: set(settings) for name, settings in STRATEGIES.items()
     }
     assert triggers.FIELDS.keys() == TRIGGERS.keys()
-    assert verbs() == ("kill", "pause", "stop")
+    assert verbs() == ("kill", "pause", "raise", "start", "stop")
     for target in TARGETS:
         assert find_mechanism("kill", target.replace("<partition>", "0"))
     for one in load_catalogue():

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from onceproof.errors import StackError
 from onceproof.history import History
 from onceproof.identity import Identity
 from onceproof.polling import wait_for
@@ -43,7 +44,7 @@ class Bench:
             lambda n: start(
                 n, job, [sys.executable, "-c", program], os.environ, folder, folder / "log"
             ),
-            lambda n: self.recovered.append(n) or {"checkpoint": []},
+            lambda: self.recovered.append(len(self.ends())) or {"checkpoint": []},
             strategy,
             watch,
             self.history,
@@ -93,6 +94,47 @@ def test_what_makes_a_run_end_early_is_said_and_no_attempt_follows(tmp_path, job
     bench.said = "the run did not end within 300 s"
     assert bench.supervisor.supervise() == "the run did not end within 300 s"
     assert [attempt for attempt, *_ in bench.ends()] == [1]
+
+
+def test_a_rival_is_the_next_attempt_when_the_first_has_failed(tmp_path, job):
+    bench = Bench(tmp_path, job, FOREVER, NoRestart())
+    look, rivals = bench.supervisor.watch.catch_up, []
+
+    def begin_two_and_end_one():
+        look()
+        supervisor = bench.supervisor
+        if supervisor.current and not rivals:
+            rivals.append(True)
+            rival = supervisor.start_rival()
+            with pytest.raises(StackError, match="one driver must live, and no more"):
+                supervisor.start_rival()
+            supervisor.current.kill()
+            assert rival.is_alive
+        bench.over = bool(bench.ends())
+
+    bench.supervisor.watch.catch_up = begin_two_and_end_one
+    assert bench.supervisor.supervise() == ""
+    assert bench.ends() == [(1, Outcome.FAILED, "its process ended"), (2, Outcome.OK, "over")]
+    assert bench.recovered == []
+    assert job_processes(job) == []
+
+
+def test_a_rival_that_dies_leaves_the_first_alone(tmp_path, job):
+    bench = Bench(tmp_path, job, FOREVER, NoRestart())
+    look, rivals = bench.supervisor.watch.catch_up, []
+
+    def begin_two_and_end_the_second():
+        look()
+        supervisor = bench.supervisor
+        if supervisor.current and not rivals:
+            rivals.append(True)
+            supervisor.start_rival().kill()
+        bench.over = bool(bench.ends())
+
+    bench.supervisor.watch.catch_up = begin_two_and_end_the_second
+    assert bench.supervisor.supervise() == ""
+    assert bench.ends() == [(2, Outcome.FAILED, "its process ended"), (1, Outcome.OK, "over")]
+    assert job_processes(job) == []
 
 
 def test_killing_a_driver_kills_all_of_its_session_and_says_who_died(tmp_path, job):

@@ -25,17 +25,21 @@ _AFTER_REPLACEMENT = """
 def zombie(evidence: Evidence) -> Finding:
     """Count the rows that came into sight only after the attempt that wrote them was replaced.
 
+    It was replaced when it had ended and another had started: of two that live at once neither is.
     Rows of an attempt that was never started are UNKNOWN.
     """
     reads, promise = evidence.reads, evidence.plan.claim.promise
     if not (reads.tells("attempt") and reads.tells("batch")):
         why = "Zombies were not looked for: rows tell no attempt and batch"
         return weigh("zombie", {}, promise, why)
-    starts = {record.attempt: record.seq for record in evidence.of(Op.ATTEMPT_START)}
+    starts, ends = (
+        {record.attempt: record.seq for record in evidence.of(op)}
+        for op in (Op.ATTEMPT_START, Op.ATTEMPT_END)
+    )
     strange = {row[0] for row in reads.ask("select distinct attempt from reads")} - starts.keys()
     if strange:
         raise EvidenceError(f"the reader saw rows of attempt {min(strange)}, which never started")
-    reads.table("replaced", {"attempt": int, "replaced_at": int}, _replacements(starts))
+    reads.table("replaced", {"attempt": int, "replaced_at": int}, _replacements(starts, ends))
     columns = {"batch": int, "attempt": int, "seq": int}
     reads.table("settled", columns, _settled(evidence))
     counts = {Anomaly.ZOMBIE: reads.count(_AFTER_REPLACEMENT)}
@@ -43,11 +47,13 @@ def zombie(evidence: Evidence) -> Finding:
     return weigh("zombie", counts, promise, clean, {"attempts": len(starts)})
 
 
-def _replacements(starts: dict[int | None, int]) -> list[tuple[int | None, int]]:
+def _replacements(
+    starts: dict[int | None, int], ends: dict[int | None, int]
+) -> list[tuple[int | None, int]]:
     return [
-        (attempt, min(later))
+        (attempt, max(min(later), ends[attempt]))
         for attempt, seq in starts.items()
-        if (later := [other for other in starts.values() if other > seq])
+        if attempt in ends and (later := [other for other in starts.values() if other > seq])
     ]
 
 

@@ -56,7 +56,7 @@ def setup() -> None:
 
 def up(
     brokers: Annotated[int, typer.Option(help="Kafka brokers: 1, 3 or 5.")] = 3,
-    workers: Annotated[int, typer.Option(help="Spark workers, one core each.")] = 2,
+    workers: Annotated[int, typer.Option(help="Spark workers, two cores each.")] = 2,
     without: Annotated[
         list[str] | None, typer.Option(help="Leave out kafka, spark or store; may be repeated.")
     ] = None,

@@ -7,12 +7,13 @@ raises. `heal` may be repeated, and does nothing where nothing is to be healed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from random import Random
-from typing import Any
+from typing import Any, Protocol
 
 from onceproof.errors import RequestError
+from onceproof.failpoints import Failpoint
 from onceproof.identity import Identity
 from onceproof.stacks.local import LocalStack
 from onceproof.work import FaultPart, Work
@@ -20,30 +21,52 @@ from onceproof.work import FaultPart, Work
 Proof = dict[str, Any]
 
 
+class Job(Protocol):
+    """The job under test, as faults see it."""
+
+    def processes(self) -> list[Identity]:
+        """Return what lives of it, executors included."""
+
+    def driver(self) -> list[Identity]:
+        """Return what lives of its driver, when there is one."""
+
+    def kill_driver(self) -> list[Identity]:
+        """Kill the driver, and return who died."""
+
+    def start_rival(self) -> Identity:
+        """Start the job once more beside the one that lives, and return its driver."""
+
+    def committed(self) -> int:
+        """Return the newest batch that the commit log has, -1 if there is none."""
+
+
 @dataclass(frozen=True)
 class Scene:
     """What a fault may reach.
 
-    `kill_driver` returns who died; `job` the living processes of the job, executors included;
-    `halted` is the process that waits at the fault's failpoint, if that is its trigger.
+    `point` is the fault's failpoint, if that is its trigger, and `halted` who waits there.
     """
 
     work: Work
     stack: LocalStack
-    kill_driver: Callable[[], list[Identity]]
-    job: Callable[[], list[Identity]]
+    job: Job
     rng: Random
+    point: Failpoint | None = None
     halted: Identity | None = None
 
 
 @dataclass(frozen=True)
 class Mechanism:
-    """One way to strike. `targets` are words; one that ends in `:` takes whatever follows it."""
+    """One way to strike. `targets` are words; one that ends in `:` takes whatever follows it.
+
+    It is healed when the job has committed once more in spite of it, or could not for so long.
+    """
 
     verbs: tuple[str, ...]
     targets: tuple[str, ...]
     strike: Callable[[FaultPart, Scene], Proof]
     heal: Callable[[FaultPart, Scene, Proof], Proof]
+    heals_after_s: float = 5.0
 
     def takes(self, verb: str, target: str) -> bool:
         """Whether this mechanism does this verb to this target."""
@@ -64,9 +87,31 @@ def find_mechanism(verb: str, target: str) -> Mechanism:
 
 def mechanisms() -> tuple[Mechanism, ...]:
     """Return every mechanism, in the order in which they are asked."""
-    from onceproof.faults import kill_driver, kill_executor, strike_member
+    from onceproof.faults import (
+        fail_step,
+        kill_driver,
+        kill_executor,
+        kill_task,
+        pause_job,
+        start_rival,
+        strike_member,
+    )
 
-    return (kill_driver.MECHANISM, kill_executor.MECHANISM, strike_member.MECHANISM)
+    return (
+        kill_driver.MECHANISM,
+        kill_executor.MECHANISM,
+        kill_task.MECHANISM,
+        pause_job.DRIVER,
+        pause_job.EXECUTOR,
+        fail_step.MECHANISM,
+        start_rival.MECHANISM,
+        strike_member.MECHANISM,
+    )
+
+
+def told(processes: Iterable[Identity]) -> list[dict[str, int]]:
+    """Return processes as proofs name them."""
+    return [{"pid": one.pid, "started": one.started} for one in processes]
 
 
 def nothing_to_heal(fault: FaultPart, scene: Scene, proof: Mapping[str, Any]) -> Proof:  # noqa: ARG001

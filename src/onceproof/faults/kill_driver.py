@@ -1,21 +1,26 @@
-"""Kills the driver: all processes of its session at once, its JVM among them.
+"""Kills the driver, all processes of its session at once; or the whole job, executors and all.
 
-Its executors are not struck; they end when they miss it. The supervisor starts it again.
+Executors that are not struck end when they miss their driver. The supervisor starts it again.
 """
 
 from __future__ import annotations
 
+import signal
+
 from onceproof.errors import StackError
-from onceproof.faults import Mechanism, Proof, Scene, nothing_to_heal
+from onceproof.faults import Mechanism, Proof, Scene, nothing_to_heal, told
 from onceproof.work import FaultPart
 
 
-def strike(fault: FaultPart, scene: Scene) -> Proof:  # noqa: ARG001  the contract
+def strike(fault: FaultPart, scene: Scene) -> Proof:
     """Kill it; the proof is who died."""
-    dead = scene.kill_driver()
-    if not dead:
+    others = scene.job.processes() if fault.target == "job" else []
+    for one in others:
+        one.send(signal.SIGKILL)
+    dead = scene.job.kill_driver()
+    if not (dead or others):
         raise StackError("no driver lived that could be killed")
-    return {"dead": [{"pid": one.pid, "started": one.started} for one in dead]}
+    return {"dead": told({*others, *dead})}
 
 
-MECHANISM = Mechanism(("kill",), ("driver",), strike, nothing_to_heal)
+MECHANISM = Mechanism(("kill",), ("driver", "job"), strike, nothing_to_heal)

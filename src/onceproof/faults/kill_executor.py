@@ -10,7 +10,7 @@ import signal
 from collections.abc import Sequence
 
 from onceproof.errors import StackError
-from onceproof.faults import Mechanism, Proof, Scene, nothing_to_heal
+from onceproof.faults import Mechanism, Proof, Scene, nothing_to_heal, told
 from onceproof.identity import Identity
 from onceproof.polling import wait_for
 from onceproof.stacks.cluster import is_executor
@@ -21,21 +21,28 @@ _DIES_WITHIN_S = 10.0
 
 def strike(fault: FaultPart, scene: Scene) -> Proof:
     """Kill it; the proof is who died."""
-    living = [one for one in scene.job() if is_executor(one)]
-    if not living:
-        raise StackError("no executor lived that could be killed")
-    victims = living if fault.target == "executor:all" else [_pick(fault, scene, living)]
+    living = executors(scene)
+    victims = living if fault.target == "executor:all" else [pick(fault, scene, living)]
     for one in victims:
         one.send(signal.SIGKILL)
     words = f"{len(victims)} executors do not die"
     wait_for(lambda: not any(one.is_alive for one in victims), _DIES_WITHIN_S, words, every_s=0.01)
     return {
-        "dead": [{"pid": one.pid, "started": one.started} for one in victims],
+        "dead": told(victims),
         "executors_before": len(living),
     }
 
 
-def _pick(fault: FaultPart, scene: Scene, living: Sequence[Identity]) -> Identity:
+def executors(scene: Scene) -> list[Identity]:
+    """Return the executors that live, or raise `StackError` if none does."""
+    found = [one for one in scene.job.processes() if is_executor(one)]
+    if not found:
+        raise StackError("no executor lived that could be struck")
+    return found
+
+
+def pick(fault: FaultPart, scene: Scene, living: Sequence[Identity]) -> Identity:
+    """Return the executor that a fault means: the one at the failpoint, else any."""
     if fault.target == "executor" and scene.halted:
         above = scene.halted.ancestors()
         running = [one for one in living if one in above]

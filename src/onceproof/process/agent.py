@@ -25,9 +25,7 @@ from onceproof.faults import Scene
 from onceproof.history import History
 from onceproof.home import jobs_folder, onceproof_home
 from onceproof.identity import Identity
-from onceproof.polling import wait_for
 from onceproof.prepared import Prepared
-from onceproof.process.attempt import Attempt, job_processes
 from onceproof.process.disturb import Disturbance
 from onceproof.process.handle import hold, release_alone
 from onceproof.process.job import Job
@@ -35,6 +33,7 @@ from onceproof.process.over import is_over
 from onceproof.process.progress import InputProgress, RunProgress, committed_records
 from onceproof.process.recovery import Recovery
 from onceproof.process.restart import strategy_of
+from onceproof.process.struck import StruckJob
 from onceproof.process.supervisor import Supervisor, Watch
 from onceproof.records import Op, Outcome
 from onceproof.run import RunDirectory
@@ -45,7 +44,6 @@ from onceproof.stacks.spark_setup import spark_tools
 from onceproof.targets import open_sink
 from onceproof.work import Work
 
-_DRIVER_COMES_WITHIN_S = 60.0
 _POLL_EVERY_S = 0.25
 
 
@@ -57,7 +55,7 @@ class Agent:
         self.work, self.prepared = Work.read(run.plan), Prepared.read(run.prepared)
         self.history = History(run.history)
         self.sink: Sink = open_sink(run, self.work, self.prepared.address)
-        self.recovery = Recovery(self.sink, self.history)
+        self.recovery = Recovery(self.sink, self.history, run.fenced)
         self.archive = Archive(run.checkpoint, run.checkpoint_log, self.history)
         self.input = InputProgress(run.history)
         self.stop = threading.Event()
@@ -102,15 +100,9 @@ class Agent:
 
     def _disturbances(self) -> list[Disturbance]:
         stack = LocalStack(Path(self.prepared.stack))
-        job = self.work.run
+        struck = StruckJob(self.work.run, self.supervisor, self.archive)
         scenes = [
-            Scene(
-                self.work,
-                stack,
-                self._kill_driver,
-                lambda: job_processes(job),
-                Random(f"{self.work.seed} {fault.name}"),
-            )
+            Scene(self.work, stack, struck, Random(f"{self.work.seed} {fault.name}"))
             for fault in self.work.faults
         ]
         return [
@@ -125,12 +117,6 @@ class Agent:
             )
             for fault, scene in zip(self.work.faults, scenes, strict=True)
         ]
-
-    def _kill_driver(self) -> list[Identity]:
-        def living() -> Attempt | None:
-            return self.supervisor.current
-
-        return wait_for(living, _DRIVER_COMES_WITHIN_S, "no driver is started").kill()
 
     def _read_until(self, quiet: threading.Event, reads: ReadsLog) -> None:
         while not quiet.wait(_POLL_EVERY_S):
@@ -148,7 +134,7 @@ class Agent:
         thread.start()
         return thread
 
-    def _before_restart(self, attempt: int) -> dict[str, object]:  # noqa: ARG002
+    def _before_restart(self) -> dict[str, object]:
         self._recover()
         return {"checkpoint": troubles(self.run.checkpoint, self.run.checkpoint_log)}
 

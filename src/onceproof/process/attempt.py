@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,7 +29,12 @@ class Attempt:
 
     def driver(self) -> list[Identity]:
         """Return what lives of the driver: all of its session, the JVM among it."""
-        return [one for one in job_processes(self.job) if one.session == self.leader.pid]
+        return [one for one in self.processes() if one.session == self.leader.pid]
+
+    def processes(self) -> list[Identity]:
+        """Return what lives of the attempt, its executors included."""
+        number = str(self.number)
+        return [one for one in job_processes(self.job) if one.has_environment(ATTEMPT, number)]
 
     @property
     def is_alive(self) -> bool:
@@ -52,7 +57,7 @@ class Attempt:
         """Ask the driver to end, and kill what of it and of its executors does not follow."""
         self.leader.send(signal.SIGTERM)
         comes_true(lambda: not self.is_alive, _ENDS_WITHIN_S)
-        end_job(self.job)
+        _end(self.processes, f"attempt {self.number} of {self.job}")
 
 
 def start(
@@ -74,13 +79,17 @@ def job_processes(job: str) -> list[Identity]:
 
 def end_job(job: str) -> None:
     """Kill every process of a run's job, and return when none lives."""
-    if comes_true(lambda: not job_processes(job), _FOLLOWS_WITHIN_S):
+    _end(lambda: job_processes(job), job)
+
+
+def _end(processes: Callable[[], Collection[Identity]], whose: str) -> None:
+    if comes_true(lambda: not processes(), _FOLLOWS_WITHIN_S):
         return
 
     def all_dead() -> bool:
-        living = job_processes(job)
+        living = processes()
         for one in living:
             one.send(signal.SIGKILL)
         return not living
 
-    wait_for(all_dead, _DIES_WITHIN_S, f"processes of {job} do not die")
+    wait_for(all_dead, _DIES_WITHIN_S, f"processes of {whose} do not die")

@@ -20,8 +20,6 @@ from onceproof.run import RunDirectory
 from onceproof.work import FaultPart
 
 _LOOK_EVERY_S = 0.01
-# A fault is healed when the job has committed once more in spite of it, or cannot for so long.
-_HEALED_AFTER_S = 5.0
 Moment = tuple[dict[str, Any], Failpoint | None]
 
 
@@ -44,7 +42,7 @@ class Disturbance:
             while (moment := self._await_moment()) is not None:
                 proof = self._strike(mechanism, *moment)
                 if proof is not None:
-                    self._heal(mechanism, proof)
+                    self._heal(mechanism, *proof)
                     return
         finally:
             self.progress.close()
@@ -74,15 +72,16 @@ class Disturbance:
 
     def _strike(
         self, mechanism: Mechanism, facts: dict[str, Any], point: Failpoint | None
-    ) -> dict[str, Any] | None:
+    ) -> tuple[dict[str, Any], Scene] | None:
         """Strike and record it; None if the moment had passed, so that the next one is awaited."""
         halted = Identity.of(facts["pid"]) if point else None
+        scene = replace(self.scene, point=point, halted=halted)
         batch = facts.get("batch")
         try:
-            proof = mechanism.strike(self.fault, replace(self.scene, halted=halted))
+            proof = mechanism.strike(self.fault, scene)
         except OnceproofError as error:
             self._record(Op.FAULT_STRIKE, Outcome.FAILED, {"reason": str(error), **facts}, batch)
-            return {}
+            return {}, scene
         finally:
             if point:
                 point.let_go()
@@ -96,15 +95,16 @@ class Disturbance:
             self._record(Op.FAULT_STRIKE, Outcome.FAILED, {"reason": reason, **proof}, batch)
             return None
         self._record(Op.FAULT_STRIKE, Outcome.OK, proof, batch)
-        return proof
+        return proof, scene
 
     def _has_missed(self, batch: int | None, planned: int, committed: int) -> bool:
         """Whether a driver that was to die within a batch died after it."""
-        if self.fault.target != "driver" or batch is None:
+        fault = self.fault
+        if fault.verb != "kill" or fault.target not in ("driver", "job") or batch is None:
             return False
         return has_missed(self.fault.when, batch, planned, committed)
 
-    def _heal(self, mechanism: Mechanism, proof: dict[str, Any]) -> None:
+    def _heal(self, mechanism: Mechanism, proof: dict[str, Any], scene: Scene) -> None:
         if not proof or mechanism.heal is nothing_to_heal:
             return
         before = self.archive.newest[1]
@@ -113,9 +113,9 @@ class Disturbance:
             self.archive.catch_up()
             return self.archive.newest[1] > before or self.stop.is_set()
 
-        comes_true(goes_on, _HEALED_AFTER_S)
+        comes_true(goes_on, mechanism.heals_after_s)
         try:
-            healed = mechanism.heal(self.fault, self.scene, proof)
+            healed = mechanism.heal(self.fault, scene, proof)
         except OnceproofError as error:
             self._record(Op.FAULT_HEAL, Outcome.FAILED, {"reason": str(error)}, None)
             return

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from onceproof.errors import RequestError
 from onceproof.failpoints import FOLDER
+from onceproof.fencing import FILE
 from onceproof.prepared import Prepared
 from onceproof.process.attempt import ATTEMPT, JOB, Attempt, start
 from onceproof.run import RunDirectory
@@ -82,6 +83,7 @@ class Job:
             "SPARK_LAUNCHER_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
             "PYTHONUNBUFFERED": "1",
             FOLDER: self._failpoints(),
+            FILE: str(self.run.fenced.absolute()),
         }
         return {**os.environ, **spark}
 

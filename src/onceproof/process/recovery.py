@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 
+from onceproof.fencing import told
 from onceproof.history import History
 from onceproof.records import Op, Outcome
 from onceproof.sinks import Sink
@@ -15,14 +17,22 @@ _WORDS = {"decided": "commit", "undone": "abort"}
 
 @dataclass
 class Recovery:
-    """Recovers a sink again and again; each attempt at a batch is told of once."""
+    """Recovers a sink again and again; each attempt at a batch is told of once.
+
+    `fenced` is the file in which the job's sink tells what it did against the replaced.
+    """
 
     sink: Sink
     history: History
+    fenced: Path
     _told: set[tuple[int, int]] = field(init=False, default_factory=set)
+    _fenced: int = field(init=False, default=0)
 
     def settle(self) -> str:
         """Let the sink settle what dead attempts left; return what went wrong, if anything did."""
+        for one in told(self.fenced, self._fenced):
+            self._fenced += 1
+            self.history.append("sink", Op.FENCED, batch=one.pop("batch"), proof=one)
         try:
             done = dict(self.sink.recover())
         except Exception as error:

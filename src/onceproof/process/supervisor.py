@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from onceproof.errors import StackError
 from onceproof.history import History
@@ -15,6 +16,7 @@ from onceproof.records import Op, Outcome
 
 ACTOR = "supervisor"
 _LOOK_EVERY_S = 0.02
+_OVER, _DIED = "over", "its process ended"
 
 
 @dataclass
@@ -35,50 +37,61 @@ class Watch:
 
 @dataclass
 class Supervisor:
-    """One job's supervisor. `current` is the attempt that lives, for faults to strike."""
+    """One job's supervisor. `current` is the attempt that lives, for faults to strike.
+
+    Beside it a `rival` may live, which a fault started: it is the next attempt when one of the two
+    has ended.
+    """
 
     start: Callable[[int], Attempt]
-    before_restart: Callable[[int], dict[str, object]]
+    before_restart: Callable[[], dict[str, object]]
     strategy: Strategy
     watch: Watch
     history: History
     stall_s: float
-    current: Attempt | None = None
+    current: Attempt | None = field(init=False, default=None)
+    rival: Attempt | None = field(init=False, default=None)
+    _starts: int = field(init=False, default=0)
+    _changing: threading.Lock = field(init=False, default_factory=threading.Lock)
 
     def supervise(self) -> str:
         """Run attempt after attempt; return why there is no next one, empty if the run is over."""
-        number = 0
-        found: dict[str, object] = {}
-        while True:
-            number += 1
-            attempt = self._begin(number, found)
-            try:
-                why = self._watch(attempt)
-            finally:
-                self._finish(attempt)
-            ok = why == "over"
-            outcome = Outcome.OK if ok else Outcome.FAILED
-            proof = {"reason": why, "pid": attempt.leader.pid}
-            self.history.append(ACTOR, Op.ATTEMPT_END, outcome, attempt=number, proof=proof)
-            if ok:
-                return ""
-            if said := self.watch.trouble():
-                return said
-            pause_s = self.strategy.delay_s(time.monotonic())
-            if pause_s is None:
-                return f"attempt {number} failed ({why}), and the restart strategy gave up"
-            comes_true(lambda: bool(self.watch.trouble()), pause_s, every_s=_LOOK_EVERY_S)
-            found = self.before_restart(number)
+        self.current = self._begin({})
+        try:
+            while True:
+                why = self._watch(self.current)
+                said = self.watch.trouble()
+                if why == _OVER or said:
+                    self._finish_all(why)
+                    return said if why != _OVER else ""
+                number = self.current.number
+                if self._replace_by_rival(why):
+                    continue
+                pause_s = self.strategy.delay_s(time.monotonic())
+                if pause_s is None:
+                    return f"attempt {number} failed ({why}), and the restart strategy gave up"
+                comes_true(lambda: bool(self.watch.trouble()), pause_s, every_s=_LOOK_EVERY_S)
+                self.current = self._begin(self.before_restart())
+        finally:
+            self._finish_all("its supervisor ended")
 
-    def _begin(self, number: int, found: dict[str, object]) -> Attempt:
-        attempt = self.start(number)
+    def start_rival(self) -> Attempt:
+        """Start the job once more beside the attempt that lives, as nobody should."""
+        with self._changing:
+            if self.current is None or self.rival is not None:
+                raise StackError("one driver must live, and no more, to start another beside it")
+            self.rival = self._begin({"beside": self.current.number})
+            return self.rival
+
+    def _begin(self, found: dict[str, object]) -> Attempt:
+        self._starts += 1
+        attempt = self.start(self._starts)
         proof = {"pid": attempt.leader.pid, "started": attempt.leader.started, **found}
-        self.history.append(ACTOR, Op.ATTEMPT_START, attempt=number, proof=proof)
-        self.current = attempt
+        self.history.append(ACTOR, Op.ATTEMPT_START, attempt=attempt.number, proof=proof)
         return attempt
 
     def _watch(self, attempt: Attempt) -> str:
-        """Return why the attempt is to end: `over`, or what went wrong."""
+        """Return why the attempt is to end: that the run is over, or what went wrong."""
         seen, since = self.watch.progress(), time.monotonic()
 
         def look() -> str:
@@ -87,25 +100,51 @@ class Supervisor:
             if (now := self.watch.progress()) != seen or self.watch.is_idle():
                 seen, since = now, time.monotonic()
             if self.watch.is_over():
-                return "over"
+                return _OVER
             if said := self.watch.trouble():
                 return said
             if not attempt.is_alive:
-                return "its process ended"
+                return _DIED
+            if self.rival is not None and not self.rival.is_alive:
+                self._end_rival(_DIED)
             is_stalled = time.monotonic() - since > self.stall_s
             return f"no progress in {self.stall_s:g} s" if is_stalled else ""
 
         return wait_for(look, float("inf"), "", every_s=_LOOK_EVERY_S)
 
-    def _finish(self, attempt: Attempt) -> None:
-        """End every process of the attempt; the last of its commits is archived after that."""
+    def _replace_by_rival(self, why: str) -> bool:
+        """End the attempt that failed; return whether its rival is now the one that lives."""
+        with self._changing:
+            failed, self.current, self.rival = self.current, self.rival, None
+            self._finish(failed, why)
+            return self.current is not None
+
+    def _end_rival(self, why: str) -> None:
+        with self._changing:
+            failed, self.rival = self.rival, None
+            self._finish(failed, why)
+
+    def _finish_all(self, why: str) -> None:
+        with self._changing:
+            last, beside = self.current, self.rival
+            self.current = self.rival = None
+            try:
+                self._finish(beside, why)
+            finally:
+                self._finish(last, why)
+
+    def _finish(self, attempt: Attempt | None, why: str) -> None:
+        """End every process of an attempt; the last of its commits is archived after that."""
+        if attempt is None:
+            return
+        outcome = Outcome.OK if why == _OVER else Outcome.FAILED
+        proof = {"reason": why, "pid": attempt.leader.pid}
         try:
             attempt.end()
         except StackError as error:
-            proof = {"reason": str(error)}
-            number = attempt.number
-            self.history.append(ACTOR, Op.ATTEMPT_END, Outcome.UNKNOWN, attempt=number, proof=proof)
+            outcome, proof = Outcome.UNKNOWN, {"reason": str(error)}
             raise
         finally:
-            self.current = None
             self.watch.catch_up()
+            number = attempt.number
+            self.history.append(ACTOR, Op.ATTEMPT_END, outcome, attempt=number, proof=proof)

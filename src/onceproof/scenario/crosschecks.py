@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 
+from onceproof import failpoints
 from onceproof.errors import RequestError
 from onceproof.faults import find_mechanism
 from onceproof.guarantee import Guarantee
@@ -100,6 +101,8 @@ def check_faults(draft: Draft, sink: type[Sink] | None) -> None:
             find_mechanism(verb, target)
         except RequestError as error:
             draft.refuse(str(error), "faults", number, "target")
+        if said := _misplaced(verb, target, when.get("failpoint"), sink):
+            draft.refuse(said, "faults", number, "when")
         partition = (find_target(target) or ("", None))[1]
         if partition is not None and partition >= partitions:
             said = f"{target!r}: the input has the partitions 0 to {partitions - 1}: write one"
@@ -112,11 +115,30 @@ def check_faults(draft: Draft, sink: type[Sink] | None) -> None:
             draft.refuse(said, "faults", number, "name")
 
 
+def _misplaced(verb: str, target: str, step: str | None, sink: type[Sink] | None) -> str:
+    """Say why a fault's moment is none for what it does; empty if it is one."""
+    in_task = step in failpoints.TASK
+    if sink and step in failpoints.HALTS and step not in sink.steps:
+        steps = ", ".join((*failpoints.SEEN, *sink.steps))
+        return f"no batch of {sink.__name__} comes to {step}: write one of {steps}"
+    if target == "task" and not in_task:
+        return f"a task is struck at a step of its own: write one of {', '.join(failpoints.TASK)}"
+    if target == "executor" and step in failpoints.HALTS and not in_task:
+        return f"the driver waits at {step}, and no executor: write executor:any, or another step"
+    waits = step in failpoints.HALTS and not in_task
+    if verb in ("raise", "start") and target == "driver" and not waits:
+        return f"{verb} is done to a driver that waits: write a failpoint that it comes to"
+    return ""
+
+
 def check_restart(draft: Draft) -> None:
     """A strategy that gives up before the last driver was killed ends the run too early."""
     if not draft.has("faults", "restart"):
         return
-    kills = sum(fault["target"] == "driver" for fault in draft.values["faults"])
+    kills = sum(
+        fault["target"] in ("driver", "job") and fault["do"] in ("kill", "raise")
+        for fault in draft.values["faults"]
+    )
     restart = draft.values["restart"]
     starts = 0 if restart["strategy"] == "none" else restart.get("attempts", kills)
     if starts < kills:

@@ -11,6 +11,8 @@ from onceproof.faults import mechanisms
 # Whom a fault may strike, as words for people. The stack takes more; these hold on any stack.
 TARGETS: Mapping[str, str] = {
     "driver": "the driver",
+    "job": "the driver and every executor at once",
+    "task": "the Python process of the task that waits at the failpoint",
     "executor": "the executor that waits at the failpoint, else any",
     "executor:any": "one executor",
     "executor:all": "every executor",
@@ -49,6 +51,8 @@ _PROOFS = {
     "kill": "its processes by pid and start time, dead",
     "pause": "its processes by pid, all of them stopped",
     "stop": "its processes by pid, ended by themselves",
+    "raise": "the process at the failpoint, which says that it raised",
+    "start": "both drivers by pid, alive when the second had committed a batch",
 }
 _SEATS = ("broker:controller", "broker:leader=")
 

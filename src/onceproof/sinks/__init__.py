@@ -79,7 +79,7 @@ class Reader(Protocol):
 
 
 class Sink(Protocol):
-    """What a run asks of a sink."""
+    """What a run asks of a sink; `steps` are the failpoints that its batches come to."""
 
     family: ClassVar[str]
     store: ClassVar[str]
@@ -87,6 +87,7 @@ class Sink(Protocol):
     atomic_batches: ClassVar[bool]
     ordered: ClassVar[bool]
     writes: ClassVar[Writes]
+    steps: ClassVar[tuple[str, ...]]
 
     def __init__(self, target: Target) -> None:
         """Make it; nothing is reached yet."""
@@ -152,6 +153,6 @@ def find_sink(name: str) -> type[Sink]:
 
 
 _PARTS = (
-    *("family", "store", "guarantee", "atomic_batches", "ordered", "writes"),
+    *("family", "store", "guarantee", "atomic_batches", "ordered", "writes", "steps"),
     *("prepare", "write", "recover", "open", "reader", "read", "drop"),
 )

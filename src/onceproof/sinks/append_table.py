@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from onceproof.guarantee import Guarantee
 from onceproof.plan import Writes
@@ -27,6 +27,10 @@ class AppendTable:
     atomic_batches = False
     ordered = False
     writes = Writes.APPEND
+    steps: ClassVar = (
+        *("task_begin", "task_mid", "task_done"),
+        *("write_half", "written", "sink_committed"),
+    )
 
     def prepare(self) -> None:
         """Make the table."""

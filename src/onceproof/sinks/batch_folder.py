@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from onceproof import failpoints
 from onceproof.guarantee import Guarantee
@@ -54,6 +54,7 @@ class BatchFolder:
     atomic_batches = True
     ordered = False
     writes = Writes.APPEND
+    steps: ClassVar = (*failpoints.TASK, "write_half", "written", "sink_committed")
 
     def prepare(self) -> None:
         """Make the folder."""

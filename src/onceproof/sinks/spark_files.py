@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from onceproof.checkpoint import log
 from onceproof.errors import RequestError
@@ -42,6 +42,7 @@ class SparkFiles:
     atomic_batches = True
     ordered = False
     writes = Writes.APPEND
+    steps: ClassVar = ()
 
     def prepare(self) -> None:
         """Make the folder."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from onceproof import failpoints
 from onceproof.guarantee import Guarantee
@@ -34,6 +34,10 @@ class TwoPhaseFiles:
     atomic_batches = False
     ordered = False
     writes = Writes.APPEND
+    steps: ClassVar = (
+        *failpoints.TASK,
+        *("all_pre_committed", "decided", "commit_half", "committed", "sink_committed"),
+    )
 
     def prepare(self) -> None:
         """Make the folder and its stage."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from onceproof.guarantee import Guarantee
 from onceproof.plan import Writes
@@ -39,6 +39,10 @@ class UpsertTable:
     atomic_batches = False
     ordered = False
     writes = Writes.UPSERT
+    steps: ClassVar = (
+        *("task_begin", "task_mid", "task_done"),
+        *("write_half", "written", "sink_committed"),
+    )
 
     def prepare(self) -> None:
         """Make the table and the memory beside it."""

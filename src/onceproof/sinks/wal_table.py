@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from onceproof import failpoints
 from onceproof.guarantee import Guarantee
@@ -35,6 +35,10 @@ class WalTable:
     atomic_batches = False
     ordered = False
     writes = Writes.APPEND
+    steps: ClassVar[tuple[str, ...]] = (
+        *failpoints.TASK,
+        *("staged", "sink_committed", "apply_half", "applied_unmarked", "marked"),
+    )
 
     def prepare(self) -> None:
         """Make the table, the one that is staged in, and the memory."""
@@ -90,3 +94,4 @@ class WalTableAtomic(WalTable):
 
     guarantee = Guarantee.EXACTLY_ONCE
     atomic_batches = True
+    steps: ClassVar = (*failpoints.TASK, "staged", "sink_committed", "apply_half", "marked")

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from onceproof.stacks.spark_launch import java_options
 from onceproof.stacks.tools import SparkTools
 
-# One core and one executor a worker, a heap that three brokers leave room for, two partitions of a
-# shuffle for two cores; a stopped executor is given up in seconds, not minutes.
+# Two executors of one core, a heap that three brokers leave room for, two partitions of a shuffle
+# for two cores; a stopped executor is given up in seconds, not minutes.
 SMALL = {
     "spark.driver.memory": "512m",
     "spark.executor.memory": "512m",

@@ -67,7 +67,7 @@ class Master:
 
 @dataclass(frozen=True)
 class Worker:
-    """One Spark worker: one core, one executor."""
+    """One Spark worker: two cores, for executors of one core each."""
 
     state: State
     number: int

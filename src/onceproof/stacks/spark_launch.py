@@ -14,6 +14,8 @@ from onceproof.stacks.state import Launch, State
 from onceproof.stacks.tools import SparkTools
 
 WORKER_MEMORY = "1g"
+# Of two applications on the stack at once, each gets an executor of one core on every worker.
+CORES = 2
 _HEAP = ("-Xms32m", "-Xmx128m", "-Xss512k")
 # A port that is taken is an error, not a reason to take the next one; and the master's second door
 # for jobs would have a fixed port, one for the whole machine.
@@ -34,7 +36,7 @@ def launch_worker(state: State, number: int, tools: SparkTools) -> Launch:
     worker = Worker(state, number)
     place = state.place(worker.name)
     arguments = ["--host", worker.host, "--webui-port", state.ports[f"{worker.name}/web"]]
-    arguments += ["--cores", 1, "--memory", WORKER_MEMORY, "--work-dir", place / "work"]
+    arguments += ["--cores", CORES, "--memory", WORKER_MEMORY, "--work-dir", place / "work"]
     main = [f"{_DEPLOY}.worker.Worker", *arguments, Master(state).address]
     return _launch(state, tools, worker.name, main, worker.host)
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from onceproof.errors import StackError
+from onceproof.fencing import fenced
 from onceproof.sinks.protocol import Decision, Part, Step, Store
 from onceproof.sinks.protocol.writer import Writer
 
@@ -51,9 +52,9 @@ class TwoPhase:
         left = [part for part in self.store.open() if part.epoch <= epoch]
         committed = [part for part in left if self._settle(part)]
         rolled_back = [part for part in left if part not in committed]
-        newest = self.writer.memory.newest()
-        decided = {(newest.batch, newest.attempt)} if newest else set()
-        decided |= {(part.batch, part.attempt) for part in committed}
+        decisions = [self.writer.memory.decision(batch) for batch in {one.batch for one in left}]
+        told = [one for one in (self.writer.memory.newest(), *decisions) if one]
+        decided = {(one.batch, one.attempt) for one in told}
         return {
             "epoch": epoch,
             "committed": [part.name for part in committed],
@@ -99,4 +100,5 @@ class TwoPhase:
             self.store.commit(part)
             return True
         self.store.abort(part)
+        fenced(part.batch, "a part that no decision names was undone", part=part.name)
         return False

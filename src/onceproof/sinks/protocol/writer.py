@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from onceproof.errors import RequestError
+from onceproof.fencing import fenced
 from onceproof.sinks.protocol import Checkpoint, Decision, Memory, Part, SupersededError
 
 _ANEW = (
@@ -78,7 +79,8 @@ class Writer:
         return decision
 
     def superseded(self, batch: int) -> SupersededError:
-        """Return what is raised by a run that may not go on."""
+        """Tell that this run is superseded, and return what it raises instead of going on."""
+        fenced(batch, "a run was superseded", writer=self.name, epoch=self.epoch)
         return SupersededError(
             f"batch {batch}: a newer run than epoch {self.epoch} has claimed writer {self.name},"
             " so this one stops: let one driver at a time run on a checkpoint"

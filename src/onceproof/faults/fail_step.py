@@ -1,0 +1,23 @@
+"""Lets a step fail: the process that waits at a failpoint raises an error there, and lives on."""
+
+from __future__ import annotations
+
+from onceproof.errors import StackError
+from onceproof.faults import Mechanism, Proof, Scene, nothing_to_heal, told
+from onceproof.polling import wait_for
+from onceproof.work import FaultPart
+
+_RAISES_WITHIN_S = 10.0
+
+
+def strike(fault: FaultPart, scene: Scene) -> Proof:  # noqa: ARG001  the contract
+    """Let it raise; the proof is its own word, given just before."""
+    point, halted = scene.point, scene.halted
+    if point is None or halted is None:
+        raise StackError("nobody waits at the failpoint")
+    point.fail()
+    wait_for(point.raised.exists, _RAISES_WITHIN_S, f"process {halted.pid} does not raise")
+    return {"raised_in": told([halted])}
+
+
+MECHANISM = Mechanism(("raise",), ("driver", "task"), strike, nothing_to_heal)

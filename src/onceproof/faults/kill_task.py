@@ -1,0 +1,24 @@
+"""Kills the Python process of a task at a step of it; Spark runs the task again."""
+
+from __future__ import annotations
+
+import signal
+
+from onceproof.errors import StackError
+from onceproof.faults import Mechanism, Proof, Scene, nothing_to_heal, told
+from onceproof.polling import wait_for
+from onceproof.work import FaultPart
+
+_DIES_WITHIN_S = 10.0
+
+
+def strike(fault: FaultPart, scene: Scene) -> Proof:  # noqa: ARG001  the contract
+    """Kill it; the proof is who died."""
+    halted = scene.halted
+    if halted is None or not halted.send(signal.SIGKILL):
+        raise StackError("no task waits at the failpoint")
+    wait_for(lambda: not halted.is_alive, _DIES_WITHIN_S, f"process {halted.pid} does not die")
+    return {"dead": told([halted])}
+
+
+MECHANISM = Mechanism(("kill",), ("task",), strike, nothing_to_heal)

@@ -1,0 +1,65 @@
+"""Pauses an executor or the driver, and lets it wake as if it had never slept.
+
+An executor wakes when the job has gone on without it: Spark gives it up after the network's
+time-out and runs its task elsewhere, so what wakes is a zombie in the middle of a task. Its Python
+processes wake first, while nobody can end them.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Sequence
+
+from onceproof.errors import StackError
+from onceproof.faults import Mechanism, Proof, Scene, told
+from onceproof.faults.kill_executor import executors, pick
+from onceproof.identity import Identity
+from onceproof.polling import comes_true, wait_for
+from onceproof.work import FaultPart
+
+_PAUSES_WITHIN_S = 10.0
+_ZOMBIE_WRITES_FOR_S = 5.0
+_GIVEN_UP_WITHIN_S = 90.0
+
+
+def pause_driver(fault: FaultPart, scene: Scene) -> Proof:  # noqa: ARG001  the contract
+    """Pause the driver; the proof is who stands still."""
+    return _pause(scene.job.driver())
+
+
+def pause_executor(fault: FaultPart, scene: Scene) -> Proof:
+    """Pause an executor with its Python processes; the proof is who stands still."""
+    victim = pick(fault, scene, executors(scene))
+    below = [one for one in scene.job.processes() if victim in one.ancestors()]
+    return _pause([victim, *below])
+
+
+def wake(fault: FaultPart, scene: Scene, proof: Proof) -> Proof:  # noqa: ARG001  the contract
+    """Wake who was paused and still lives; say which batch had been committed by then."""
+    found = [Identity(one["pid"], one["started"]) for one in proof["paused"]]
+    living = [one for one in found if one.is_paused]
+    committed = scene.job.committed()
+    halted = [one for one in living if one == scene.halted]
+    for one in halted:
+        one.send(signal.SIGCONT)
+    comes_true(lambda: not any(one.is_alive for one in halted), _ZOMBIE_WRITES_FOR_S)
+    for one in living:
+        one.send(signal.SIGCONT)
+    dead = [one for one in found if one not in living]
+    return {"woken": told(living), "dead_before": told(dead), "committed_before": committed}
+
+
+def _pause(victims: Sequence[Identity]) -> Proof:
+    if not victims:
+        raise StackError("nobody lived that could be paused")
+    for one in victims:
+        one.send(signal.SIGSTOP)
+    words = f"{len(victims)} processes do not stand still"
+    wait_for(lambda: all(one.is_paused for one in victims), _PAUSES_WITHIN_S, words, every_s=0.01)
+    return {"paused": told(victims)}
+
+
+DRIVER = Mechanism(("pause",), ("driver",), pause_driver, wake)
+EXECUTOR = Mechanism(
+    ("pause",), ("executor", "executor:any"), pause_executor, wake, heals_after_s=_GIVEN_UP_WITHIN_S
+)

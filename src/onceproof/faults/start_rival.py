@@ -1,0 +1,35 @@
+"""Starts the job a second time on the same checkpoint, while its driver is held at a step.
+
+The first goes on when the second has committed a batch, not knowing that it was replaced.
+"""
+
+from __future__ import annotations
+
+from onceproof.errors import StackError
+from onceproof.faults import Mechanism, Proof, Scene, nothing_to_heal, told
+from onceproof.polling import wait_for
+from onceproof.work import FaultPart
+
+_COMMITS_WITHIN_S = 90.0
+
+
+def strike(fault: FaultPart, scene: Scene) -> Proof:  # noqa: ARG001  the contract
+    """Start it; the proof is that both lived when the second had committed."""
+    first, job = scene.halted, scene.job
+    if first is None:
+        raise StackError("no driver waits at the failpoint")
+    before = job.committed()
+    second = job.start_rival()
+
+    def has_committed() -> bool:
+        if not second.is_alive:
+            raise StackError("the second driver ended before it had committed a batch")
+        return job.committed() > before
+
+    wait_for(has_committed, _COMMITS_WITHIN_S, "the second driver does not commit a batch")
+    if not first.is_alive:
+        raise StackError("the first driver died before the second had committed a batch")
+    return {"first": told([first]), "second": told([second]), "committed_by_it": job.committed()}
+
+
+MECHANISM = Mechanism(("start",), ("driver",), strike, nothing_to_heal)

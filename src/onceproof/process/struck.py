@@ -1,0 +1,48 @@
+"""The job under test, as faults see it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from onceproof.checkpoint.archive import Archive
+from onceproof.identity import Identity
+from onceproof.polling import wait_for
+from onceproof.process.attempt import Attempt, job_processes
+from onceproof.process.supervisor import Supervisor
+
+_DRIVER_COMES_WITHIN_S = 60.0
+
+
+@dataclass(frozen=True)
+class StruckJob:
+    """The processes and the commits of one run's job."""
+
+    job: str
+    supervisor: Supervisor
+    archive: Archive
+
+    def processes(self) -> list[Identity]:
+        """Return what lives of it, executors included."""
+        return job_processes(self.job)
+
+    def driver(self) -> list[Identity]:
+        """Return what lives of its driver, when there is one."""
+        return self._attempt().driver()
+
+    def kill_driver(self) -> list[Identity]:
+        """Kill the driver, and return who died."""
+        return self._attempt().kill()
+
+    def start_rival(self) -> Identity:
+        """Start the job once more beside the one that lives, and return its driver."""
+        return self.supervisor.start_rival().leader
+
+    def committed(self) -> int:
+        """Return the newest batch that the commit log has, -1 if there is none."""
+        self.archive.catch_up()
+        return self.archive.newest[1]
+
+    def _attempt(self) -> Attempt:
+        return wait_for(
+            lambda: self.supervisor.current, _DRIVER_COMES_WITHIN_S, "no driver is started"
+        )
