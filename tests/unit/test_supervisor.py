@@ -4,6 +4,7 @@ import os
 import secrets
 import signal
 import sys
+import threading
 
 import pytest
 
@@ -96,23 +97,30 @@ def test_what_makes_a_run_end_early_is_said_and_no_attempt_follows(tmp_path, job
     assert [attempt for attempt, *_ in bench.ends()] == [1]
 
 
-def test_a_rival_is_the_next_attempt_when_the_first_has_failed(tmp_path, job):
-    bench = Bench(tmp_path, job, FOREVER, NoRestart())
-    look, rivals = bench.supervisor.watch.catch_up, []
+def start_rival(bench, then):
+    """Have a rival started by another thread, which ends before the rival is looked at."""
+    supervisor = bench.supervisor
 
-    def begin_two_and_end_one():
+    def body():
+        wait_for(lambda: supervisor.current, 10, "no attempt")
+        supervisor.start_rival()
+
+    look, thread = supervisor.watch.catch_up, threading.Thread(target=body)
+    thread.start()
+
+    def look_once_more():
         look()
-        supervisor = bench.supervisor
-        if supervisor.current and not rivals:
-            rivals.append(True)
-            rival = supervisor.start_rival()
-            with pytest.raises(StackError, match="one driver must live, and no more"):
-                supervisor.start_rival()
-            supervisor.current.kill()
-            assert rival.is_alive
+        if supervisor.rival and not thread.is_alive() and not bench.ends():
+            assert supervisor.rival.is_alive
+            then(supervisor)
         bench.over = bool(bench.ends())
 
-    bench.supervisor.watch.catch_up = begin_two_and_end_one
+    supervisor.watch.catch_up = look_once_more
+
+
+def test_a_rival_is_the_next_attempt_when_the_first_has_failed(tmp_path, job):
+    bench = Bench(tmp_path, job, FOREVER, NoRestart())
+    start_rival(bench, lambda supervisor: supervisor.current.kill())
     assert bench.supervisor.supervise() == ""
     assert bench.ends() == [(1, Outcome.FAILED, "its process ended"), (2, Outcome.OK, "over")]
     assert bench.recovered == []
@@ -121,20 +129,22 @@ def test_a_rival_is_the_next_attempt_when_the_first_has_failed(tmp_path, job):
 
 def test_a_rival_that_dies_leaves_the_first_alone(tmp_path, job):
     bench = Bench(tmp_path, job, FOREVER, NoRestart())
-    look, rivals = bench.supervisor.watch.catch_up, []
-
-    def begin_two_and_end_the_second():
-        look()
-        supervisor = bench.supervisor
-        if supervisor.current and not rivals:
-            rivals.append(True)
-            supervisor.start_rival().kill()
-        bench.over = bool(bench.ends())
-
-    bench.supervisor.watch.catch_up = begin_two_and_end_the_second
+    start_rival(bench, lambda supervisor: supervisor.rival.kill())
     assert bench.supervisor.supervise() == ""
     assert bench.ends() == [(2, Outcome.FAILED, "its process ended"), (1, Outcome.OK, "over")]
     assert job_processes(job) == []
+
+
+def test_there_is_one_rival_at_most(tmp_path, job):
+    bench = Bench(tmp_path, job, FOREVER, NoRestart())
+
+    def once_more(supervisor):
+        with pytest.raises(StackError, match="attempt 2 lives already beside another"):
+            supervisor.start_rival()
+        supervisor.rival.kill()
+
+    start_rival(bench, once_more)
+    assert bench.supervisor.supervise() == ""
 
 
 def test_killing_a_driver_kills_all_of_its_session_and_says_who_died(tmp_path, job):

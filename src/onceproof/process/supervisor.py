@@ -16,6 +16,7 @@ from onceproof.records import Op, Outcome
 
 ACTOR = "supervisor"
 _LOOK_EVERY_S = 0.02
+_RIVAL_COMES_WITHIN_S = 30.0
 _OVER, _DIED = "over", "its process ended"
 
 
@@ -52,7 +53,7 @@ class Supervisor:
     current: Attempt | None = field(init=False, default=None)
     rival: Attempt | None = field(init=False, default=None)
     _starts: int = field(init=False, default=0)
-    _changing: threading.Lock = field(init=False, default_factory=threading.Lock)
+    _wants_rival: threading.Event = field(init=False, default_factory=threading.Event)
 
     def supervise(self) -> str:
         """Run attempt after attempt; return why there is no next one, empty if the run is over."""
@@ -76,12 +77,19 @@ class Supervisor:
             self._finish_all("its supervisor ended")
 
     def start_rival(self) -> Attempt:
-        """Start the job once more beside the attempt that lives, as nobody should."""
-        with self._changing:
-            if self.current is None or self.rival is not None:
-                raise StackError("one driver must live, and no more, to start another beside it")
-            self.rival = self._begin({"beside": self.current.number})
-            return self.rival
+        """Have the job started once more beside the attempt that lives, as nobody should.
+
+        The supervisor's own thread does it: a driver dies with the thread that has started it.
+        """
+        if self.rival is not None:
+            raise StackError(f"attempt {self.rival.number} lives already beside another")
+        self._wants_rival.set()
+        try:
+            return wait_for(
+                lambda: self.rival, _RIVAL_COMES_WITHIN_S, "no second driver is started"
+            )
+        finally:
+            self._wants_rival.clear()
 
     def _begin(self, found: dict[str, object]) -> Attempt:
         self._starts += 1
@@ -105,8 +113,7 @@ class Supervisor:
                 return said
             if not attempt.is_alive:
                 return _DIED
-            if self.rival is not None and not self.rival.is_alive:
-                self._end_rival(_DIED)
+            self._look_after_rival(attempt)
             is_stalled = time.monotonic() - since > self.stall_s
             return f"no progress in {self.stall_s:g} s" if is_stalled else ""
 
@@ -114,24 +121,26 @@ class Supervisor:
 
     def _replace_by_rival(self, why: str) -> bool:
         """End the attempt that failed; return whether its rival is now the one that lives."""
-        with self._changing:
-            failed, self.current, self.rival = self.current, self.rival, None
-            self._finish(failed, why)
-            return self.current is not None
+        failed, self.current, self.rival = self.current, self.rival, None
+        self._finish(failed, why)
+        return self.current is not None
 
-    def _end_rival(self, why: str) -> None:
-        with self._changing:
+    def _look_after_rival(self, attempt: Attempt) -> None:
+        """Start the rival that is wanted; end what is left of one that died."""
+        if self.rival is None:
+            if self._wants_rival.is_set():
+                self.rival = self._begin({"beside": attempt.number})
+        elif not self.rival.is_alive:
             failed, self.rival = self.rival, None
-            self._finish(failed, why)
+            self._finish(failed, _DIED)
 
     def _finish_all(self, why: str) -> None:
-        with self._changing:
-            last, beside = self.current, self.rival
-            self.current = self.rival = None
-            try:
-                self._finish(beside, why)
-            finally:
-                self._finish(last, why)
+        last, beside = self.current, self.rival
+        self.current = self.rival = None
+        try:
+            self._finish(beside, why)
+        finally:
+            self._finish(last, why)
 
     def _finish(self, attempt: Attempt | None, why: str) -> None:
         """End every process of an attempt; the last of its commits is archived after that."""
