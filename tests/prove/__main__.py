@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.prove import crash_points, pythons, runs, stack
+from tests.prove import crash_points, kills, pythons, runs, stack
 
 PARTS = {
     "stack": stack.prove,
@@ -15,6 +15,7 @@ PARTS = {
     "produce": lambda: printed_by("benchmarks/produce_speed.py"),
     "runs": runs.prove,
     "crash_points": crash_points.prove,
+    "kills": kills.prove,
     "cost": lambda: printed_by("benchmarks/run_cost.py"),
     "diff": lambda: (
         printed_by("benchmarks/diff_speed.py", "1", "10", "30")

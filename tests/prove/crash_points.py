@@ -9,32 +9,18 @@ import json
 import logging
 import sys
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
 import yaml
 
+from onceproof.failpoints import SEEN, TASK
 from onceproof.home import onceproof_home
 from onceproof.phases.plan import make_plan
 from onceproof.phases.whole_run import live_run
 from onceproof.scenario.catalogue import find_scenario
+from onceproof.sinks import SINKS, find_sink
 from onceproof.stacks.local import LocalStack
 
-TASK = ("task_begin", "task_mid", "task_done")
-ENGINE = ("offsets_written", *TASK, "sink_committed", "commit_logged")
-WRITE = ("write_half", "written")
-LOG = ("staged", "apply_half", "applied_unmarked", "marked")
-TWO_PHASE = ("pre_committed", "all_pre_committed", "decided", "commit_half", "committed")
-POINTS: dict[str, tuple[str, ...]] = {
-    "append_table": (*ENGINE, *WRITE),
-    "upsert_table": (*ENGINE, *WRITE),
-    "batch_folder": (*ENGINE, *WRITE),
-    "wal_table": (*ENGINE, *LOG),
-    "wal_table_atomic": (*ENGINE, "staged", "apply_half", "marked"),
-    "two_phase_table": (*ENGINE, *TWO_PHASE),
-    "two_phase_files": (*ENGINE, *TWO_PHASE),
-    "spark_files": ("offsets_written", "commit_logged"),
-}
 DUPLICATES = ("append_table", "wal_table")
 ROWS_A_BATCH = 400
 
@@ -46,8 +32,8 @@ def prove() -> str:
     lines += ["|---|---|---|---|---|---|---|"]
     said: list[str] = []
     with tempfile.TemporaryDirectory() as folder, LocalStack.up(home):
-        for sink in POINTS:
-            found = visit(sink, POINTS[sink], 7, Path(folder), home)
+        for sink in SINKS:
+            found = visit(sink, 7, Path(folder), home)
             lines.append(row(sink, found))
             if not found["as_claimed"]:
                 said.append(f"- {sink}: {'; '.join(found['reasons'])}")
@@ -55,13 +41,14 @@ def prove() -> str:
     return "\n".join([*lines, "", *said])
 
 
-def visit(sink: str, points: Sequence[str], seed: int, folder: Path, home: Path) -> dict:
-    """Run a scenario that strikes at each of these points, and return its verdict document."""
+def visit(sink: str, seed: int, folder: Path, home: Path) -> dict:
+    """Run a scenario that strikes at each step of a sink, and return its verdict document."""
+    points = (*SEEN, *find_sink(sink).steps)
     faults = [
         {
             "name": f"kill_at_{point}",
             "do": "kill",
-            "target": "executor" if point in (*TASK, "pre_committed") else "driver",
+            "target": "executor" if point in TASK else "driver",
             "when": {"failpoint": point, "batch": 2 * number + 1},
         }
         for number, point in enumerate(points)

@@ -1,5 +1,6 @@
 """What a sink's recovery leaves in the history."""
 
+from onceproof.errors import StackError
 from onceproof.fencing import FILE, fenced
 from onceproof.history import History
 from onceproof.process.recovery import Recovery
@@ -50,6 +51,16 @@ def test_a_recovery_that_raises_is_recorded_and_said(tmp_path):
     said, (record,) = told(tmp_path, ValueError("no"))
     assert said == ["the sink's recovery failed: no"]
     assert (record.outcome, record.proof["reason"]) == ("failed", "ValueError: no")
+
+
+def test_a_store_that_was_struck_too_is_waited_for(tmp_path):
+    history = History(tmp_path / "history.jsonl")
+    sink = Recovers(StackError("it is down"), StackError("it is down"), {"epoch": 2})
+    assert Recovery(sink, history, tmp_path / "fenced.jsonl").settle() == ""
+    assert [dict(one.proof) for one in history.read()] == [{"epoch": 2}]
+    sink = Recovers(*[StackError("it is down")] * 3)
+    said = Recovery(sink, history, tmp_path / "fenced.jsonl", patience_s=0).settle()
+    assert said == "the sink's recovery failed: it is down"
 
 
 def test_names_without_end_are_cut(tmp_path):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+from onceproof.errors import StackError
 from onceproof.fencing import told
 from onceproof.history import History
+from onceproof.polling import comes_true
 from onceproof.records import Op, Outcome
 from onceproof.sinks import Sink
 
@@ -19,12 +22,14 @@ _WORDS = {"decided": "commit", "undone": "abort"}
 class Recovery:
     """Recovers a sink again and again; each attempt at a batch is told of once.
 
-    `fenced` is the file in which the job's sink tells what it did against the replaced.
+    `fenced` is the file in which the job's sink tells what it did against the replaced. A store
+    that was struck too is waited for, at most `patience_s`.
     """
 
     sink: Sink
     history: History
     fenced: Path
+    patience_s: float = 30.0
     _told: set[tuple[int, int]] = field(init=False, default_factory=set)
     _fenced: int = field(init=False, default=0)
 
@@ -34,7 +39,7 @@ class Recovery:
             self._fenced += 1
             self.history.append("sink", Op.FENCED, batch=one.pop("batch"), proof=one)
         try:
-            done = dict(self.sink.recover())
+            done = dict(self._recovered())
         except Exception as error:
             proof = {"reason": f"{type(error).__name__}: {error}"}
             self.history.append("sink", Op.SINK_RECOVER, Outcome.FAILED, proof=proof)
@@ -47,6 +52,19 @@ class Recovery:
         }
         self.history.append("sink", Op.SINK_RECOVER, proof=shown)
         return ""
+
+    def _recovered(self) -> Mapping[str, Any]:
+        """Return what the sink has done; what it raises last is raised."""
+        done: list[Mapping[str, Any]] = []
+
+        def settles() -> bool:
+            try:
+                done.append(self.sink.recover())
+            except StackError:
+                return False
+            return True
+
+        return done[0] if comes_true(settles, self.patience_s) else self.sink.recover()
 
     def _tell(self, attempts: Iterable[tuple[int, int]], word: str) -> None:
         for batch, attempt in sorted(set(attempts) - self._told):
