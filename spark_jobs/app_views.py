@@ -3,8 +3,6 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-OUTPUT_MODE = "update"
-
 
 def stream(events: DataFrame) -> DataFrame:
     """Return a row for each app that was seen since the last batch, with all its views."""

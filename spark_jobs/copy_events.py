@@ -2,8 +2,6 @@
 
 from pyspark.sql import DataFrame
 
-OUTPUT_MODE = "append"
-
 
 def stream(events: DataFrame) -> DataFrame:
     """Return the columns that the output keeps."""

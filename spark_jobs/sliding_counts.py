@@ -3,8 +3,6 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-OUTPUT_MODE = "append"
-
 
 def stream(events: DataFrame) -> DataFrame:
     """Return a row for each window of each app, once the watermark has passed the window's end."""

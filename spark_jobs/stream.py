@@ -81,10 +81,10 @@ def main() -> None:
     rows = pipeline.stream(events(spark, given, options.get("max_offsets", "10000")))
     trigger = options.get("trigger", "0 seconds")
     if isinstance(sink, OwnQuery):
-        query = sink.start(rows, pipeline.OUTPUT_MODE, trigger)
+        query = sink.start(rows, reference.mode, trigger)
     else:
         query = (
-            rows.writeStream.outputMode(pipeline.OUTPUT_MODE)
+            rows.writeStream.outputMode(reference.mode)
             .foreachBatch(sink.write)
             .option("checkpointLocation", given.checkpoint)
             .trigger(processingTime=trigger)

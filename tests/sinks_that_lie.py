@@ -11,7 +11,7 @@ from onceproof.sinks.sessions import connect
 from onceproof.sinks.tables import table
 from onceproof.sinks.upsert_table import UpsertTable
 
-TRAITS = ("family", "store", "guarantee", "atomic_batches", "ordered", "writes", "steps")
+TRAITS = ("family", "store", "guarantee", "atomic_batches", "ordered", "writes", "modes", "steps")
 METHODS = ("prepare", "write", "recover", "open", "reader", "read", "drop")
 
 

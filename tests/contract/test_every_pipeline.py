@@ -21,13 +21,13 @@ def test_a_reference_says_what_a_sink_must_know(name):
     assert set(reference.columns.values()) <= SQL_TYPES
     assert set(reference.key) < set(reference.columns)
     assert reference.version is None or reference.columns[reference.version] == "bigint"
+    assert reference.mode in ("append", "update", "complete")
     assert (reference.state is None) is (reference.state_columns == ())
 
 
 @pytest.mark.parametrize("name", sorted(STEMS))
-def test_a_job_has_an_output_mode_and_a_stream(name):
+def test_a_job_has_a_stream(name):
     text = (ROOT / "spark_jobs" / f"{name}.py").read_text()
-    assert 'OUTPUT_MODE = "' in text
     assert "\ndef stream(events: DataFrame) -> DataFrame:\n" in text
 
 

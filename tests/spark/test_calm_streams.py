@@ -10,6 +10,7 @@ from onceproof.checkpoint.checks import troubles
 from onceproof.home import onceproof_home
 from onceproof.phases.recompute import recompute_in
 from onceproof.polling import wait_for
+from onceproof.references import REFERENCES, find_reference
 from onceproof.run import RunDirectory
 from onceproof.spark.session import spark_session
 from onceproof.stacks.spark_setup import spark_tools
@@ -59,7 +60,9 @@ def run_stream(spark, run: RunDirectory, pipeline, settings) -> Counter:
     try:
         source = spark.readStream.format("ledger").option("path", str(run.ledger))
         frame = job(pipeline).stream(source.option("limit", ROWS_A_BATCH).load())
-        query = frame.writeStream.foreachBatch(collect).outputMode(job(pipeline).OUTPUT_MODE)
+        query = frame.writeStream.foreachBatch(collect).outputMode(
+            find_reference(REFERENCES[pipeline]).mode
+        )
         query = query.option("checkpointLocation", str(run.checkpoint)).start()
         query.processAllAvailable()
         wait_for(lambda: not query.status["isTriggerActive"], 30, "the stream does not rest")

@@ -7,6 +7,8 @@ import pytest
 import yaml
 from jsonschema import validate
 
+from onceproof.history import History
+from onceproof.records import Op
 from tests.system.command import SCHEMAS, run
 
 pytestmark = [pytest.mark.stack, pytest.mark.spark, pytest.mark.system]
@@ -94,6 +96,26 @@ def test_an_upsert_outlives_leader_executor_and_driver(outcome):
     assert (code, found["verdict"]) == (0, "PASS"), found["reasons"]
     assert [fault["landed"] for fault in found["faults"]] == [True, True, True]
     assert found["faults"][0]["healed_at"]
+
+
+def test_who_was_replaced_and_goes_on_is_fenced_and_the_history_tells(outcome):
+    faults = [
+        {"do": "pause", "target": "executor", "when": {"failpoint": "task_mid", "batch": 2}},
+        {"do": "start", "target": "driver", "when": {"failpoint": "all_pre_committed", "batch": 5}},
+    ]
+    code, found = outcome(
+        "copy_events__two_phase_table__replaced", faults=faults, workload={"rate": 300}
+    )
+    assert (code, found["verdict"]) == (0, "PASS"), found["reasons"]
+    assert [fault["landed"] for fault in found["faults"]] == [True, True]
+    records = History(Path(found["run"]) / "history.jsonl").read()
+    fenced = {(one.batch, one.proof["part"]) for one in records if one.op is Op.FENCED}
+    held = {one.batch for one in records if one.op is Op.FAULT_STRIKE}
+    assert {batch for batch, _ in fenced} == held
+    (woken,) = (one for one in records if one.op is Op.FAULT_HEAL)
+    assert woken.proof["committed_before"] >= min(held)
+    starts = [one.proof.get("beside") for one in records if one.op is Op.ATTEMPT_START]
+    assert starts == [None, 1]
 
 
 def test_late_rows_are_told_from_lost_ones(outcome):

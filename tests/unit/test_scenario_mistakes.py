@@ -238,6 +238,28 @@ def test_what_is_done_to_a_driver_that_waits_needs_a_step_at_which_it_does(verb)
         assert f"8: faults[0].when: {verb} is done to a driver that waits: write a fail" in said
 
 
+def test_a_query_that_the_sink_does_not_take_is_refused():
+    said = refused(SOUND.replace("upsert_table", "spark_files"))
+    assert (
+        "3: sink: spark_files takes the output modes append, and app_views is a query in u" in said
+    )
+
+
+def test_spark_s_own_files_take_no_query_whose_state_would_be_lost():
+    word = "spark.sql.streaming.stateStore.checkpointFormatVersion=2"
+    text = JOB.replace("--window={window}", f"--conf={word}").replace(
+        "  options: {window: 4 s}\n", ""
+    )
+    text = text.replace("app_views", "sliding_counts")
+    assert read(text)
+    said = refused(text.replace("upsert_table", "spark_files"))
+    assert "2: pipeline: the state's checkpointFormatVersion is 2, and with it a stateful" in said
+    assert read(text.replace("upsert_table", "spark_files").replace("Version=2", "Version=1"))
+    assert read(
+        text.replace("upsert_table", "spark_files").replace("sliding_counts", "copy_events")
+    )
+
+
 def test_a_sink_that_shows_whole_batches_never_shows_rows_of_an_open_one():
     text = SOUND.replace("upsert_table", "whole", 1).replace(
         "sink: upsert_table", f"sink: {__name__}:Whole"
@@ -252,7 +274,7 @@ def test_a_sink_that_shows_whole_batches_never_shows_rows_of_an_open_one():
 class Whole:
     family, store, writes = "two_phase", "memory", "append"
     guarantee, atomic_batches, ordered = Guarantee.EXACTLY_ONCE, True, False
-    steps = ()
+    modes, steps = ("update",), ()
     prepare = write = recover = open = reader = read = drop = None
 
 

@@ -50,7 +50,7 @@ class Reference:
     that the engine had to emit, in the batch that emitted it. `state` returns what must be open
     after the last batch, in the columns that `state_columns` (expressions over `key` and `value`)
     reads from Spark's state; None where the pipeline keeps none. `lateness` is None where nothing
-    is ever too late.
+    is ever too late. `mode` is the output mode of the query.
     """
 
     columns: Mapping[str, str]
@@ -60,6 +60,12 @@ class Reference:
     state: Callable[[Events], Any] | None = None
     state_columns: tuple[str, ...] = ()
     lateness: Lateness | None = None
+    mode: str = "append"
+
+    @property
+    def is_stateful(self) -> bool:
+        """Whether the query keeps something from batch to batch."""
+        return self.state is not None or self.lateness is not None
 
 
 REFERENCES: Mapping[str, str] = {

@@ -30,4 +30,5 @@ REFERENCE = Reference(
     emitted=_emitted,
     state=_state,
     state_columns=("key.key as app", "value.count as views"),
+    mode="update",
 )

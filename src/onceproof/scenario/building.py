@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from onceproof import sinks, workloads
 from onceproof.errors import RequestError
 from onceproof.guarantee import Anomaly, Guarantee, Promise
-from onceproof.references import REFERENCES, find_reference
+from onceproof.references import REFERENCES, Reference, find_reference
 from onceproof.scenario import crosschecks
 from onceproof.scenario.commands import OF_THE_JOB, default_command, named
 from onceproof.scenario.draft import Draft
@@ -31,13 +31,15 @@ def build(owner: Item, items: Mapping[str, Item]) -> Scenario | None:
     draft = Draft(owner, items, read_fields(owner, items, SCENARIO))
     sink = _sink_class(draft)
     workload = _workload(draft)
-    _reference(draft)
+    reference = _reference(draft)
     claim = _claim(draft, sink)
     crosschecks.check_name(draft)
     crosschecks.check_command(draft)
     crosschecks.check_settings(draft)
     crosschecks.check_input(draft, claim.promise.guarantee if claim else None)
     crosschecks.check_sink_options(draft)
+    if sink and reference:
+        crosschecks.check_query(draft, sink, reference)
     crosschecks.check_faults(draft, sink)
     crosschecks.check_restart(draft)
     if len(owner.page.complaints) > before or not (sink and workload and claim):
@@ -65,11 +67,13 @@ def _sink_class(draft: Draft) -> type[sinks.Sink] | None:
     return _find(draft, find_sink, draft.sink_name, "sink", *path)
 
 
-def _reference(draft: Draft) -> None:
-    """Somebody else's reference is looked up at once; ours are known."""
-    if draft.has("pipeline") and draft.own_command is not None:
-        name = draft.values["pipeline"]["reference"]
-        _find(draft, find_reference, name, "pipeline", "reference")
+def _reference(draft: Draft) -> Reference | None:
+    if not draft.has("pipeline"):
+        return None
+    if draft.own_command is None:
+        return find_reference(REFERENCES[draft.pipeline_name])
+    name = draft.values["pipeline"]["reference"]
+    return _find(draft, find_reference, name, "pipeline", "reference")
 
 
 def _find(draft: Draft, find: Callable[[str], T], name: str, *path: str) -> T | None:

@@ -9,12 +9,14 @@ from onceproof import failpoints
 from onceproof.errors import RequestError
 from onceproof.faults import find_mechanism
 from onceproof.guarantee import Guarantee
+from onceproof.references import Reference
 from onceproof.scenario.commands import OF_THE_JOB, PLACEHOLDERS, has_lone_bracket, named
 from onceproof.scenario.draft import Draft
 from onceproof.scenario.page import none_of
 from onceproof.scenario.targets import find_target
 from onceproof.sinks import SINKS, Sink
 
+_STATE_FORMAT_2 = re.compile(r"checkpointformatversion\W*2", re.IGNORECASE)
 _LOSSY = re.compile(r"failondataloss\W*false", re.IGNORECASE)
 
 
@@ -67,18 +69,42 @@ def check_settings(draft: Draft) -> None:
             draft.refuse(f"{said}: write it there, or leave {name} out", name)
 
 
+def check_query(draft: Draft, sink: type[Sink], reference: Reference) -> None:
+    """The sink takes the query's output mode, and does not lose its state."""
+    if reference.mode not in sink.modes:
+        draft.refuse(
+            f"{draft.sink_name} takes the output modes {', '.join(sink.modes)}, and"
+            f" {draft.pipeline_name} is a query in {reference.mode} mode: write another sink",
+            "sink",
+        )
+    is_native = draft.sink_name == "spark_files"
+    if is_native and reference.is_stateful and _STATE_FORMAT_2.search(_settings_of(draft)):
+        draft.refuse(
+            "the state's checkpointFormatVersion is 2, and with it a stateful query does not outlive"
+            " a crash between the commit of Spark's file sink and the commit log: write 1, or"
+            " another sink",
+            "pipeline",
+        )
+
+
 def check_input(draft: Draft, hold_to: Guarantee | None) -> None:
     """No job may skip lost input where exactly-once is proved: a replay may hold other rows."""
-    if not draft.has("pipeline") or (command := draft.own_command) is None:
+    if not draft.has("pipeline"):
         return
-    options = draft.values["pipeline"]["options"]
-    said = " ".join([*command, *(f"{name}={value}" for name, value in options.items())])
-    if hold_to is Guarantee.EXACTLY_ONCE and _LOSSY.search(said):
+    if hold_to is Guarantee.EXACTLY_ONCE and _LOSSY.search(_settings_of(draft)):
         draft.refuse(
             "failOnDataLoss is false, and the run is held to exactly-once: a batch that is run"
             " again may then hold other rows; write true, or hold_to: at-most-once",
             "pipeline",
         )
+
+
+def _settings_of(draft: Draft) -> str:
+    """Return what a command of somebody else's says, with the values for it; ours say nothing."""
+    if (command := draft.own_command) is None:
+        return ""
+    options = draft.values["pipeline"]["options"]
+    return " ".join([*command, *(f"{name}={value}" for name, value in options.items())])
 
 
 def check_sink_options(draft: Draft) -> None:

@@ -79,7 +79,11 @@ class Reader(Protocol):
 
 
 class Sink(Protocol):
-    """What a run asks of a sink; `steps` are the failpoints that its batches come to."""
+    """What a run asks of a sink.
+
+    `modes` are the output modes of queries that it takes, `steps` the failpoints that its batches
+    come to.
+    """
 
     family: ClassVar[str]
     store: ClassVar[str]
@@ -87,6 +91,7 @@ class Sink(Protocol):
     atomic_batches: ClassVar[bool]
     ordered: ClassVar[bool]
     writes: ClassVar[Writes]
+    modes: ClassVar[tuple[str, ...]]
     steps: ClassVar[tuple[str, ...]]
 
     def __init__(self, target: Target) -> None:
@@ -153,6 +158,6 @@ def find_sink(name: str) -> type[Sink]:
 
 
 _PARTS = (
-    *("family", "store", "guarantee", "atomic_batches", "ordered", "writes", "steps"),
+    *("family", "store", "guarantee", "atomic_batches", "ordered", "writes", "modes", "steps"),
     *("prepare", "write", "recover", "open", "reader", "read", "drop"),
 )

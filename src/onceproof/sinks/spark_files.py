@@ -42,6 +42,7 @@ class SparkFiles:
     atomic_batches = True
     ordered = False
     writes = Writes.APPEND
+    modes: ClassVar = ("append",)
     steps: ClassVar = ()
 
     def prepare(self) -> None:

@@ -34,6 +34,7 @@ class TwoPhaseFiles:
     atomic_batches = False
     ordered = False
     writes = Writes.APPEND
+    modes: ClassVar = ("append", "update")
     steps: ClassVar = (
         *failpoints.TASK,
         *("all_pre_committed", "decided", "commit_half", "committed", "sink_committed"),

@@ -36,6 +36,7 @@ class TwoPhaseTable:
     atomic_batches = False
     ordered = False
     writes = Writes.APPEND
+    modes: ClassVar = ("append", "update", "complete")
     steps: ClassVar = (
         *failpoints.TASK,
         *("all_pre_committed", "decided", "commit_half", "committed", "sink_committed"),

@@ -39,6 +39,7 @@ class UpsertTable:
     atomic_batches = False
     ordered = False
     writes = Writes.UPSERT
+    modes: ClassVar = ("append", "update", "complete")
     steps: ClassVar = (
         *("task_begin", "task_mid", "task_done"),
         *("write_half", "written", "sink_committed"),

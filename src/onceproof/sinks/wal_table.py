@@ -35,6 +35,7 @@ class WalTable:
     atomic_batches = False
     ordered = False
     writes = Writes.APPEND
+    modes: ClassVar = ("append", "update", "complete")
     steps: ClassVar[tuple[str, ...]] = (
         *failpoints.TASK,
         *("staged", "sink_committed", "apply_half", "applied_unmarked", "marked"),
