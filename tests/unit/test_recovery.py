@@ -1,5 +1,7 @@
 """What a sink's recovery leaves in the history."""
 
+import pytest
+
 from onceproof.errors import StackError
 from onceproof.fencing import FILE, fenced
 from onceproof.history import History
@@ -19,7 +21,7 @@ class Recovers:
 
 def told(tmp_path, *done):
     history = History(tmp_path / "history.jsonl")
-    recovery = Recovery(Recovers(*done), history, tmp_path / "fenced.jsonl")
+    recovery = Recovery(Recovers(*done), history, tmp_path / "fenced.jsonl", lambda: True)
     said = [recovery.settle() for _ in done]
     return said, history.read()
 
@@ -56,11 +58,17 @@ def test_a_recovery_that_raises_is_recorded_and_said(tmp_path):
 def test_a_store_that_was_struck_too_is_waited_for(tmp_path):
     history = History(tmp_path / "history.jsonl")
     sink = Recovers(StackError("it is down"), StackError("it is down"), {"epoch": 2})
-    assert Recovery(sink, history, tmp_path / "fenced.jsonl").settle() == ""
+    recovery = Recovery(sink, history, tmp_path / "fenced.jsonl", lambda: True)
+    assert recovery.settle() == ""
     assert [dict(one.proof) for one in history.read()] == [{"epoch": 2}]
+
+
+@pytest.mark.parametrize(("waits", "patience_s"), [(True, 0), (False, 30)])
+def test_a_store_that_stays_away_is_not_waited_for_without_end(tmp_path, waits, patience_s):
     sink = Recovers(*[StackError("it is down")] * 3)
-    said = Recovery(sink, history, tmp_path / "fenced.jsonl", patience_s=0).settle()
-    assert said == "the sink's recovery failed: it is down"
+    history = History(tmp_path / "history.jsonl")
+    recovery = Recovery(sink, history, tmp_path / "fenced.jsonl", lambda: waits, patience_s)
+    assert recovery.settle() == "the sink's recovery failed: it is down"
 
 
 def test_names_without_end_are_cut(tmp_path):

@@ -55,7 +55,9 @@ class Agent:
         self.work, self.prepared = Work.read(run.plan), Prepared.read(run.prepared)
         self.history = History(run.history)
         self.sink: Sink = open_sink(run, self.work, self.prepared.address)
-        self.recovery = Recovery(self.sink, self.history, run.fenced)
+        self.recovery = Recovery(
+            self.sink, self.history, run.fenced, lambda: owner is None or owner.is_alive
+        )
         self.archive = Archive(run.checkpoint, run.checkpoint_log, self.history)
         self.input = InputProgress(run.history)
         self.stop = threading.Event()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,12 +23,13 @@ class Recovery:
     """Recovers a sink again and again; each attempt at a batch is told of once.
 
     `fenced` is the file in which the job's sink tells what it did against the replaced. A store
-    that was struck too is waited for, at most `patience_s`.
+    that was struck too is waited for, at most `patience_s`, and only while `waits` says so.
     """
 
     sink: Sink
     history: History
     fenced: Path
+    waits: Callable[[], bool]
     patience_s: float = 30.0
     _told: set[tuple[int, int]] = field(init=False, default_factory=set)
     _fenced: int = field(init=False, default=0)
@@ -61,10 +62,11 @@ class Recovery:
             try:
                 done.append(self.sink.recover())
             except StackError:
-                return False
+                return not self.waits()
             return True
 
-        return done[0] if comes_true(settles, self.patience_s) else self.sink.recover()
+        comes_true(settles, self.patience_s)
+        return done[0] if done else self.sink.recover()
 
     def _tell(self, attempts: Iterable[tuple[int, int]], word: str) -> None:
         for batch, attempt in sorted(set(attempts) - self._told):
