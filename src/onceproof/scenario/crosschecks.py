@@ -80,9 +80,9 @@ def check_query(draft: Draft, sink: type[Sink], reference: Reference) -> None:
     is_native = draft.sink_name == "spark_files"
     if is_native and reference.is_stateful and _STATE_FORMAT_2.search(_settings_of(draft)):
         draft.refuse(
-            "the state's checkpointFormatVersion is 2, and with it a stateful query does not outlive"
-            " a crash between the commit of Spark's file sink and the commit log: write 1, or"
-            " another sink",
+            "the state's checkpointFormatVersion is 2, and with it no stateful query outlives a"
+            " crash between the commit of Spark's file sink and the commit log: write 1, or another"
+            " sink",
             "pipeline",
         )
 

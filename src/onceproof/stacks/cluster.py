@@ -15,7 +15,7 @@ from onceproof.identity import Identity
 from onceproof.stacks import VERBS
 from onceproof.stacks.state import State
 
-_EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
+EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class Worker:
 
 def is_executor(one: Identity) -> bool:
     """Whether a process is the JVM of an executor, whichever application's."""
-    return _EXECUTOR in one.arguments()
+    return EXECUTOR in one.arguments()
 
 
 def executors(candidates: Collection[Identity], application: str) -> dict[str, Identity]:
@@ -130,7 +130,7 @@ def executors(candidates: Collection[Identity], application: str) -> dict[str, I
     found = {}
     for one in candidates:
         words = one.arguments()
-        if _EXECUTOR in words and words[words.index("--app-id") + 1] == application:
+        if EXECUTOR in words and words[words.index("--app-id") + 1] == application:
             found[words[words.index("--executor-id") + 1]] = one
     return found
 

@@ -1,0 +1,162 @@
+"""What is done to the job's own processes: small real ones, and the proof that it took hold."""
+
+import os
+import signal
+import sys
+from random import Random
+
+import pytest
+
+from onceproof import failpoints
+from onceproof.errors import StackError
+from onceproof.failpoints import Failpoint
+from onceproof.faults import Scene, find_mechanism
+from onceproof.identity import everyone, spawn
+from onceproof.polling import wait_for
+from onceproof.stacks.cluster import EXECUTOR
+from onceproof.work import FaultPart
+
+SLEEPS = "import time; time.sleep(600)"
+AT_A_STEP = "from onceproof import failpoints; failpoints.reached('task_mid', 3); import time; "
+WITH_CHILD = "import subprocess, sys; subprocess.Popen([sys.executable, '-c', sys.argv[-1]]).wait()"
+
+
+class Job:
+    """A job of a few processes; `commits` are what the commit log is found to have in turn."""
+
+    def __init__(self, folder):
+        self.folder, self.living, self.rivals, self.commits = folder, [], [], [-1]
+
+    def start(self, *words):
+        one = spawn(
+            [sys.executable, "-c", *words],
+            log=self.folder / "log",
+            env={**os.environ, failpoints.FOLDER: str(self.folder)},
+            cwd=self.folder,
+        )
+        self.living.append(one)
+        return one
+
+    def processes(self):
+        return [
+            one for one in everyone() if {one, *one.ancestors()} & set(self.living) and one.is_alive
+        ]
+
+    def driver(self):
+        return [one for one in self.living if one.is_alive]
+
+    def kill_driver(self):
+        dead = [one for one in self.living if one.send(signal.SIGKILL)]
+        wait_for(lambda: not any(one.is_alive for one in dead), 10, "it lives")
+        return dead
+
+    def start_rival(self):
+        self.rivals.append(self.start(SLEEPS))
+        return self.rivals[-1]
+
+    def committed(self):
+        return self.commits.pop(0) if len(self.commits) > 1 else self.commits[0]
+
+
+@pytest.fixture
+def job(tmp_path):
+    made = Job(tmp_path)
+    yield made
+    for one in made.processes():
+        one.send(signal.SIGKILL)
+
+
+def scene(job, halted=None, point=None):
+    return Scene(None, None, job, Random(7), point, halted)
+
+
+def strike(verb, target, at):
+    fault = FaultPart("fault", verb, target, {})
+    mechanism = find_mechanism(verb, target)
+    return mechanism.strike(fault, at), lambda proof: mechanism.heal(fault, at, proof)
+
+
+def pids(told):
+    return sorted(one["pid"] for one in told)
+
+
+def at_a_step(job, then=SLEEPS):
+    """A process that waits at task_mid of batch 3."""
+    point = Failpoint("fault", "task_mid", 3, job.folder)
+    point.arm()
+    halted = job.start(AT_A_STEP + then)
+    wait_for(point.reached, 20, "it is not reached")
+    return scene(job, halted, point)
+
+
+def test_a_task_that_waits_is_killed(job):
+    at = at_a_step(job)
+    proof, _ = strike("kill", "task", at)
+    assert pids(proof["dead"]) == [at.halted.pid]
+    assert not at.halted.is_alive
+    with pytest.raises(StackError, match="no task waits at the failpoint"):
+        strike("kill", "task", at)
+
+
+def test_a_process_that_waits_raises_and_lives_on_as_its_program_wants(job):
+    at = at_a_step(job)
+    proof, _ = strike("raise", "task", at)
+    assert pids(proof["raised_in"]) == [at.halted.pid]
+    wait_for(lambda: not at.halted.is_alive, 10, "it did not raise")
+    assert "task_mid of batch 3: fault lets it fail here" in (job.folder / "log").read_text()
+
+
+def test_the_whole_job_is_killed(job):
+    job.start(WITH_CHILD, SLEEPS)
+    wait_for(lambda: len(job.processes()) == 2, 10, "it has no child")
+    both = job.processes()
+    proof, _ = strike("kill", "job", scene(job))
+    assert pids(proof["dead"]) == sorted(one.pid for one in both)
+    assert job.processes() == []
+    with pytest.raises(StackError, match="no driver lived that could be killed"):
+        strike("kill", "job", scene(job))
+
+
+def test_a_paused_executor_stands_still_with_its_children_and_wakes(job):
+    executor = job.start(WITH_CHILD, EXECUTOR, SLEEPS)
+    wait_for(lambda: len(job.processes()) == 2, 10, "it has no child")
+    job.commits = [4]
+    proof, heal = strike("pause", "executor:any", scene(job))
+    both = job.processes()
+    assert pids(proof["paused"]) == sorted(one.pid for one in both)
+    assert all(one.is_paused for one in both)
+    executor.send(signal.SIGKILL)
+    wait_for(lambda: not executor.is_alive, 10, "it lives")
+    healed = heal(proof)
+    assert (pids(healed["dead_before"]), healed["committed_before"]) == ([executor.pid], 4)
+    assert not any(one.is_paused for one in both)
+    assert heal(proof)["woken"] == []
+
+
+def test_a_second_driver_has_struck_when_it_committed_while_the_first_was_held(job):
+    at = at_a_step(job)
+    job.commits = [2, 2, 2, 3]
+    proof, _ = strike("start", "driver", at)
+    assert (pids(proof["first"]), pids(proof["second"])) == (
+        [at.halted.pid],
+        [job.rivals[0].pid],
+    )
+    assert proof["committed_by_it"] == 3
+
+
+@pytest.mark.parametrize("ends_first", [True, False])
+def test_two_drivers_that_were_not_two_are_no_fault(job, monkeypatch, ends_first):
+    at = at_a_step(job)
+    begin = job.start_rival
+
+    def start_rival():
+        rival = begin()
+        gone = at.halted if ends_first else rival
+        gone.send(signal.SIGKILL)
+        wait_for(lambda: not gone.is_alive, 10, "it lives")
+        return rival
+
+    monkeypatch.setattr(job, "start_rival", start_rival)
+    job.commits = [2, 3]
+    with pytest.raises(StackError, match=r"the (first|second) driver (died|ended) before"):
+        strike("start", "driver", at)
