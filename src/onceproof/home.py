@@ -39,6 +39,11 @@ def catalogue_folder() -> Path:
     return _beside("scenarios", "catalogue")
 
 
+def expectations_folder() -> Path:
+    """Return the folder of our own suites: `expectations/` of a clone, else the wheel's."""
+    return _beside("expectations", "suites")
+
+
 def _beside(in_clone: str, in_wheel: str) -> Path:
     package = Path(__file__).parent
     clone = package.parents[1]

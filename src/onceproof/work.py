@@ -68,7 +68,10 @@ class LimitsPart:
 
 @dataclass(frozen=True)
 class Work:
-    """What a run is to do. `run` names it: its topics, tables and processes carry that name."""
+    """What a run is to do. `run` names it: its topics, tables and processes carry that name.
+
+    `expectations` are the suites of Great Expectations by what they are held against.
+    """
 
     scenario: str
     run: str
@@ -79,6 +82,7 @@ class Work:
     faults: tuple[FaultPart, ...]
     restart: Mapping[str, Any]
     limits: LimitsPart
+    expectations: Mapping[str, Any]
 
     @classmethod
     def read(cls, path: Path) -> Work:
@@ -119,6 +123,7 @@ class Work:
                 float(count(limits, "run_s", "the plan's limits")),
                 float(count(limits, "stall_s", "the plan's limits")),
             ),
+            expectations=field(plan, "expectations", dict, "the plan"),
         )
 
 

@@ -49,6 +49,7 @@ def plan(topic, **options):
         "sink": {"name": "s", "target": "t", "options": {}},
         "faults": [],
         "restart": {},
+        "expectations": {},
         "limits": {"run_s": 120, "stall_s": 60},
     }
 

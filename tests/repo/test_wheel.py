@@ -14,7 +14,11 @@ def wheel(folder, version):
 
 def test_the_wheel_carries_the_catalogue_and_the_jobs(tmp_path):
     found = wheel(tmp_path, "standard")
-    for here, there in (("scenarios", "catalogue"), ("spark_jobs", "jobs")):
+    for here, there in (
+        ("expectations", "suites"),
+        ("scenarios", "catalogue"),
+        ("spark_jobs", "jobs"),
+    ):
         files = {path.name for path in (ROOT / here).glob("*.*")}
         assert {f"onceproof/{there}/{name}" for name in files} <= found
 

@@ -115,6 +115,7 @@ def work(pipeline: str, writes: str) -> dict[str, Any]:
         "sink": plan(writes=writes)["sink"] | sink,
         "faults": [],
         "restart": {},
+        "expectations": {},
         "limits": {"run_s": 60, "stall_s": 60},
     }
 

@@ -116,6 +116,30 @@ def good_recomputed() -> dict[str, Any]:
     return {"schema": 1, "expected": 6, "late": 0, "delay_ms": DELAY_MS, "state": state}
 
 
+def expected_of(
+    column: str, anomaly: str | None, wrong: Any = 0, error: str = ""
+) -> dict[str, Any]:
+    """What became of one expectation; `wrong` is a count where it does not hold."""
+    told = {"type": "expect_column_values_to_be_between", "kwargs": {"column": column}}
+    seen = {"unexpected": bool(wrong), "samples": [wrong] if wrong else [], "observed": None}
+    return told | {"anomaly": anomaly, "success": not wrong and not error, "error": error} | seen
+
+
+def validation(differences: dict[str, Any], observed: int) -> dict[str, Any]:
+    """What the suites say of these differences, and of rows that are otherwise as expected."""
+    counts = [expected_of(name, name, differences.get(name, 0)) for name in NO_DIFFERENCE]
+    suites = [
+        {"on": "differences", "suite": "differences", "rows": 1, "results": counts},
+        {
+            "on": "observed",
+            "suite": "totals",
+            "rows": observed,
+            "results": [expected_of("n", None)],
+        },
+    ]
+    return {"schema": 1, "suites": suites, "seconds": 0.1}
+
+
 @dataclass
 class HandwrittenRun:
     """All parts of a run's directory as plain data; `write` makes the directory."""
@@ -129,6 +153,7 @@ class HandwrittenRun:
     expected: int = 6
     observed: int = 6
     recomputed: dict[str, Any] = field(default_factory=good_recomputed)
+    validation: dict[str, Any] | None = None
     clocks: Any = None
 
     def write(self, folder: Path) -> Evidence:
@@ -142,6 +167,8 @@ class HandwrittenRun:
             "rows": {"expected": self.expected, "observed": self.observed},
         }
         run.summary.write_text(json.dumps(summary))
+        held = self.validation or validation(self.differences, self.observed)
+        run.validation.write_text(json.dumps(held))
         if self.reads is not None:
             write_rows(run.reads, self.reads, READS)
         if self.ledger is not None:

@@ -30,6 +30,7 @@ def work(reference, sink):
             "sink": {"name": sink, "target": "views_1.output", "options": {}},
             "faults": [],
             "restart": {},
+            "expectations": {},
             "limits": {"run_s": 60, "stall_s": 60},
         }
     )

@@ -64,8 +64,8 @@ def test_an_empty_directory_is_unknown(tmp_path):
 EVIDENCE = [
     "plan.json", "history.jsonl", "reads", "ledger", "expected", "observed", "differences",
     "differences/summary.json", "reads/part-0.parquet", "ledger/part-0.parquet",
-    "expected/part-0.parquet", "observed/part-0.parquet", "recomputed.json", "checkpoint",
-    "checkpoint-log", "checkpoint-log/offsets/0", "checkpoint-log/offsets/1",
+    "expected/part-0.parquet", "observed/part-0.parquet", "recomputed.json", "validation.json",
+    "checkpoint", "checkpoint-log", "checkpoint-log/offsets/0", "checkpoint-log/offsets/1",
     "checkpoint-log/commits/1", "checkpoint/offsets/1", "checkpoint/metadata",
 ]  # fmt: skip
 

@@ -144,6 +144,7 @@ def work(**changes):
         "sink": {"name": "s", "target": "t", "options": {}},
         "faults": [],
         "restart": {},
+        "expectations": {},
         "limits": {"run_s": 1, "stall_s": 1},
     }
     return Work.of({**plan, **changes})

@@ -11,6 +11,7 @@ import traceback
 from collections.abc import Callable, Sequence
 
 from onceproof.checkers.ended import ended
+from onceproof.checkers.expectations import expectations
 from onceproof.checkers.faults_landed import faults_landed
 from onceproof.checkers.input_committed import input_committed
 from onceproof.checkers.input_kept import input_kept
@@ -33,6 +34,7 @@ Checker = Callable[[Evidence], Finding]
 
 CHECKERS: tuple[Checker, ...] = (
     rows,
+    expectations,
     faults_landed,
     input_committed,
     input_kept,

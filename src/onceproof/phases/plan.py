@@ -12,8 +12,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from onceproof.documents import read_object
 from onceproof.errors import RequestError
 from onceproof.faults.triggers import sentence
+from onceproof.home import expectations_folder
 from onceproof.phases.new_run import make_directory, name_of, write_plan
 from onceproof.phases.subject import Subject, find_subject, find_versions
 from onceproof.plan import Writes
@@ -72,6 +74,7 @@ def plan_document(
         "workload": _workload(scenario, run),
         "sink": _sink(scenario, run),
         "faults": _faults(scenario),
+        "expectations": _expectations(scenario),
         "restart": dict(scenario.restart),
         "limits": {"run_s": int(scenario.limits.run_s), "stall_s": int(scenario.limits.stall_s)},
         "hold_to": claim.promise.guarantee,
@@ -140,6 +143,16 @@ def _faults(scenario: Scenario) -> list[dict[str, Any]]:
         }
         for fault in scenario.faults
     ]
+
+
+def _expectations(scenario: Scenario) -> dict[str, Any]:
+    """Return the suites: of the differences always, of the output where the pipeline has one."""
+    folder = expectations_folder()
+    found = {"differences": read_object(folder / "differences.json")}
+    own = folder / f"{scenario.pipeline.name}.json"
+    if scenario.is_ours and own.exists():
+        found["observed"] = read_object(own)
+    return found
 
 
 def _replay(scenario: Scenario, seed: int, subject: str) -> str:

@@ -18,6 +18,7 @@ from onceproof.phases.prepare import look_at_input, prepare
 from onceproof.phases.produce import Progress, produce
 from onceproof.phases.recomputing import recomputing
 from onceproof.phases.release import release
+from onceproof.phases.validate import become_ready, validate_run
 from onceproof.process.handle import start_agent
 from onceproof.run import RunDirectory
 from onceproof.stacks.keeper import keep
@@ -81,6 +82,7 @@ def _phases(
     with phase(run, "produce"):
         produce(run, work, bootstrap, is_over=lambda: not agent.is_alive, progress=progress)
     with recomputing(run, work.limits.run_s) as recomputed:
+        become_ready()
         say("process: the job reads on")
         await_agent(run, work)
         say("observe and recompute")
@@ -91,3 +93,6 @@ def _phases(
     say("compare")
     with phase(run, "compare"):
         compare_run(run, work)
+    say("validate")
+    with phase(run, "validate"):
+        validate_run(run, work)

@@ -1,0 +1,118 @@
+"""The phase that holds the expectations of people against a run: with Great Expectations.
+
+The suites stand in the plan. `differences` is held against one row, the counts of the comparison;
+`observed` against what readers see at the end. What the results mean is the judge's to say.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+from onceproof.documents import count, field, read_object, write_whole
+from onceproof.errors import EvidenceError
+from onceproof.ledger import parquet_files
+from onceproof.run import RunDirectory
+from onceproof.work import Work
+
+SCHEMA = 1
+_SAMPLES = 5
+
+
+def become_ready() -> None:
+    """Begin to import Great Expectations, which takes five seconds that may be spent beside."""
+    threading.Thread(target=import_module, args=["great_expectations"], daemon=True).start()
+
+
+def validate_run(run: RunDirectory, work: Work) -> Mapping[str, Any]:
+    """Run the plan's suites, and write and return validation.json; an older one is gone before."""
+    run.validation.unlink(missing_ok=True)
+    began = time.monotonic()
+    summary = read_object(run.summary)
+    rows = field(summary, "rows", dict, run.summary.name)
+    least = min(1, count(rows, "expected", run.summary.name))
+    tables = {"differences": lambda: _counts(summary, rows), "observed": lambda: _observed(run)}
+    if strange := work.expectations.keys() - tables.keys():
+        raise EvidenceError(f"the plan has expectations of {min(strange)}, which no run has")
+    held = [
+        {"on": on, **hold(suite, tables[on](), {"least_rows": least})}
+        for on, suite in work.expectations.items()
+    ]
+    seconds = round(time.monotonic() - began, 3)
+    document = {"schema": SCHEMA, "suites": held, "seconds": seconds}
+    write_whole(run.validation, json.dumps(document, indent=2, allow_nan=False) + "\n")
+    return document
+
+
+def hold(suite: Mapping[str, Any], table: Any, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Hold a suite against a table of pandas; an expectation that could not be held says why.
+
+    Great Expectations leaves out what it does not know, and an empty suite succeeds: so each
+    expectation of the suite must come back with a result of its own.
+    """
+    import great_expectations as gx
+
+    name = field(suite, "name", str, "a suite of expectations")
+    wanted = field(suite, "expectations", list, f"the suite {name}")
+    context = gx.get_context(mode="ephemeral")
+    context.variables.progress_bars = {"globally": False}
+    batches = context.data_sources.add_pandas("run").add_dataframe_asset(name)
+    batch = batches.add_batch_definition_whole_dataframe("whole")
+    numbered = [
+        {**one, "meta": {**one.get("meta", {}), "number": number}}
+        for number, one in enumerate(wanted)
+    ]
+    made = context.suites.add(gx.ExpectationSuite(name=name, expectations=numbered))
+    definition = gx.ValidationDefinition(data=batch, suite=made, name=name)
+    found = context.validation_definitions.add(definition).run(
+        batch_parameters={"dataframe": table}, expectation_parameters=dict(parameters)
+    )
+    by_number = {one.expectation_config.meta["number"]: one for one in found.results}
+    return {
+        "suite": name,
+        "rows": len(table),
+        "results": [_told(one, by_number.get(number)) for number, one in enumerate(wanted)],
+    }
+
+
+def _told(expectation: Mapping[str, Any], result: Any) -> dict[str, Any]:
+    """Return one expectation with what became of it, in words that JSON can hold."""
+    told = {
+        "type": expectation["type"],
+        "kwargs": expectation.get("kwargs", {}),
+        "anomaly": expectation.get("meta", {}).get("anomaly"),
+    }
+    if result is None:
+        return told | {"success": False, "error": "Great Expectations knows no such expectation"}
+    details = json.loads(json.dumps(result.to_json_dict()["result"], default=str))
+    return told | {
+        "success": bool(result.success),
+        "error": _raised(result.exception_info or {}),
+        "unexpected": details.get("unexpected_count"),
+        "samples": details.get("partial_unexpected_list", [])[:_SAMPLES],
+        "observed": details.get("observed_value"),
+    }
+
+
+def _raised(info: Mapping[str, Any]) -> str:
+    """Return what was raised: flat, or told for each metric apart."""
+    parts = [info] if "raised_exception" in info else [*info.values()]
+    said = [str(one["exception_message"]) for one in parts if one.get("raised_exception")]
+    return said[0] if said else ""
+
+
+def _counts(summary: Mapping[str, Any], rows: Mapping[str, Any]) -> Any:
+    import pandas
+
+    counts = field(summary, "differences", dict, "the summary of differences")
+    return pandas.DataFrame([{**counts, **{f"rows_{name}": n for name, n in rows.items()}}])
+
+
+def _observed(run: RunDirectory) -> Any:
+    import pyarrow.parquet as parquet
+
+    return parquet.read_table(parquet_files(run.observed)).to_pandas()

@@ -1,0 +1,163 @@
+"""Expectations, held with Great Expectations itself, and what the judge makes of the results."""
+
+import json
+from types import SimpleNamespace
+
+import pandas
+import pytest
+from jsonschema import validate
+
+from onceproof.checkers import run_checkers
+from onceproof.checkers.expectations import expectations
+from onceproof.errors import EvidenceError
+from onceproof.home import expectations_folder
+from onceproof.phases.validate import hold, validate_run
+from onceproof.references import REFERENCES, find_reference
+from onceproof.verdict import Grade
+from tests.repo.tree import ROOT
+from tests.unit.handwritten_run import HandwrittenRun, control, expected_of, plan, validation
+
+# What Great Expectations and its libraries still use is not ours to change.
+pytestmark = pytest.mark.filterwarnings("ignore")
+PASS, UNKNOWN, FAIL = Grade
+SUITES = sorted(expectations_folder().glob("*.json"))
+OF_RUNS = {path.stem: json.loads(path.read_text()) for path in SUITES}
+GOOD = {"bigint": 3, "string": "a"}
+
+
+def suite(*held):
+    return {"name": "mine", "expectations": [{"type": type, "kwargs": kw} for type, kw in held]}
+
+
+def results(suite, table, **parameters):
+    found = hold(suite, table, parameters)
+    return [(one["success"], one["error"]) for one in found["results"]]
+
+
+@pytest.mark.parametrize("name", sorted(REFERENCES))
+def test_a_pipeline_s_suite_fails_on_bad_rows_and_holds_on_good_ones(name):
+    reference = find_reference(REFERENCES[name])
+    row = {column: GOOD[kind] for column, kind in reference.columns.items()}
+    told = OF_RUNS[name]
+    good = results(told, pandas.DataFrame([row]), least_rows=1)
+    assert set(good) == {(True, "")}
+    assert len(good) == len(told["expectations"])
+    twice = hold(told, pandas.DataFrame([row, row]), {"least_rows": 1})["results"]
+    assert [one["anomaly"] for one in twice if not one["success"]] == ["duplicated"]
+    for column in row:
+        bad = results(told, pandas.DataFrame([row, row | {column: None}]), least_rows=1)
+        assert (False, "") in bad, column
+    assert (False, "") in results(told, pandas.DataFrame([row][:0]), least_rows=1)
+
+
+@pytest.mark.parametrize("anomaly", ["lost", "duplicated", "unexpected", "changed"])
+def test_each_class_of_differences_fails_its_own_expectation(anomaly):
+    counts = dict.fromkeys(["lost", "duplicated", "unexpected", "changed"], 0)
+    assert {one for one, _ in results(OF_RUNS["differences"], pandas.DataFrame([counts]))} == {True}
+    found = hold(OF_RUNS["differences"], pandas.DataFrame([counts | {anomaly: 7}]), {})["results"]
+    (failed,) = (one for one in found if not one["success"])
+    assert (failed["anomaly"], failed["samples"], failed["error"]) == (anomaly, [7], "")
+
+
+def test_an_expectation_that_nobody_knows_is_no_success():
+    told = suite(
+        ("expect_column_values_to_be_kind", {"column": "n"}),
+        ("expect_column_values_to_not_be_null", {"column": "n"}),
+    )
+    assert results(told, pandas.DataFrame([{"n": 1}])) == [
+        (False, "Great Expectations knows no such expectation"),
+        (True, ""),
+    ]
+
+
+def test_a_column_that_is_not_there_is_an_error_and_no_failure():
+    told = suite(("expect_column_values_to_not_be_null", {"column": "m"}))
+    ((success, error),) = results(told, pandas.DataFrame([{"n": 1}]))
+    assert not success
+    assert "m" in error
+
+
+def run_of(tmp_path, plan_suites, **fields):
+    run = HandwrittenRun(**fields).write(tmp_path).run
+    return run, SimpleNamespace(expectations=plan_suites)
+
+
+def test_the_phase_writes_what_its_schema_says_and_the_judge_reads(tmp_path):
+    told = suite(("expect_column_values_to_be_between", {"column": "n", "min_value": 0}))
+    suites = {"differences": OF_RUNS["differences"], "observed": told}
+    run, work = run_of(tmp_path, suites)
+    document = validate_run(run, work)
+    assert document == json.loads(run.validation.read_text())
+    validate(document, json.loads((ROOT / "docs/schemas/validation.json").read_text()))
+    assert [(one["on"], one["rows"]) for one in document["suites"]] == [
+        ("differences", 1),
+        ("observed", 6),
+    ]
+
+
+def test_a_plan_whose_suite_is_of_nothing_is_refused(tmp_path):
+    run, work = run_of(tmp_path, {"ledger": suite()})
+    with pytest.raises(EvidenceError, match="expectations of ledger, which no run has"):
+        validate_run(run, work)
+    assert not run.validation.exists()
+
+
+def found(tmp_path, change=lambda held: None, **fields):
+    run = HandwrittenRun(**fields)
+    run.validation = validation(run.differences, run.observed)
+    change(run.validation["suites"])
+    (finding,) = run_checkers(run.write(tmp_path), [expectations])
+    assert not finding.traceback
+    return finding
+
+
+def test_what_does_not_hold_fails_with_what_was_found(tmp_path):
+    def negative(suites):
+        suites[1]["results"] = [expected_of("n", None, -3)]
+
+    finding = found(tmp_path, negative)
+    assert finding.verdict is FAIL
+    said = "In observed, expect_column_values_to_be_between of n does not hold: [-3]"
+    assert said in finding.reason
+
+
+def test_an_anomaly_fails_where_the_promise_forbids_it(tmp_path):
+    twice = {"lost": 0, "duplicated": 2, "unexpected": 0, "changed": 0}
+    wrong = {"differences": twice, "observed": 8}
+    finding = found(tmp_path / "one", **wrong, plan=control("duplicated"))
+    assert (finding.verdict, finding.anomalies["duplicated"]) == (FAIL, 2)
+    allowed = found(tmp_path / "two", **wrong, plan=plan(hold_to="at-least-once"))
+    assert (allowed.verdict, allowed.anomalies["duplicated"]) == (PASS, 2)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda suites: suites.clear(), "Nobody expects that no row is lost"),
+        (lambda suites: suites[0]["results"].pop(2), "Nobody expects that no row is unexpected"),
+        (
+            lambda suites: suites[1].update(rows=5),
+            "held against 5 rows of observed",
+        ),
+        (
+            lambda suites: suites[1].update(results=[expected_of("n", None, 0, "no column n")]),
+            "Expect_column_values_to_be_between of n could not be held: no column n",
+        ),
+    ],
+)
+def test_what_nobody_looked_at_is_unknown(tmp_path, change, said):
+    finding = found(tmp_path, change)
+    assert finding.verdict is UNKNOWN
+    assert said.lower() in finding.reason.lower()
+
+
+def test_a_suite_that_saw_nothing_where_rows_were_lost_is_unknown(tmp_path):
+    lost = {"lost": 1, "duplicated": 0, "unexpected": 0, "changed": 0}
+
+    def blind(suites):
+        suites[0]["results"][0] = expected_of("lost", "lost")
+
+    finding = found(tmp_path, blind, differences=lost, observed=5)
+    assert finding.verdict is UNKNOWN
+    assert "No row is said to be lost, and some are" in finding.reason
+    assert found(tmp_path / "seen", differences=lost, observed=5).verdict is FAIL
