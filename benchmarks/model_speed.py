@@ -24,7 +24,7 @@ KINDS = (
 
 
 def main():
-    print(f"{'family':12} {'kind':20} {'schedules':>9} {'a second':>9} {'exact':>9}")
+    print(f"{'family':16} {'kind':20} {'schedules':>9} {'a second':>9} {'exact':>9}")
     tried, seconds = 0, 0.0
     for name, family in FAMILIES.items():
         for kind in KINDS:
@@ -33,7 +33,7 @@ def main():
             took = time.process_time() - before
             exact = sum(one.is_exact for one in outcomes)
             rate = len(outcomes) / took
-            print(f"{name:12} {kind.__name__:20} {len(outcomes):9,} {rate:9,.0f} {exact:9,}")
+            print(f"{name:16} {kind.__name__:20} {len(outcomes):9,} {rate:9,.0f} {exact:9,}")
             tried, seconds = tried + len(outcomes), seconds + took
     print(f"{'all':33} {tried:9,} {tried / seconds:9,.0f}")
 

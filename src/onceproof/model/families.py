@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from onceproof.guarantee import Guarantee
+from onceproof.model.shared_runs import SharedSink
 from onceproof.model.stores import (
     ModelCheckpoint,
     ModelLog,
@@ -169,4 +170,5 @@ FAMILIES: Mapping[str, Family] = {
     "wal": Family(partial(wal, atomic=False), Guarantee.AT_LEAST_ONCE),
     "wal_atomic": Family(partial(wal, atomic=True), Guarantee.EXACTLY_ONCE),
     "two_phase": Family(two_phase, Guarantee.EXACTLY_ONCE),
+    "two_phase_shared": Family(partial(SharedSink, writer=WRITER), Guarantee.EXACTLY_ONCE),
 }

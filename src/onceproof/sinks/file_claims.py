@@ -1,15 +1,18 @@
 """Claims and decisions of a writer as names in a folder, each made by one step of the file system.
 
-A claim is a folder named by its epoch, and a decision of it a file that is linked there whole. The
-next claim moves the decisions out of the older folders, and removes those: in a folder that is
-gone, POSIX makes no more names, so whoever was about to decide there has not decided. A rename
-would not do: a link that had found the folder just before lands in it under its new name.
+A claim is a folder named by its epoch, put there with the mark of its run in it, and a decision of
+it a file that is linked there whole. The next claim moves mark and decisions out of the older
+folders, and removes those: in a folder that is gone, POSIX makes no more names, so whoever was
+about to decide there has not decided. To rename it would not do: a link that had found the folder
+just before lands in it under its new name.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
@@ -18,7 +21,7 @@ from onceproof.errors import StackError
 from onceproof.sinks.folders import publish, sync_folder
 from onceproof.sinks.protocol import Decision
 
-_EPOCH = "epoch-"
+_EPOCH, _RUN, _DEAD = "epoch-", "_run-", "_dead-"
 _KEPT = 1000  # decisions; Spark itself keeps the offsets of 100 batches
 _TRIES = 1000
 
@@ -29,25 +32,38 @@ class FileClaims:
 
     folder: Path
 
-    def claim(self, attempt: int) -> int:  # noqa: ARG002
+    def claim(self, attempt: int) -> int:
         """Make a folder of the next epoch, then remove all older ones; return the epoch."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        for above in self.folder.parents[:2]:
-            sync_folder(above)
+        self._make()
         for _ in range(_TRIES):
             epoch = max(self._epochs(), default=0) + 1
-            try:
-                self.of(epoch).mkdir()
-            except FileExistsError:  # somebody else claims too
-                continue
-            sync_folder(self.folder)
-            for older in sorted(self._epochs()):
-                if older < epoch:
-                    self._seal(self.of(older))
-            self._forget()
-            sync_folder(self.folder)
-            return epoch
+            if self._took(epoch, uuid4().hex, attempt):
+                self._supersede(epoch)
+                return epoch
         raise StackError(f"{self.folder} is claimed by others faster than it can be claimed here")
+
+    def claimed(self) -> tuple[int, str]:
+        """Return the newest epoch and the run that has claimed it; 0 where nobody has."""
+        for _ in range(_TRIES):
+            epoch = max(self._epochs(), default=0)
+            if not epoch:
+                return 0, ""
+            with suppress(FileNotFoundError):
+                marks = (name for name in os.listdir(self.of(epoch)) if name.startswith(_RUN))
+                mark = next(marks, "")
+                return epoch, mark.removeprefix(_RUN).removesuffix(".json")
+        raise StackError(f"{self.folder} is claimed by others faster than it can be read here")
+
+    def claim_for(self, run: str, attempt: int, behind: int) -> int | None:
+        """Claim for a run behind an epoch; what it has claimed already stays so."""
+        self._make()
+        if not self._has_claimed(run):
+            self._took(behind + 1, run, attempt)
+        epoch, by = self.claimed()
+        if by != run:
+            return None
+        self._supersede(epoch)
+        return epoch
 
     def newest(self) -> Decision | None:
         """Return the decision of the highest batch."""
@@ -82,6 +98,42 @@ class FileClaims:
         """
         return self.folder / f"{_EPOCH}{epoch}"
 
+    def _make(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for above in self.folder.parents[:2]:
+            sync_folder(above)
+
+    def _took(self, epoch: int, run: str, attempt: int) -> bool:
+        """Put a folder of this epoch in its place; not if one is there, or a newer one.
+
+        The mark makes it one that no other can be put over. It is looked for once more, since
+        whoever clears away what is dead may have taken it out just before.
+        """
+        made, mark = self.folder / f"{_DEAD}{uuid4().hex}", f"{_RUN}{run}.json"
+        try:
+            made.mkdir()
+            (made / mark).write_text(json.dumps({"attempt": attempt}), encoding="utf-8")
+            made.rename(self.of(epoch))
+        except OSError:  # somebody else claims too
+            shutil.rmtree(made, ignore_errors=True)
+            return False
+        if max(self._epochs()) > epoch:  # it was there before, and is sealed
+            self._seal(self.of(epoch))
+            return False
+        return (self.of(epoch) / mark).exists()
+
+    def _has_claimed(self, run: str) -> bool:
+        return any((folder / f"{_RUN}{run}.json").exists() for folder in self._folders())
+
+    def _supersede(self, epoch: int) -> None:
+        """Remove all older claims."""
+        sync_folder(self.folder)
+        for older in sorted(self._epochs()):
+            if older < epoch:
+                self._seal(self.of(older))
+        self._forget()
+        sync_folder(self.folder)
+
     def _epochs(self) -> list[int]:
         names = os.listdir(self.folder) if self.folder.is_dir() else []
         return [int(name.removeprefix(_EPOCH)) for name in names if name.startswith(_EPOCH)]
@@ -105,11 +157,12 @@ class FileClaims:
         return found
 
     def _seal(self, folder: Path) -> None:
-        """Move the decisions out and remove the folder; several may do so at once."""
+        """Move out what is to stay and remove the folder; several may do so at once."""
         for _ in range(_TRIES):
             try:
                 for name in os.listdir(folder):
-                    to = f"_dead-{uuid4().hex}" if name[0] == "_" else name
+                    stays = name[0] != "_" or name.startswith(_RUN)
+                    to = name if stays else f"{_DEAD}{uuid4().hex}"
                     (folder / name).rename(self.folder / to)
                 folder.rmdir()
             except FileNotFoundError:
@@ -123,7 +176,7 @@ class FileClaims:
 
     def _forget(self) -> None:
         """Remove old decisions, and what dead runs have kept, which is out of their reach now."""
-        for dead in self.folder.glob("_dead-*"):
+        for dead in self.folder.glob(f"{_DEAD}*"):
             if dead.is_dir():
                 shutil.rmtree(dead, ignore_errors=True)
             else:
@@ -132,3 +185,12 @@ class FileClaims:
         for batch in found:
             if batch < max(found) - _KEPT:
                 (self.folder / f"{batch}.json").unlink(missing_ok=True)
+        marks = sorted(self.folder.glob(f"{_RUN}*"), key=_when)
+        for old in marks[:-_KEPT]:
+            old.unlink(missing_ok=True)
+
+
+def _when(path: Path) -> float:
+    with suppress(FileNotFoundError):
+        return path.stat().st_mtime
+    return 0.0

@@ -17,14 +17,24 @@ from onceproof.sinks.writer_session import WriterSession
 
 _MAKE = (
     "create table if not exists {writers} (writer text primary key, epoch int8 not null,"
-    " attempt int8 not null, claimed timestamptz not null default now())",
+    " attempt int8 not null, runs text[] not null, claimed timestamptz not null default now())",
     "create table if not exists {decisions} (writer text, batch int8, attempt int8 not null,"
     " decision text not null, marked bool not null default false,"
     " decided timestamptz not null default now(), primary key (writer, batch))",
 )
-_CLAIM = """insert into {writers} as held (writer, epoch, attempt) values (%s, 1, %s)
- on conflict (writer) do update
- set epoch = held.epoch + 1, attempt = excluded.attempt, claimed = now() returning epoch"""
+# The last of `runs` has claimed the epoch; one that stands before it was superseded.
+_FIRST_OF_ALL = (
+    "insert into {writers} as held (writer, epoch, attempt, runs) values (%s, 1, %s, %s)"
+)
+_NEXT = """set epoch = held.epoch + 1, attempt = %s, claimed = now(),
+ runs = (held.runs || %s::text[])[greatest(cardinality(held.runs) - 98, 1):] """
+_CLAIM = f"{_FIRST_OF_ALL} on conflict (writer) do update {_NEXT} returning epoch"
+_CLAIM_FIRST = f"{_FIRST_OF_ALL} on conflict (writer) do nothing returning epoch"
+_CLAIM_BEHIND = (
+    f"update {{writers}} as held {_NEXT} where writer = %s and epoch = %s"
+    " and not runs @> %s returning epoch"
+)
+_CLAIMED = "select epoch, runs[cardinality(runs)] from {writers} where writer = %s"
 # What a decision puts in only while its epoch is the newest: the row of the writer is locked.
 OURS = """insert into {decisions} (writer, batch, attempt, decision)
  select writer, %s, %s, %s from
@@ -45,19 +55,43 @@ class TableMemory:
         for query in _MAKE:
             self.session.ask(query)
 
+    def is_made(self) -> bool:
+        """Whether the tables are there."""
+        schema, _ = parts_of(self.session.target)
+        return bool(self.session.ask(_IS_THERE, schema))
+
     def claim(self, attempt: int) -> int:
         """Claim the writer, and end the sessions of older runs' tasks."""
+        ((epoch,),) = self._claim(_CLAIM, self.session.writer, attempt, [""], attempt, [""])
+        self.session.end_tasks(epoch)
+        return int(epoch)
+
+    def claimed(self) -> tuple[int, str]:
+        """Return the newest epoch and the run that has claimed it; 0 where nobody has."""
+        found = self.session.ask(_CLAIMED, self.session.writer)
+        return found[0] if found else (0, "")
+
+    def claim_for(self, run: str, attempt: int, behind: int) -> int | None:
+        """Claim for a run behind an epoch; what it has claimed already stays so."""
+        writer, runs = self.session.writer, [run]
+        if behind:
+            told = self._claim(_CLAIM_BEHIND, attempt, runs, writer, behind, runs)
+        else:
+            told = self._claim(_CLAIM_FIRST, writer, attempt, runs)
+        if told:
+            self.session.end_tasks(behind + 1)
+        epoch, by = self.claimed()
+        return epoch if by == run else None
+
+    def _claim(self, query: str, *given: Any) -> list[tuple[Any, ...]]:
         from psycopg.errors import LockNotAvailable
 
-        session = self.session
-        with told(session.target):
+        with told(self.session.target):
             try:
-                ((epoch,),) = session.run(_CLAIM, session.writer, attempt)
+                return self.session.run(query, *given)
             except LockNotAvailable:  # a driver that does not move holds the writer's row
-                session.end_drivers()
-                ((epoch,),) = session.run(_CLAIM, session.writer, attempt)
-        session.end_tasks(epoch)
-        return int(epoch)
+                self.session.end_drivers()
+                return self.session.run(query, *given)
 
     def newest(self) -> Decision | None:
         """Return the decision of the highest batch."""
@@ -80,8 +114,7 @@ class TableMemory:
 
     def drop(self) -> None:
         """Forget the writer, and remove the tables if nobody else is in them."""
-        schema, _ = parts_of(self.session.target)
-        if not self.session.ask(_IS_THERE, schema):
+        if not self.is_made():
             return
         self.session.ask("delete from {decisions} where writer = %s", self.session.writer)
         self.session.ask("delete from {writers} where writer = %s", self.session.writer)

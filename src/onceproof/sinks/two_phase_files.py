@@ -45,13 +45,17 @@ class TwoPhaseFiles:
         make(self.target)
         self._store.make()
 
+    def is_prepared(self) -> bool:
+        """Whether the stage is there."""
+        return self._store.stage.is_dir()
+
     def write(self, frame: Any, batch: int) -> None:
         """Write a batch; of one that was decided before only the plan is run."""
         write_by_parts(self._run, self.target, frame, batch, self._store.begin)
 
     def recover(self) -> Mapping[str, Any]:
         """Commit what dead attempts had decided, and remove the rest of what they staged."""
-        return self._begun().recover()
+        return self.begun().recover()
 
     def open(self) -> tuple[int, int]:
         """Return how many files are staged, and how many rows they hold."""
@@ -71,7 +75,7 @@ class TwoPhaseFiles:
 
     @cached_property
     def _run(self) -> TwoPhase:
-        return self._begun()
+        return self.begun()
 
     @property
     def _store(self) -> FileStore:
@@ -81,7 +85,8 @@ class TwoPhaseFiles:
     def _visible(self) -> Any:
         return partial(visible, data_of(self.target))
 
-    def _begun(self) -> TwoPhase:
+    def begun(self) -> TwoPhase:
+        """Return the driver's side of a run that has not claimed yet."""
         store = self._store
         writer = writer_of(self.target, store.writer, store.memory)
         return TwoPhase(store, writer, failpoints.reached)

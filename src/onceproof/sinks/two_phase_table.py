@@ -48,13 +48,17 @@ class TwoPhaseTable:
         make(self.target, unique=False)
         TableMemory(self._session).make()
 
+    def is_prepared(self) -> bool:
+        """Whether the memory is there; the table may be somebody else's."""
+        return TableMemory(self._session).is_made()
+
     def write(self, frame: Any, batch: int) -> None:
         """Write a batch; of one that was decided before only the plan is run."""
         write_by_parts(self._run, self.target, frame, batch, self._store.begin)
 
     def recover(self) -> Mapping[str, Any]:
         """Commit what dead attempts had decided, and roll back the rest of what they prepared."""
-        return self._begun().recover()
+        return self.begun().recover()
 
     def open(self) -> tuple[int, int]:
         """Return how many transactions are prepared; the store does not tell their rows."""
@@ -86,8 +90,9 @@ class TwoPhaseTable:
 
     @cached_property
     def _run(self) -> TwoPhase:
-        return self._begun()
+        return self.begun()
 
-    def _begun(self) -> TwoPhase:
+    def begun(self) -> TwoPhase:
+        """Return the driver's side of a run that has not claimed yet."""
         writer = writer_of(self.target, self._session.writer, TableMemory(self._session))
         return TwoPhase(self._store, writer, failpoints.reached)

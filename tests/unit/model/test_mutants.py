@@ -1,35 +1,36 @@
 """Protocols with a fault in them: if the model does not see it, its other tests prove nothing."""
 
+from dataclasses import replace
 from functools import partial
 
 import pytest
 
 from onceproof.guarantee import Guarantee
-from onceproof.model.families import Family, two_phase, wal
+from onceproof.model.families import WRITER, Family, two_phase, wal
 from onceproof.model.schedules import (
     attempts_at_tasks,
     failures,
     single_crashes,
     sleeping_attempts,
 )
+from onceproof.model.shared_runs import SharedSink
 from onceproof.model.stores import ModelLog, ModelStore
 from onceproof.model.two_drivers import second_drivers
 from onceproof.sinks.protocol import Decision
+from onceproof.sinks.protocol.shared_run import SharedRun
 from onceproof.sinks.protocol.two_phase import TwoPhase
 
 
 class CommitsBeforeItDecides(TwoPhase):
-    def _decide(self, batch, tasks):
-        parts = tuple(tasks(self.writer.epoch))
+    def _decided(self, batch, parts):
         self.store.commit(parts[0])
-        return self.writer.decide(batch, parts)
+        return self.writer.decide(batch, tuple(parts))
 
 
 class DecidesNothing(TwoPhase):
-    def _decide(self, batch, tasks):
-        parts = tuple(tasks(self.writer.epoch))
+    def _decided(self, batch, parts):
         checkpoint = self.writer.checkpoint
-        return Decision(batch, checkpoint.query(), checkpoint.span(batch), 0, 0, parts)
+        return Decision(batch, checkpoint.query(), checkpoint.span(batch), 0, 0, tuple(parts))
 
 
 class RollsNothingBack(TwoPhase):
@@ -48,7 +49,7 @@ class RollsDecidedBatchesBack(TwoPhase):
 
 
 class SweepsTheOldOnly(TwoPhase):
-    def _sweep(self, batch):
+    def sweep(self, batch):
         for part in self.store.open():
             if part.epoch < self.writer.epoch:
                 self._settle(part)
@@ -59,7 +60,7 @@ class SweepsTheOldOnly(TwoPhase):
 
 
 class SweepsWhoeverWrites(TwoPhase):
-    def _sweep(self, batch):
+    def sweep(self, batch):
         for part in self.store.open():
             self._settle(part)
 
@@ -93,6 +94,27 @@ class DecidesTwice(ModelStore):
         self.world.decisions[decision.batch] = decision
         self.believe(decision.batch)
         return True
+
+
+class JoinsWhoeverIsThere(SharedRun):
+    def join(self, run, known):
+        return known.epoch or self.memory.claim(1)
+
+
+class AbortsWhatItWasTold(SharedRun):
+    def abort(self, batch, told):
+        for part in (one.part for one in told if one.part):
+            self.protocol.store.abort(part)
+
+
+class WritesReplaysAgain(SharedRun):
+    def known(self):
+        return replace(super().known(), newest=-1)
+
+    def commit(self, batch, told):
+        self.protocol.writer.join(told[0].epoch)
+        for part in (one.part for one in told if one.part):
+            self.protocol.store.commit(part)
 
 
 class MarksBeforeItsEffect(ModelLog):
@@ -145,3 +167,17 @@ def test_a_store_that_breaks_its_word_is_seen(store):
 def test_a_log_that_marks_first_is_seen_to_lose():
     make = partial(wal, atomic=True, store=MarksBeforeItsEffect)
     assert any(one.lost for one in caught(Family(make, Guarantee.EXACTLY_ONCE), single_crashes))
+
+
+@pytest.mark.parametrize(
+    ("process", "kind", "seen"),
+    [
+        (JoinsWhoeverIsThere, thinned(second_drivers), "violations"),
+        (AbortsWhatItWasTold, failures, "violations"),
+        (WritesReplaysAgain, single_crashes, "duplicated"),
+    ],
+)
+def test_a_fault_in_a_process_of_a_shared_run_is_seen(process, kind, seen):
+    make = partial(SharedSink, writer=WRITER, process=process)
+    found = caught(Family(make, Guarantee.EXACTLY_ONCE), kind)
+    assert any(getattr(one, seen) for one in found)

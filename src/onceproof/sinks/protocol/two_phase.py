@@ -37,19 +37,41 @@ class TwoPhase:
             self.recover()
             decided = self.writer.known(batch)
         if decided is None:
-            self._commit(self._decide(batch, tasks))
+            self._commit(self._decided(batch, self._written(batch, tasks)))
         else:
             drain()
-            self._sweep(batch)
+            self.sweep(batch)
         self.step("sink_committed", batch)
+
+    def finish(self, batch: int, parts: Sequence[Part]) -> None:
+        """Commit what a batch's tasks have pre-committed, under this run's epoch, elsewhere.
+
+        Of a batch that is decided already its parts are committed, and these undone.
+        """
+        if self.writer.known(batch) is None:
+            self._commit(self._decided(batch, parts))
+        else:
+            self.sweep(batch)
+        self.step("sink_committed", batch)
+
+    def sweep(self, batch: int) -> None:
+        """End what lost, here or in an older run; the parts of a newer one are not ours to end."""
+        for part in self.store.open():
+            if (part.epoch, part.batch) <= (self.writer.epoch, batch):
+                self._settle(part)
 
     def recover(self) -> dict[str, Any]:
         """Claim the writer, then end what every older run has left, and say what that was.
 
         `decided` and `undone` are attempts at batches, each a batch and a start of the job.
         """
-        epoch = self.writer.claim()
-        left = [part for part in self.store.open() if part.epoch <= epoch]
+        self.writer.claim()
+        return self.settle()
+
+    def settle(self) -> dict[str, Any]:
+        """End what every older run than this one has left."""
+        epoch = self.writer.epoch
+        left = [part for part in self.store.open() if part.epoch < epoch]
         committed = [part for part in left if self._settle(part)]
         rolled_back = [part for part in left if part not in committed]
         decisions = [self.writer.memory.decision(batch) for batch in {one.batch for one in left}]
@@ -63,19 +85,21 @@ class TwoPhase:
             "undone": {(part.batch, part.attempt) for part in rolled_back} - decided,
         }
 
-    def _decide(self, batch: int, tasks: Callable[[int], Sequence[Part]]) -> Decision:
+    def _written(self, batch: int, tasks: Callable[[int], Sequence[Part]]) -> Sequence[Part]:
         try:
-            parts = tuple(tasks(self.writer.epoch))
+            return tasks(self.writer.epoch)
         except Exception:
-            self._sweep(batch)
+            self.sweep(batch)
             raise
+
+    def _decided(self, batch: int, parts: Sequence[Part]) -> Decision:
         self.step("all_pre_committed", batch)
         if gone := set(parts) - set(self.store.open()):
             raise StackError(
                 f"batch {batch} cannot be decided: {min(gone).name} was pre-committed and is gone."
                 " Either a newer run has claimed the writer, or somebody ended it by hand"
             )
-        return self.writer.decide(batch, parts)
+        return self.writer.decide(batch, tuple(parts))
 
     def _commit(self, decision: Decision) -> None:
         batch = decision.batch
@@ -84,14 +108,8 @@ class TwoPhase:
             if number and number == len(decision.parts) // 2:
                 self.step("commit_half", batch)
             self.store.commit(part)
-        self._sweep(batch)
+        self.sweep(batch)
         self.step("committed", batch)
-
-    def _sweep(self, batch: int) -> None:
-        """End what lost, here or in an older run; the parts of a newer one are not ours to end."""
-        for part in self.store.open():
-            if (part.epoch, part.batch) <= (self.writer.epoch, batch):
-                self._settle(part)
 
     def _settle(self, part: Part) -> bool:
         """Commit a part that is decided, else undo it; return which."""

@@ -35,6 +35,10 @@ class Writer:
             self.epoch = self.memory.claim(self.attempt)
         return self.epoch
 
+    def join(self, epoch: int) -> None:
+        """Be the run that has claimed this epoch in another process."""
+        self.epoch = epoch
+
     def known(self, batch: int) -> Decision | None:
         """Return the decision of a batch, None for the one that comes next.
 
