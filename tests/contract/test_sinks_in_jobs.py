@@ -81,10 +81,10 @@ def views(spark, tmp_path):
     return rows.csv(str(tmp_path / "input")).groupBy("name").agg(F.count("*").alias("views"))
 
 
-def run(target, attempt, name, rows):
+def run(target, attempt, name, rows, mode="update"):
     sink = find_sink(name)(replace(target, attempt=attempt))
     sink.prepare()
-    started = rows.writeStream.foreachBatch(sink.write).outputMode("update")
+    started = rows.writeStream.foreachBatch(sink.write).outputMode(mode)
     query = started.option("checkpointLocation", target.checkpoint).trigger(availableNow=True)
     query.start().awaitTermination(120)
     sink.recover()
@@ -110,10 +110,8 @@ EXPECTED = sorted(
 NEWEST = sorted({name: (batch, name, views) for batch, name, views in EXPECTED}.values())
 
 
-@pytest.mark.parametrize(("name", "point"), CRASHES)
-def test_a_job_that_dies_at_a_point_goes_on_exactly(
-    spark, target, tmp_path, monkeypatch, name, point
-):
+def die_at(point, monkeypatch):
+    """Let the driver die when it comes to a step of batch 1, once."""
     crashed = []
 
     def reached(step, batch, **_):
@@ -126,6 +124,13 @@ def test_a_job_that_dies_at_a_point_goes_on_exactly(
         "onceproof.failpoints.is_armed",
         lambda *step: step == ("write_half", 1) and point == "write_half",
     )
+
+
+@pytest.mark.parametrize(("name", "point"), CRASHES)
+def test_a_job_that_dies_at_a_point_goes_on_exactly(
+    spark, target, tmp_path, monkeypatch, name, point
+):
+    die_at(point, monkeypatch)
     target = target_of(name, target, tmp_path)
     with pytest.raises(StreamingQueryException, match="the driver dies here"):
         run(target, 1, name, views(spark, tmp_path))
@@ -141,6 +146,39 @@ def test_a_job_that_dies_at_a_point_goes_on_exactly(
         assert {batch for batch, *_ in (Counter(found) - Counter(EXPECTED))} == {1}
     else:
         assert found == EXPECTED
+
+
+def whole(batch):
+    """All counts as they are behind a batch, which is what complete mode writes with it."""
+    again = [(batch, name, batch + 1) for name in ("ann", "ben", "eve")]
+    return again + [(batch, f"only {of}", 1) for of in range(batch + 1)]
+
+
+@pytest.mark.parametrize("is_calm", [True, False])
+@pytest.mark.parametrize(
+    ("name", "point"),
+    [
+        ("upsert_table", "write_half"),
+        ("batch_folder", "written"),
+        ("two_phase_table", "commit_half"),
+        ("two_phase_files", "decided"),
+        ("wal_table", "staged"),
+        ("wal_table_atomic", "apply_half"),
+    ],
+)
+def test_in_complete_mode_the_newest_batch_is_the_whole_result(
+    spark, target, tmp_path, monkeypatch, name, point, is_calm
+):
+    target, rows = target_of(name, target, tmp_path), views(spark, tmp_path)
+    if not is_calm:
+        die_at(point, monkeypatch)
+        with pytest.raises(StreamingQueryException, match="the driver dies here"):
+            run(target, 1, name, rows, "complete")
+    sink = run(target, 2, name, rows, "complete")
+    found = seen(sink, tmp_path)
+    sink.drop()
+    batches = [2] if name == "upsert_table" else range(3)
+    assert found == sorted(row for batch in batches for row in whole(batch))
 
 
 @pytest.mark.parametrize("name", ["batch_folder", "two_phase_files"])
