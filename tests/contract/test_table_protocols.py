@@ -8,7 +8,7 @@ import pytest
 
 from onceproof.errors import RequestError, StackError
 from onceproof.sinks import Target, find_sink
-from onceproof.sinks.protocol import SupersededError
+from onceproof.sinks.protocol import Decision, Span, SupersededError
 from tests.unit.file_sinks import (
     COLUMNS,
     PARTS,
@@ -159,6 +159,59 @@ def test_a_lost_checkpoint_and_an_old_copy_are_refused(make, name):
     write_file(scene.checkpoint / "metadata", '{"id": "another"}')
     with pytest.raises(RequestError, match="and this checkpoint is of query another"):
         scene.sink(3).write(frame(0), 0)
+
+
+@pytest.fixture
+def memory(make, monkeypatch):
+    """Decides of a writer whatever batch it is told, and keeps three."""
+    monkeypatch.setattr("onceproof.sinks.table_memory.KEPT", 3)
+
+    def make_one(name):
+        scene = make(name)
+        kept = scene.sink(1)._log if name.startswith("wal") else scene.sink(1).begun().writer.memory
+        epoch = kept.claim(1)
+
+        def decide(batch, epoch=epoch):
+            return kept.decide(Decision(batch, "query", Span("a", "b"), epoch, 1, ()))
+
+        def left():
+            query = f"select batch from run_{name}.onceproof_decisions order by batch"  # noqa: S608
+            return [batch for (batch,) in scene.ask(query)]
+
+        return kept, decide, left
+
+    return make_one
+
+
+def test_old_decisions_are_forgotten_and_the_newest_kept(memory):
+    kept, decide, left = memory("two_phase_table")
+    assert all(map(decide, range(10)))
+    assert left() == [7, 8, 9]
+    assert kept.newest().batch == 9
+    kept.claim(2)
+    assert not decide(100)
+    assert left() == [7, 8, 9]
+
+
+def test_what_a_log_has_not_applied_is_never_forgotten(memory):
+    kept, decide, left = memory("wal_table_atomic")
+    for batch in range(10):
+        decide(batch)
+        if batch != 4:
+            assert kept.mark(kept.decision(batch), 1)
+    assert left() == [4, 7, 8, 9]
+    assert [one.batch for one in kept.waiting()] == [4]
+    kept.mark(kept.decision(4), 1)
+    decide(10)
+    assert left() == [8, 9, 10]
+
+
+def test_a_checkpoint_of_a_batch_that_is_forgotten_is_refused(make, monkeypatch):
+    monkeypatch.setattr("onceproof.sinks.table_memory.KEPT", 1)
+    scene = make("two_phase_table")
+    scene.batches(scene.sink(1), 0, 1, 2)
+    with pytest.raises(RequestError, match=r"batch 0 is no longer remembered.* an old copy"):
+        scene.sink(2).write(frame(0), 0)
 
 
 def test_a_task_that_is_superseded_in_its_middle_cannot_pre_commit(make):

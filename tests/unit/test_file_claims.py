@@ -96,7 +96,7 @@ def test_claims_at_once_have_an_epoch_each_and_one_of_them_decides(claims):
 
 
 def test_old_decisions_are_forgotten_and_the_newest_kept(claims, monkeypatch):
-    monkeypatch.setattr(file_claims, "_KEPT", 3)
+    monkeypatch.setattr(file_claims, "KEPT", 3)
     epoch = claims.claim(1)
     for batch in range(10):
         claims.decide(decision(batch, epoch))

@@ -20,9 +20,9 @@ from uuid import uuid4
 from onceproof.errors import StackError
 from onceproof.sinks.folders import publish, sync_folder
 from onceproof.sinks.protocol import Decision
+from onceproof.sinks.protocol.writer import KEPT
 
 _EPOCH, _RUN, _DEAD = "epoch-", "_run-", "_dead-"
-_KEPT = 1000  # decisions; Spark itself keeps the offsets of 100 batches
 _TRIES = 1000
 
 
@@ -88,7 +88,7 @@ class FileClaims:
             done = publish(own / f"{decision.batch}.json", decision.to_json())
         except FileNotFoundError:
             return False
-        (own / f"{decision.batch - _KEPT}.json").unlink(missing_ok=True)
+        (own / f"{decision.batch - KEPT}.json").unlink(missing_ok=True)
         return done
 
     def of(self, epoch: int) -> Path:
@@ -183,10 +183,10 @@ class FileClaims:
                 dead.unlink(missing_ok=True)
         found = self._decided()
         for batch in found:
-            if batch < max(found) - _KEPT:
+            if batch <= max(found) - KEPT:
                 (self.folder / f"{batch}.json").unlink(missing_ok=True)
         marks = sorted(self.folder.glob(f"{_RUN}*"), key=_when)
-        for old in marks[:-_KEPT]:
+        for old in marks[:-KEPT]:
             old.unlink(missing_ok=True)
 
 

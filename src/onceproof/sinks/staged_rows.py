@@ -13,14 +13,10 @@ from dataclasses import dataclass
 from onceproof.sinks.copied_part import CopiedPart
 from onceproof.sinks.protocol import Decision, Part
 from onceproof.sinks.sessions import told
-from onceproof.sinks.table_memory import OURS, TableMemory
+from onceproof.sinks.table_memory import AGAIN, TableMemory
 from onceproof.sinks.tables import columns, copying, listed, table
 from onceproof.sinks.writer_session import WriterSession
 
-_REPLACE = OURS + (
-    "on conflict (writer, batch) do update set attempt = excluded.attempt,"
-    " decision = excluded.decision, decided = now() where not {decisions}.marked returning batch"
-)
 # Both rows stay locked until the transaction ends, so no newer run claims in its middle.
 _STILL_OURS = """select 1 from {writers} join {decisions} using (writer)
  where writer = %s and {writers}.epoch = %s and batch = %s and not marked for update"""
@@ -65,7 +61,7 @@ class StagedRows:
 
     def decide(self, decision: Decision) -> bool:
         """Name a batch's parts, also in the place of others, unless it is marked."""
-        return self.memory.decide(decision, _REPLACE)
+        return self.memory.decide(decision, AGAIN)
 
     def begin(self, part: Part) -> CopiedPart:
         """Begin to stage a part, whose rows carry its name."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from onceproof.sinks.protocol import Decision
+from onceproof.sinks.protocol.writer import KEPT
 from onceproof.sinks.sessions import told
 from onceproof.sinks.tables import parts_of
 from onceproof.sinks.writer_session import WriterSession
@@ -35,12 +36,22 @@ _CLAIM_BEHIND = (
     " and not runs @> %s returning epoch"
 )
 _CLAIMED = "select epoch, runs[cardinality(runs)] from {writers} where writer = %s"
-# What a decision puts in only while its epoch is the newest: the row of the writer is locked.
-OURS = """insert into {decisions} (writer, batch, attempt, decision)
- select writer, %s, %s, %s from
- (select writer from {writers} where writer = %s and epoch = %s for share) as ours """
-_FIRST = OURS + "on conflict (writer, batch) do nothing returning batch"
-
+# A decision is put in only while its epoch is the newest: the row of the writer is locked. With it
+# goes what is too old to be asked for.
+_DECIDE = """with ours as
+ (select writer from {{writers}} where writer = %s and epoch = %s for share),
+ decided as (insert into {{decisions}} (writer, batch, attempt, decision)
+ select writer, %s, %s, %s from ours on conflict (writer, batch) do {else_} returning batch),
+ gone as (delete from {{decisions}} where writer = %s and batch <= %s and {is_over}
+ and exists (select 1 from decided))
+ select batch from decided"""
+_ONCE = _DECIDE.format(else_="nothing", is_over="true")
+# A log names other parts instead, and an old decision that is not marked is still to be applied.
+AGAIN = _DECIDE.format(
+    else_="update set attempt = excluded.attempt, decision = excluded.decision, decided = now()"
+    " where not {decisions}.marked",
+    is_over="marked",
+)
 _IS_THERE = "select 1 from pg_tables where schemaname = %s and tablename = 'onceproof_writers'"
 
 
@@ -107,10 +118,11 @@ class TableMemory:
         found = self.session.ask(query + which, self.session.writer, *given)
         return [Decision.of(text) for (text,) in found]
 
-    def decide(self, decision: Decision, query: str = _FIRST) -> bool:
+    def decide(self, decision: Decision, query: str = _ONCE) -> bool:
         """Decide, if no newer epoch was claimed and no other decision of the batch stands."""
-        told_of = (decision.batch, decision.attempt, decision.to_json())
-        return bool(self.session.ask(query, *told_of, self.session.writer, decision.epoch))
+        batch, writer = decision.batch, self.session.writer
+        told_of = (batch, decision.attempt, decision.to_json())
+        return bool(self.session.ask(query, writer, decision.epoch, *told_of, writer, batch - KEPT))
 
     def drop(self) -> None:
         """Forget the writer, and remove the tables if nobody else is in them."""

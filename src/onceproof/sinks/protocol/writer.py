@@ -8,6 +8,9 @@ from onceproof.errors import RequestError
 from onceproof.fencing import fenced
 from onceproof.sinks.protocol import Checkpoint, Decision, Memory, Part, SupersededError
 
+# Decisions that a store keeps of a writer; Spark itself keeps the offsets of 100 batches. All parts
+# of an older batch are ended: who decides a batch has settled what was there before.
+KEPT = 1000
 _ANEW = (
     "To begin anew, empty the target and give the sink another writer; to go on, bring the"
     " checkpoint back"
