@@ -54,7 +54,7 @@ class BatchFolder:
     atomic_batches = True
     ordered = False
     writes = Writes.APPEND
-    modes: ClassVar = ("append", "update")
+    modes: ClassVar = ("append", "update", "complete")
     steps: ClassVar = (*failpoints.TASK, "write_half", "written", "sink_committed")
 
     def prepare(self) -> None:

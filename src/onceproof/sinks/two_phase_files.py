@@ -34,7 +34,7 @@ class TwoPhaseFiles:
     atomic_batches = False
     ordered = False
     writes = Writes.APPEND
-    modes: ClassVar = ("append", "update")
+    modes: ClassVar = ("append", "update", "complete")
     steps: ClassVar = (
         *failpoints.TASK,
         *("all_pre_committed", "decided", "commit_half", "committed", "sink_committed"),
