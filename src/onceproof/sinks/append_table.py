@@ -27,7 +27,7 @@ class AppendTable:
     atomic_batches = False
     ordered = False
     writes = Writes.APPEND
-    modes: ClassVar = ("append", "update", "complete")
+    modes: ClassVar = ("append", "update")
     steps: ClassVar = (
         *("task_begin", "task_mid", "task_done"),
         *("write_half", "written", "sink_committed"),
