@@ -296,3 +296,21 @@ def test_writers_of_one_table_do_not_end_each_others_parts(make):
     other.recover()
     assert other.open() == (0, 0)
     other.drop()
+
+
+def test_writers_of_one_name_in_two_schemas_do_not_end_each_others_parts(make):
+    """Each has its own memory, so what one has decided the other knows nothing of."""
+    scene = make("two_phase_table")
+    one = replace(scene.target, writer="main")
+    other = replace(one, name="run_of_another.output")
+    scene.kind(other).prepare()
+    scene.crash_at("decided", 0)
+    with pytest.raises(CrashError):
+        scene.kind(replace(one, attempt=1)).write(frame(0), 0)
+    assert (scene.kind(one).open(), scene.kind(other).open()) == ((PARTS, 0), (0, 0))
+    scene.kind(other).recover()
+    scene.kind(other).drop()
+    scene.kind(one).recover()
+    assert without_writer(scene.seen()) == expected([0])
+    scene.kind(one).drop()
+    scene.sink().prepare()

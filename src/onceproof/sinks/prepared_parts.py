@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from hashlib import blake2b
+from typing import Any
 
 from onceproof.errors import RequestError
 from onceproof.polling import wait_for
 from onceproof.sinks.copied_part import CopiedPart
 from onceproof.sinks.protocol import Part
 from onceproof.sinks.sessions import told
-from onceproof.sinks.tables import columns, copying, table
+from onceproof.sinks.tables import columns, copying, parts_of, table
 from onceproof.sinks.writer_session import WriterSession
 
 _HEAD = "onceproof:"
@@ -40,17 +44,24 @@ class PreparedParts:
         with told(target):
             session = self.session.of_task(part.epoch)
         into = copying(table(target), columns(target))
-        gid = sql.Literal(_gid(part, session.info.dbname))
-        return CopiedPart(target, session, into, sql.SQL("prepare transaction {}").format(gid))
+        closing = sql.SQL("prepare transaction {}").format(self._gid(part, session))
+        return CopiedPart(target, session, into, closing)
 
     def open(self) -> Sequence[Part]:
         """Return the parts that are prepared."""
+        return list(self.prepared())
+
+    def prepared(self) -> Mapping[Part, datetime]:
+        """Return the parts that are prepared, and since when."""
+        with told(self.session.target):
+            place = self._place(self.session.open())
         found = self.session.ask(
-            "select gid from pg_prepared_xacts where database = current_database()"
-            " and starts_with(gid, %s) order by gid",
+            "select gid, prepared from pg_prepared_xacts where database = current_database()"
+            " and starts_with(gid, %s) and split_part(gid, '@', 2) = %s order by gid",
             f"{_HEAD}{self.session.writer}:",
+            place,
         )
-        return [Part.of(gid.removeprefix(_HEAD).partition("@")[0]) for (gid,) in found]
+        return {Part.of(gid.removeprefix(_HEAD).partition("@")[0]): since for gid, since in found}
 
     def commit(self, part: Part) -> None:
         """Commit a prepared transaction."""
@@ -67,9 +78,8 @@ class PreparedParts:
 
         def has_ended() -> bool:
             session = self.session.open()
-            gid = sql.Literal(_gid(part, session.info.dbname))
             try:
-                session.execute(sql.SQL(f"{verb} prepared {{}}").format(gid))
+                session.execute(sql.SQL(f"{verb} prepared {{}}").format(self._gid(part, session)))
             except UndefinedObject:
                 return True
             except ObjectNotInPrerequisiteState:
@@ -79,7 +89,13 @@ class PreparedParts:
         with told(self.session.target):
             wait_for(has_ended, _BUSY_AT_MOST_S, f"{part.name} is held by another session")
 
+    def _gid(self, part: Part, session: Any) -> Any:
+        """Return the name of a transaction, which is one of all databases of the server."""
+        from psycopg import sql
 
-def _gid(part: Part, database: str) -> str:
-    """Return the name of a transaction, which must be unique over all databases of the server."""
-    return f"{_HEAD}{part.name}@{database}"
+        return sql.Literal(f"{_HEAD}{part.name}@{self._place(session)}")
+
+    def _place(self, session: Any) -> str:
+        """Return where the memory is: writers of another schema may have the same names."""
+        place = json.dumps([session.info.dbname, parts_of(self.session.target)[0]])
+        return blake2b(place.encode(), digest_size=8).hexdigest()

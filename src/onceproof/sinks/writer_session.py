@@ -87,5 +87,6 @@ class WriterSession:
 
     def _named(self, kind: str, epoch: int | str) -> str:
         """Return what a session of this writer is called; the store keeps 63 letters of it."""
-        digest = blake2b(self.writer.encode(), digest_size=8).hexdigest()
+        schema, _ = parts_of(self.target)
+        digest = blake2b(f"{schema} {self.writer}".encode(), digest_size=8).hexdigest()
         return f"onceproof {kind} {digest} {epoch}"
