@@ -9,7 +9,7 @@ import sys
 import typer
 from typer.exceptions import TyperException
 
-from onceproof.cli import checkpoint, diff, doctor, judge, run, scenarios, stack
+from onceproof.cli import checkpoint, diff, doctor, judge, run, scenarios, stack, sweep
 from onceproof.errors import OnceproofError, RequestError
 
 EXIT_UNKNOWN = 2
@@ -28,6 +28,7 @@ scenarios.register(app)
 run.register(app)
 judge.register(app)
 checkpoint.register(app)
+sweep.register(app)
 
 
 def main() -> None:

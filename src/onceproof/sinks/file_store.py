@@ -57,7 +57,7 @@ class FileStore:
     def open(self) -> Sequence[Part]:
         """Return the parts of this writer in the stage, those that are still written among them."""
         names = os.listdir(self.stage) if self.stage.is_dir() else []
-        found = [_part(name) for name in names if name.startswith(_HEAD)]
+        found = [part_of(name) for name in names if name.startswith(_HEAD)]
         return sorted(part for part in found if part.writer == self.writer)
 
     def commit(self, part: Part) -> None:
@@ -125,7 +125,8 @@ def file_name(part: Part) -> str:
     return f"{_HEAD}{part.name.replace(':', '-')}{_TAIL}"
 
 
-def _part(name: str) -> Part:
+def part_of(name: str) -> Part:
+    """Return the part whose file has this name."""
     return Part.of(":".join(name.removeprefix(_HEAD).removesuffix(_TAIL).rsplit("-", 5)))
 
 

@@ -1,0 +1,112 @@
+"""`onceproof sweep`: what a writer has left open in a target, ended when a person says so."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from onceproof.cli.output import print_table
+from onceproof.errors import RequestError
+from onceproof.judge.places import POSTGRES, PostgresTable, find_place
+
+if TYPE_CHECKING:
+    from onceproof.sinks.sweeping import Left, Sweep
+
+Place = Annotated[
+    str,
+    typer.Argument(
+        metavar="TABLE_OR_FOLDER",
+        help="A table, as postgresql://user@host/database#schema.table; or a sink's folder.",
+    ),
+]
+Writer = Annotated[str, typer.Option(help="Whose; without it, all writers are listed.")]
+Checkpoint = Annotated[
+    str, typer.Option(help="The query's checkpoint; for a log, which goes by its commit log.")
+]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the command line."""
+    app.command()(sweep)
+
+
+def sweep(place: Place, writer: Writer = "", checkpoint: Checkpoint = "", yes: Yes = False) -> None:
+    """Settle what a job that is not started again has left open: exit 0, or 3 if it cannot be.
+
+    Its writer is claimed, as the next start of the job does it: a job that still runs is stopped.
+    """
+    target = _target(place, checkpoint)
+    known = target.writers()
+    if not writer:
+        _list(target, known)
+        return
+    if writer not in known:
+        raise RequestError(f"--writer {writer} is none of {', '.join(known) or 'them: none is'}")
+    left = target.left(writer)
+    if not left:
+        typer.echo(f"Writer {writer} has left nothing open.")
+        return
+    _print(left)
+    typer.echo(f"To settle them, writer {writer} is claimed: a job that still runs is stopped.")
+    if not yes:
+        _ask()
+    done = target.settle(writer)
+    typer.echo(", ".join(f"{count} {what}" for what, count in done.items()) + ".")
+
+
+def _target(place: str, checkpoint: str) -> Sweep:
+    from onceproof.sinks import Target
+    from onceproof.sinks.sweeping import FolderSweep, TableSweep
+
+    found = find_place("swept", place) if place.startswith(POSTGRES) else None
+    if isinstance(found, PostgresTable):
+        return TableSweep(Target(found.address, found.table, {}, (), checkpoint=checkpoint))
+    folder = Path(place).absolute()
+    return FolderSweep(Target(str(folder.parent), folder.name, {}, ()))
+
+
+def _list(target: Sweep, known: Sequence[str]) -> None:
+    counts = {writer: len(target.left(writer)) for writer in known}
+    if not any(counts.values()):
+        typer.echo("Nothing is left open.")
+        return
+    print_table(["writer", "left open"], ([name, str(count)] for name, count in counts.items()))
+    raise RequestError("whose things are to be settled? Write --writer with one of these names")
+
+
+def _print(left: Sequence[Left]) -> None:
+    now = datetime.now(tz=UTC)
+    print_table(
+        ["what", "batch", "attempt", "age", "name", "fate"],
+        (
+            [
+                one.kind,
+                str(one.part.batch),
+                str(one.part.attempt),
+                "-" if one.since is None else _age((now - one.since).total_seconds()),
+                one.part.name,
+                one.fate,
+            ]
+            for one in left
+        ),
+    )
+
+
+def _age(seconds: float) -> str:
+    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= size:
+            return f"{seconds / size:.1f} {unit}"
+    return f"{max(seconds, 0):.0f} s"
+
+
+def _ask() -> None:
+    if not sys.stdin.isatty():
+        raise RequestError("nothing was done: without a terminal to ask on, write --yes")
+    if not typer.confirm("Settle them?"):
+        raise RequestError("nothing was done: the answer was no")
