@@ -1,0 +1,60 @@
+"""A sink in somebody's production job brings in nothing of what makes and judges runs."""
+
+import subprocess
+import sys
+
+import pytest
+
+from onceproof.sinks import SINKS
+
+# Of ours, what sinks stand on: errors, waiting, traits, failpoints, and reading a checkpoint.
+MAY = {"onceproof", "onceproof.checkpoint", "onceproof.checkpoint.log"} | {
+    f"onceproof.{name}"
+    for name in (
+        *("documents", "errors", "failpoints", "guarantee", "naming", "plan", "polling", "verdict"),
+    )
+}
+HEAVY = {"pyspark", "pandas", "duckdb", "pyarrow", "psycopg", "kafka", "confluent_kafka"} | {
+    *("airflow", "great_expectations", "jinja2", "rich", "typer", "yaml")
+}
+MODULES = [
+    *sorted({place.partition(":")[0] for place in SINKS.values()}),
+    *("onceproof.sinks.data_source", "onceproof.sinks.sweeping"),
+]
+USE = """
+import sys
+from onceproof.sinks import Target, find_sink
+sink = find_sink(sys.argv[1])(Target(sys.argv[2], "out", {"id": "bigint"}, ("id",)))
+sink.prepare(), sink.recover(), sink.open(), sink.reader().look(), sink.drop()
+print(*sys.modules)
+"""
+
+
+def modules_behind(script, *words):
+    done = subprocess.run([sys.executable, "-c", script, *words], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return set(done.stdout.split())
+
+
+def odd(found):
+    ours = {name for name in found if name.partition(".")[0] == "onceproof"}
+    return {name for name in ours - MAY if not name.startswith("onceproof.sinks")}
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_importing_a_sink_brings_in_nothing_of_the_runs(module):
+    found = modules_behind(f"import sys, {module}; print(*sys.modules)")
+    assert module in found
+    assert (odd(found), found & HEAVY) == (set(), set())
+
+
+@pytest.mark.parametrize("name", ["batch_folder", "two_phase_files"])
+def test_using_a_sink_of_files_brings_in_arrow_and_nothing_else(name, tmp_path):
+    found = modules_behind(USE, name, str(tmp_path))
+    assert (odd(found), found & HEAVY - {"pandas"}) == (set(), {"pyarrow"})  # which brings pandas
+
+
+def test_what_is_of_the_runs_is_noticed():
+    assert "onceproof.history" in odd(
+        modules_behind("import sys, onceproof.history as _; print(*sys.modules)")
+    )
