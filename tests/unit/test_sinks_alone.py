@@ -11,7 +11,17 @@ from onceproof.sinks import SINKS
 MAY = {"onceproof", "onceproof.checkpoint", "onceproof.checkpoint.log"} | {
     f"onceproof.{name}"
     for name in (
-        *("documents", "errors", "failpoints", "guarantee", "naming", "plan", "polling", "verdict"),
+        *(
+            "documents",
+            "errors",
+            "failpoints",
+            "fencing",
+            "guarantee",
+            "naming",
+            "plan",
+            "polling",
+            "verdict",
+        ),
     )
 }
 HEAVY = {"pyspark", "pandas", "duckdb", "pyarrow", "psycopg", "kafka", "confluent_kafka"} | {
