@@ -253,7 +253,7 @@ def test_spark_s_own_files_take_no_query_whose_state_would_be_lost():
     text = text.replace("app_views", "sliding_counts")
     assert read(text)
     said = refused(text.replace("upsert_table", "spark_files"))
-    assert "2: pipeline: the state's checkpointFormatVersion is 2, and with it a stateful" in said
+    assert "2: pipeline: the state's checkpointFormatVersion is 2, and with it no stateful" in said
     assert read(text.replace("upsert_table", "spark_files").replace("Version=2", "Version=1"))
     assert read(
         text.replace("upsert_table", "spark_files").replace("sliding_counts", "copy_events")
