@@ -11,28 +11,30 @@ from typing import Any
 
 from onceproof.judge.columns import Plan
 from onceproof.judge.found import CLASSES, COUNTS, ROWS_PER_KEY
-from onceproof.judge.spark_kinds import canonical, row_hashes
+from onceproof.judge.spark_buckets import SIDES
 
 
 class Keys:
-    """The rows of both sides, brought together by key."""
+    """The rows in question of both sides, brought together by key."""
 
-    def __init__(self, expected: Any, observed: Any, plan: Plan) -> None:
+    def __init__(self, rows: Any, plan: Plan) -> None:
+        self.rows = rows
         self.plan = plan
         self.key = [f"c{i}" for i in range(len(plan.key))]
         start = len(plan.key) + len(plan.exact)
         self.near = [(f"c{start + i}", pair) for i, pair in enumerate(plan.near)]
         near = [f"{name}_{part}" for name, _ in self.near for part in ("like", "step")]
         self.same = [*self.key, "h1", "h2", *near]
-        self.sides = (self._read(expected, "expected", 1), self._read(observed, "observed", -1))
 
-    def differing(self) -> Any:
-        """Return the keys that differ, with their rows in each side and of each class."""
+    def differing(self, parts: int) -> Any:
+        """Return the keys that differ, with their rows in each side and of each class.
+
+        The rows are brought together by key in so many parts.
+        """
         from pyspark.sql import functions as F
 
         columns = ["w", *self.key, "h1", "h2", *(name for name, _ in self.near)]
-        both = self.sides[0].select(columns).unionByName(self.sides[1].select(columns))
-        rows = self._clustered(both.repartition(*self.key))
+        rows = self._clustered(self.rows.select(columns).repartition(parts, *self.key))
         values = rows.groupBy(*self.same).agg(
             F.count(F.when(F.col("w") > 0, 1)).alias("a"),
             F.count(F.when(F.col("w") < 0, 1)).alias("z"),
@@ -58,10 +60,7 @@ class Keys:
                 for one in CLASSES
             ),
         ).localCheckpoint()
-        shown = picked
-        marked = self._unequal(picked.select(*self.key).distinct())
-        for side, w in (("expected", 1), ("observed", -1)):
-            shown = self._with_lists(shown, marked[w], side)
+        shown = self._with_lists(picked)
         names = (F.col(self.key[i]).alias(pair.name) for i, pair in enumerate(self.plan.key))
         place = F.array_position(F.array(*map(F.lit, CLASSES)), F.col("class"))
         return (
@@ -76,27 +75,6 @@ class Keys:
                 "observed",
             )
             .toArrow()
-        )
-
-    def _read(self, frame: Any, side: str, w: int) -> Any:
-        from pyspark.sql import functions as F
-
-        pairs = (*self.plan.key, *self.plan.exact, *self.plan.near)
-        row = F.struct(*(frame[_escaped(name)].alias(name) for name in frame.columns))
-        columns = (canonical(frame[_escaped(pair.name)], pair.kind) for pair in pairs)
-        rows = frame.select(*(one.alias(f"c{i}") for i, one in enumerate(columns)), row.alias(side))
-        names = (f"c{i}" for i in range(len(self.key), len(self.key) + len(self.plan.exact)))
-        exact = [
-            (F.col(name), pair.kind) for name, pair in zip(names, self.plan.exact, strict=True)
-        ]
-        first, second = row_hashes(exact)
-        return rows.select(
-            F.lit(w).alias("w"),
-            *self.key,
-            first.alias("h1"),
-            second.alias("h2"),
-            *(name for name, _ in self.near),
-            side,
         )
 
     def _clustered(self, rows: Any) -> Any:
@@ -129,35 +107,22 @@ class Keys:
             within.append(f"{name}_step")
         return rows
 
-    def _unequal(self, wanted: Any) -> dict[int, Any]:
-        """Return of each side the rows of these keys that have no equal on the other."""
+    def _with_lists(self, picked: Any) -> Any:
+        """Add to the keys, of each side, their rows that have no equal on the other."""
         from pyspark.sql import Window
         from pyspark.sql import functions as F
 
-        mine = [self._of(side, wanted) for side in self.sides]
-        both = mine[0].unionByName(mine[1], allowMissingColumns=True)
+        wanted = F.broadcast(self._renamed(picked.select(*self.key).distinct()))
+        rows = self.rows.join(wanted, self._equal(self.rows), "left_semi")
         same = Window.partitionBy(*self.same)
-        count = {w: F.count(F.when(F.col("w") == w, 1)).over(same) for w in (1, -1)}
-        rows = self._clustered(both).withColumn("a", count[1]).withColumn("z", count[-1])
+        a, z = (F.count(F.when(F.col("w") == w, 1)).over(same) for w in SIDES.values())
+        unequal = self._clustered(rows).withColumn("a", a).withColumn("z", z).where("a <> z")
         place = F.row_number().over(Window.partitionBy("w", *self.key).orderBy("h1", "h2"))
-        kept = rows.where("a <> z").withColumn("place", place).where(F.col("place") <= ROWS_PER_KEY)
-        return {w: kept.where(F.col("w") == w) for w in (1, -1)}
-
-    def _of(self, side: Any, wanted: Any) -> Any:
-        from pyspark.sql import functions as F
-
-        return side.join(F.broadcast(self._renamed(wanted)), self._equal(side), "left_semi")
-
-    def _with_lists(self, shown: Any, rows: Any, side: str) -> Any:
-        from pyspark.sql import functions as F
-
-        listed = F.collect_list(F.struct("place", side))
-        in_order = F.array_sort(listed, lambda one, other: one["place"] - other["place"])
-        lists = rows.groupBy(*self.key).agg(in_order.alias("list"))
-        other = self._renamed(lists, "list")
-        held = F.coalesce(F.col(f"list.{side}"), F.array())
-        joined = shown.join(other, self._equal(shown), "left").withColumn(side, held)
-        return joined.drop("list", *(f"{name}_other" for name in self.key))
+        shown = unequal.withColumn("place", place).where(F.col("place") <= ROWS_PER_KEY)
+        lists = shown.groupBy(*self.key).agg(*map(_in_order, SIDES))
+        joined = picked.join(self._renamed(lists, *SIDES), self._equal(picked), "left")
+        held = {side: F.coalesce(side, F.array()) for side in SIDES}
+        return joined.withColumns(held)
 
     def _renamed(self, rows: Any, *also: str) -> Any:
         from pyspark.sql import functions as F
@@ -171,5 +136,10 @@ class Keys:
         return reduce(lambda one, other: one & other, pairs)
 
 
-def _escaped(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
+def _in_order(side: str) -> Any:
+    """Return the aggregate that lists a side's rows by their place."""
+    from pyspark.sql import functions as F
+
+    listed = F.collect_list(F.when(F.col(side).isNotNull(), F.struct("place", side)))
+    in_order = F.array_sort(listed, lambda one, other: one["place"] - other["place"])
+    return F.transform(in_order, lambda one: one[side]).alias(side)

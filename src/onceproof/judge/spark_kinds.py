@@ -30,6 +30,7 @@ _FLAT = {
 }
 _WRITTEN = {kind: native for native, kind in _FLAT.items()}
 _SEEDS = 11, 7
+_BUCKET_SEED = 3
 
 
 def columns_of(frame: Any) -> list[Column]:
@@ -88,13 +89,24 @@ def canonical(value: Any, kind: Kind) -> Any:
     return F.array_sort(entries)
 
 
-def row_hashes(columns: Sequence[tuple[Any, Kind]]) -> tuple[Any, Any]:
+def row_hashes(columns: Sequence[tuple[str, Kind]]) -> tuple[Any, Any]:
     """Return two independent hashes of a row of these canonical columns."""
+    first, second = (_hash(seed, columns) for seed in _SEEDS)
+    return first, second
+
+
+def bucket_hash(columns: Sequence[tuple[str, Kind]], bits: int) -> Any:
+    """Return a hash of so many bits of these canonical columns, independent of a row's two."""
     from pyspark.sql import functions as F
 
-    parts = [part for value, kind in columns for part in _told(value, kind)]
-    first, second = (F.xxhash64(F.lit(seed), *parts) for seed in _SEEDS)
-    return first, second
+    return F.shiftrightunsigned(_hash(_BUCKET_SEED, columns), 64 - bits).cast("int")
+
+
+def _hash(seed: int, columns: Sequence[tuple[str, Kind]]) -> Any:
+    from pyspark.sql import functions as F
+
+    parts = [part for name, kind in columns for part in _told(F.col(name), kind)]
+    return F.xxhash64(F.lit(seed), *parts)
 
 
 def _told(value: Any, kind: Kind) -> list[Any]:

@@ -9,15 +9,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from onceproof.errors import RequestError
 from onceproof.judge.columns import Plan, Request, match
 from onceproof.judge.found import CLASSES, Found
 from onceproof.judge.places import Files, find_place
+from onceproof.judge.spark_buckets import Buckets
 from onceproof.judge.spark_keys import Keys
 from onceproof.judge.spark_kinds import columns_of
+
+# Rows in question are kept between the steps if they are this share of all; more are read again.
+_FEW = 0.25
+_ROWS_A_PART = 500_000
 
 
 def compare_on_spark(
@@ -37,9 +42,7 @@ def compare_on_spark(
         with _session(spark) as session:
             frames = [_frame(session, side, place) for side, place in given.items()]
             plan = match(columns_of(frames[0]), columns_of(frames[1]), request)
-            progress("rows of both sides")
-            rows = [frame.count() for frame in frames]
-            return plan, _find(frames, plan, rows, of_each, progress)
+            return plan, _find(Buckets(frames[0], frames[1], plan), of_each, progress)
     except PySparkException as error:
         said = str(error).splitlines()[0]
         raise RequestError(f"the sides cannot be compared: {said}") from error
@@ -87,22 +90,35 @@ def _frame(session: Any, side: str, given: Any) -> Any:
     return session.read.parquet(*paths)
 
 
-def _find(
-    frames: list[Any], plan: Plan, rows: list[int], of_each: int, progress: Callable[[str], None]
-) -> Found:
+def _find(buckets: Buckets, of_each: int, progress: Callable[[str], None]) -> Found:
+    progress("fingerprints of all rows")
+    of_all = buckets.fingerprints()
+    counts = dict.fromkeys(CLASSES, 0)
+    details = None
+    if of_all.in_question:
+        progress(f"keys of {of_all.in_question:,} rows in question")
+        few = of_all.in_question <= _FEW * (of_all.expected + of_all.observed)
+        with ExitStack() as stack:
+            rows = buckets.rows(of_all.differing)
+            step = Keys(_kept(rows, stack) if few else rows, buckets.plan)
+            differing = _kept(step.differing(-(-of_all.in_question // _ROWS_A_PART)), stack)
+            counts = _counts(differing)
+            if any(counts.values()) and of_each:
+                progress("details")
+                details = step.details(differing, of_each)
+    return Found(of_all.expected, of_all.observed, counts, details)
+
+
+def _kept(rows: Any, stack: ExitStack) -> Any:
     from pyspark import StorageLevel
+
+    kept = rows.persist(StorageLevel.MEMORY_AND_DISK)
+    stack.callback(kept.unpersist)
+    return kept
+
+
+def _counts(differing: Any) -> dict[str, int]:
     from pyspark.sql import functions as F
 
-    progress("keys of both sides")
-    step = Keys(frames[0], frames[1], plan)
-    differing = step.differing().persist(StorageLevel.MEMORY_AND_DISK)
-    try:
-        sums = [F.coalesce(F.sum(one), F.lit(0)) for one in CLASSES]
-        counts = dict(zip(CLASSES, map(int, differing.select(*sums).first()), strict=True))
-        details = None
-        if any(counts.values()) and of_each:
-            progress("details")
-            details = step.details(differing, of_each)
-        return Found(rows[0], rows[1], counts, details)
-    finally:
-        differing.unpersist()
+    sums = [F.coalesce(F.sum(one), F.lit(0)) for one in CLASSES]
+    return dict(zip(CLASSES, map(int, differing.select(*sums).first()), strict=True))
