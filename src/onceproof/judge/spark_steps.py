@@ -1,8 +1,8 @@
 """The comparison on Spark, for sides that outgrow one machine.
 
-Spark spills by itself, and a shuffle costs it more than a second look at the rows: so there are no
-buckets. Rows are brought together by their key once and grouped by key and hashes; only the details
-read the sides again.
+The steps are those on one machine: fingerprints of buckets, then the keys of the buckets that
+differ, then details. The first sums up rows where they are read, so hardly anything is shuffled;
+Spark spills by itself, so nothing is done in rounds.
 """
 
 from __future__ import annotations
