@@ -71,6 +71,18 @@ def test_a_thousand_pairs_are_judged_alike_by_both_engines_and_the_oracle(spark,
     }
 
 
+def test_few_differences_among_many_rows_are_judged_alike(spark, tmp_path):
+    rows = [{"id": n, "v": f"v{n}"} for n in range(20_000)]
+    spoilt = [*rows[2:], rows[7], {"id": -1, "v": None}, {"id": 1, "v": "other"}]
+    tables = [pa.Table.from_pylist(one) for one in (rows, spoilt)]
+    places = [tmp_path / f"{name}.parquet" for name in "eo"]
+    for table, place in zip(tables, places, strict=True):
+        pq.write_table(table, place)
+    (ours, details), (theirs, others) = both(places, spark, tmp_path, key=["id"]).values()
+    assert dict(ours.counts) == dict(theirs.counts) == dict.fromkeys(CLASSES, 1)
+    assert (ours.samples, details.to_pylist()) == (theirs.samples, others.to_pylist())
+
+
 def test_whole_rows_are_judged_alike(spark, sides, tmp_path):
     found = both(sides, spark, tmp_path)
     (ours, _), (theirs, _) = found.values()

@@ -19,6 +19,7 @@ COUNTS = {
 }
 # Of a key, how many rows of each side are shown or written.
 ROWS_PER_KEY = 10
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
 @dataclass(frozen=True)
@@ -75,17 +76,18 @@ class Differences:
 
 
 def samples_of(details: Any, of_each: int) -> list[dict[str, Any]]:
-    """Return the first differing keys of every class as plain values that JSON can hold.
-
-    The details stand in the order of the classes. Arrow's own filter would load pandas for them,
-    which takes as long as a million rows.
-    """
+    """Return the first differing keys of every class as plain values that JSON can hold."""
     if details is None:
         return []
     classes = details["class"].to_pylist()
-    starts = (classes.index(one) for one in CLASSES if one in classes)
-    rows = (details.slice(start, min(of_each, classes.count(classes[start]))) for start in starts)
-    return [_plain(row) for some in rows for row in some.to_pylist()]
+    starts = [classes.index(one) for one in CLASSES if one in classes]
+    picked = [
+        start + number
+        for start in starts
+        for number in range(min(of_each, classes.count(classes[start])))
+    ]
+    names = details.column_names
+    return [{name: _plain(_held(details[name][row])) for name in names} for row in picked]
 
 
 def write_details(details: Any, folder: Path) -> None:
@@ -97,6 +99,26 @@ def write_details(details: Any, folder: Path) -> None:
     target.unlink(missing_ok=True)
     if details is not None:
         pq.write_table(details, target)
+
+
+def _held(value: Any) -> Any:
+    """Return a value of Arrow's as Python's.
+
+    For an instant, and where it filters, Arrow loads pandas: that takes as long as a million rows.
+    """
+    from pyarrow import types
+
+    if not value.is_valid:
+        return None
+    if types.is_struct(value.type):
+        return {name: _held(part) for name, part in value.items()}
+    if types.is_map(value.type):
+        return [[_held(part) for part in entry.values()] for entry in value.values]
+    if types.is_list(value.type):
+        return [_held(item) for item in value.values]
+    if types.is_timestamp(value.type) and value.type.tz and value.type.unit == "us":
+        return _EPOCH + dt.timedelta(microseconds=value.value)
+    return value.as_py()
 
 
 def _plain(value: Any) -> Any:

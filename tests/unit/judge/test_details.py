@@ -1,7 +1,11 @@
 """What is shown and written of the differences."""
 
+import datetime as dt
 import json
+import subprocess
+import sys
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from onceproof.judge import compare
@@ -70,6 +74,43 @@ def test_what_json_has_no_word_for_is_text(tmp_path):
     document = json.loads(json.dumps(found.document(), allow_nan=False))
     rows = [one["expected"] + one["observed"] for one in document["samples"]]
     assert rows == [[{"id": 1, "v": "nan", "b": "ff"}], [{"id": 2, "v": "inf", "b": None}]]
+
+
+def test_values_are_shown_as_json_has_them(tmp_path):
+    at = dt.datetime(2024, 2, 29, 12, tzinfo=dt.UTC)
+    types = {
+        "at": pa.list_(pa.timestamp("us", "Asia/Tokyo")),
+        "local": pa.timestamp("us"),
+        "day": pa.date32(),
+        "amount": pa.decimal128(6, 2),
+        "tags": pa.map_(pa.string(), pa.int32()),
+        "inner": pa.struct([("a", pa.timestamp("us", "UTC")), ("b", pa.int32())]),
+    }
+    values = [at, None], at.replace(tzinfo=None), at.date(), 2, [("x", 1)], {"a": at, "b": None}
+    row = {"id": [1]} | {name: [one] for name, one in zip(types, values, strict=True)}
+    nothing = {name: [] for name in row}
+    sides = [parquet(tmp_path, "e", row, **types), parquet(tmp_path, "o", nothing, **types)]
+    (sample,) = compare(*sides, key=["id"]).samples
+    assert sample["expected"][0] == {
+        "id": 1,
+        "at": ["2024-02-29T12:00:00+00:00", None],
+        "local": "2024-02-29T12:00:00",
+        "day": "2024-02-29",
+        "amount": "2.00",
+        "tags": [["x", 1]],
+        "inner": {"a": "2024-02-29T12:00:00+00:00", "b": None},
+    }
+
+
+def test_samples_do_without_pandas(tmp_path):
+    at = [dt.datetime(2024, 2, 29, 12, tzinfo=dt.UTC)]
+    sides = [parquet(tmp_path, name, {"id": [name], "at": at}) for name in "eo"]
+    script = (
+        "import sys; from onceproof.judge import compare\n"
+        "assert compare(*sys.argv[1:], key=['id']).samples\n"
+        "assert 'pandas' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", script, *map(str, sides)], check=True)
 
 
 def test_details_are_written_and_old_ones_removed(tmp_path):
