@@ -153,7 +153,7 @@ def delay_ms(progress: list[dict], found: dict[int, float]) -> float:
 
 
 def main(millions: float, names: list[str]) -> None:
-    home = onceproof_home() / "bench-sinks"
+    home = onceproof_home() / f"bench-sinks-{os.getpid()}"
     speed = {name: [] for name in names}
     empty, delay = {}, {}
     with (
