@@ -34,7 +34,7 @@ prove: setup
 	$(BIN)/python -m tests.prove $(PART)
 
 nightly: setup
-	$(BIN)/onceproof up && $(BIN)/onceproof status; ended=$$?; $(BIN)/onceproof down; exit $$ended
+	$(BIN)/onceproof nightly $(NIGHT)
 
 lock: .venv/ready
 	$(BIN)/uv pip compile pyproject.toml --extra all --output-file requirements.lock $(LOCKED)

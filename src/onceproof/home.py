@@ -29,6 +29,14 @@ def _home() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "onceproof"
 
 
+RUNS = "ONCEPROOF_RUNS"
+
+
+def runs_folder(given: Path | None = None) -> Path:
+    """Return where runs go: the folder that is given, else `ONCEPROOF_RUNS`, else ./runs."""
+    return given or Path(os.environ.get(RUNS) or "runs")
+
+
 def jobs_folder() -> Path:
     """Return the folder of our own jobs: `spark_jobs/` of a clone, else what the wheel carries."""
     return _beside("spark_jobs", "jobs")
@@ -42,6 +50,16 @@ def catalogue_folder() -> Path:
 def expectations_folder() -> Path:
     """Return the folder of our own suites: `expectations/` of a clone, else the wheel's."""
     return _beside("expectations", "suites")
+
+
+def dags_folder() -> Path:
+    """Return the folder of our DAGs: `dags/` of a clone, else the wheel's."""
+    return _beside("dags", "dags")
+
+
+def plugins_folder() -> Path:
+    """Return the folder of what Airflow loads: `plugins/` of a clone, else the wheel's."""
+    return _beside("plugins", "plugins")
 
 
 def _beside(in_clone: str, in_wheel: str) -> Path:

@@ -88,6 +88,11 @@ class RunDirectory:
         return self.root / "prepared.json"
 
     @property
+    def released(self) -> Path:
+        """There when all that the run made outside this directory was taken back."""
+        return self.root / "released"
+
+    @property
     def failpoints(self) -> Path:
         """Folder of the steps at which faults wait, and of the marks that they were reached."""
         return self.root / "failpoints"
@@ -96,6 +101,16 @@ class RunDirectory:
     def fenced(self) -> Path:
         """What the job's sink did against runs and attempts that were replaced, one a line."""
         return self.root / "fenced.jsonl"
+
+    @property
+    def locks(self) -> Path:
+        """Folder of the locks under which a phase is carried out once at a time."""
+        return self.root / "locks"
+
+    @property
+    def apart(self) -> Path:
+        """Folder that says which process carries out a phase."""
+        return self.root / "apart"
 
     @property
     def logs(self) -> Path:

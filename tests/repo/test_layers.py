@@ -16,7 +16,7 @@ LAYERS = [
     ["checkpoint"],
     ["judge", "references", "setup", "sinks", "workloads"],
     ["checkers", "model", "prepared", "stacks", "targets"],
-    ["spark", "topics"],
+    ["scheduling", "spark", "topics"],
     ["faults", "producing"],
     ["process"],
     ["scenario"],

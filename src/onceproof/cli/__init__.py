@@ -9,7 +9,7 @@ import sys
 import typer
 from typer.exceptions import TyperException
 
-from onceproof.cli import checkpoint, diff, doctor, judge, run, scenarios, stack, sweep
+from onceproof.cli import checkpoint, diff, doctor, judge, nightly, run, scenarios, stack, sweep
 from onceproof.errors import OnceproofError, RequestError
 
 EXIT_UNKNOWN = 2
@@ -27,6 +27,7 @@ diff.register(app)
 scenarios.register(app)
 run.register(app)
 judge.register(app)
+nightly.register(app)
 checkpoint.register(app)
 sweep.register(app)
 

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
+from onceproof.home import RUNS
+
 SCHEMA = 1
+Runs = Annotated[
+    Path | None, typer.Option("--runs", help=f"Where runs go (default: {RUNS}, else ./runs).")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -12,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from onceproof.cli.output import AsJson, print_document
+from onceproof.cli.output import AsJson, Runs, print_document
 from onceproof.errors import RequestError
+from onceproof.home import runs_folder
 from onceproof.report import read_document
 from onceproof.report.text import print_verdict
 from onceproof.run import RunDirectory
@@ -21,10 +21,6 @@ from onceproof.run import RunDirectory
 if TYPE_CHECKING:
     from onceproof.phases.produce import Progress
 
-RUNS = "ONCEPROOF_RUNS"
-Runs = Annotated[
-    Path | None, typer.Option("--runs", help=f"Where runs go (default: {RUNS}, else ./runs).")
-]
 Home = Annotated[
     Path | None,
     typer.Option("--home", help="The folder of the stack to use (default: as `onceproof up`)."),
@@ -39,6 +35,7 @@ def register(app: typer.Typer) -> None:
     app.command()(run)
     app.command()(replay)
     app.command()(release)
+    app.command()(phase)
 
 
 def run(
@@ -56,7 +53,7 @@ def run(
     from onceproof.phases.plan import make_plan
     from onceproof.scenario.catalogue import find_scenario
 
-    found = make_plan(find_scenario(scenario), seed, _runs(runs), subject=subject)
+    found = make_plan(find_scenario(scenario), seed, runs_folder(runs), subject=subject)
     _live(found, home, as_json=as_json)
 
 
@@ -69,25 +66,33 @@ def replay(
     """Run the plan of a stored run once more, as a run of its own."""
     from onceproof.phases.again import plan_again
 
-    _live(plan_again(RunDirectory(run), _runs(runs)), home, as_json=as_json)
+    _live(plan_again(RunDirectory(run), runs_folder(runs)), home, as_json=as_json)
 
 
 def release(
     run: Annotated[Path, typer.Argument(help="The directory of a run that was cut off.")],
 ) -> None:
     """End what a run left: its processes, its topic, its table, and the stack that was its own."""
-    from onceproof.phases.phase import phase
-    from onceproof.phases.release import release as release_run
+    phase("release", run)
+
+
+def phase(
+    name: Annotated[str, typer.Argument(help="prepare, produce, observe, recompute ...")],
+    run: Annotated[Path, typer.Argument(help="A run's directory.")],
+) -> None:
+    """Carry out one phase of a run, which may be repeated; `docs/runs.md` lists them."""
+    from onceproof.phases.bodies import BODIES
     from onceproof.work import Work
 
-    if not RunDirectory(run).plan.exists():
+    found = RunDirectory(run)
+    if name not in BODIES:
+        raise RequestError(
+            f"there is no phase {name!r} to carry out alone: take {', '.join(BODIES)}"
+        )
+    if not found.plan.exists():
         raise RequestError(f"{run} is no run's directory: there is no plan.json in it")
-    with phase(RunDirectory(run), "release"):
-        release_run(RunDirectory(run), Work.read(RunDirectory(run).plan))
-
-
-def _runs(given: Path | None) -> Path:
-    return given or Path(os.environ.get(RUNS) or "runs")
+    found.logs.mkdir(exist_ok=True)
+    BODIES[name](found, Work.read(found.plan))
 
 
 def _live(found: RunDirectory, home: Path | None, *, as_json: bool) -> None:

@@ -11,9 +11,9 @@ from typing import Annotated, Any
 
 import typer
 
-from onceproof.cli.output import AsJson, print_document, print_table
+from onceproof.cli.output import AsJson, Runs, print_document, print_table
 from onceproof.errors import RequestError
-from onceproof.home import onceproof_home
+from onceproof.home import onceproof_home, runs_folder
 from onceproof.stacks import VERBS, MemberStatus, Verb
 from onceproof.stacks.kafka_setup import kafka_tools
 from onceproof.stacks.local import LocalStack, default_folder
@@ -60,12 +60,22 @@ def up(
     without: Annotated[
         list[str] | None, typer.Option(help="Leave out kafka, spark or store; may be repeated.")
     ] = None,
+    airflow: Annotated[
+        bool, typer.Option("--airflow", help="Start Airflow too, with our DAGs and its page.")
+    ] = False,
+    runs: Runs = None,
     home: Home = None,
     as_json: AsJson = False,
 ) -> None:
     """Start a stack: brokers, a Spark cluster and a PostgreSQL, real processes on loopback."""
     began = time.monotonic()
-    stack = LocalStack.up(home, brokers=brokers, workers=workers, without=without or ())
+    stack = LocalStack.up(
+        home,
+        brokers=brokers,
+        workers=workers,
+        without=without or (),
+        airflow_runs=runs_folder(runs) if airflow else None,
+    )
     _print_members(stack, began, as_json=as_json)
 
 

@@ -29,6 +29,8 @@ def plan_again(run: RunDirectory, runs: Path, now: datetime | None = None) -> Ru
     name = name_of(work.scenario, work.seed, again.root)
     changed = {
         "run": name,
+        "night": "",
+        "orchestrator": "",
         "workload": plan["workload"] | {"topic": f"{name}.events"},
         "sink": plan["sink"] | {"target": f"{name}.output"},
         "subject": found.text,

@@ -1,12 +1,12 @@
-"""Waiting for the agent of a run, whoever started it."""
+"""Waiting for the agent of a run, or for a phase of it, whoever started them."""
 
 from __future__ import annotations
 
 from onceproof.errors import StackError
-from onceproof.history import History
+from onceproof.phases.phase import end_of
 from onceproof.polling import wait_for
 from onceproof.process.handle import find_agent
-from onceproof.records import Op
+from onceproof.records import Record
 from onceproof.run import RunDirectory
 from onceproof.work import Work
 
@@ -18,12 +18,18 @@ def await_agent(run: RunDirectory, work: Work) -> None:
     agent = find_agent(run)
     limit_s = work.limits.run_s + _BEYOND_S
     wait_for(lambda: agent is None or not agent.is_alive, limit_s, "the agent does not end")
-    ends = [
-        record
-        for record in History(run.history).read()
-        if record.op is Op.PHASE_END and record.actor == "process"
-    ]
-    if not ends:
+    end = end_of(run, "process")
+    if end is None:
         raise StackError(f"the agent died; see {run.logs / 'agent.log'}")
-    if not ends[-1].is_ok:
-        raise StackError(f"process: {ends[-1].proof.get('reason', 'it failed')}")
+    refuse_failed(end)
+
+
+def await_phase(run: RunDirectory, name: str, limit_s: float) -> None:
+    """Return when a phase has ended well, or raise `StackError` with what went wrong in it."""
+    refuse_failed(wait_for(lambda: end_of(run, name), limit_s, f"{name} has not ended"))
+
+
+def refuse_failed(end: Record) -> None:
+    """Raise `StackError` where a phase has failed, with what it said."""
+    if not end.is_ok:
+        raise StackError(f"{end.actor}: {end.proof.get('reason', 'it failed')}")

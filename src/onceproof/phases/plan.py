@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -27,12 +28,21 @@ from onceproof.scenario.commands import fill
 SCHEMA = 1
 
 
+@dataclass(frozen=True)
+class Origin:
+    """Where a run comes from: the night it is part of, and the orchestrator's own name for it."""
+
+    night: str = ""
+    orchestrator: str = ""
+
+
 def make_plan(
     scenario: Scenario,
     seed: int,
     runs: Path,
     *,
     subject: str = "",
+    origin: Origin = Origin(),
     now: datetime | None = None,
 ) -> RunDirectory:
     """Write the plan of a new run into a directory of its own, and return that.
@@ -46,7 +56,8 @@ def make_plan(
     plan_document(scenario, seed, "nothing", *found)  # what cannot be planned leaves no directory
     run = make_directory(runs / scenario.name, seed, now)
     name = name_of(scenario.name, seed, run.root)
-    return write_plan(run, plan_document(scenario, seed, name, *found, given=subject))
+    document = plan_document(scenario, seed, name, *found, given=subject)
+    return write_plan(run, document | asdict(origin))
 
 
 def plan_document(

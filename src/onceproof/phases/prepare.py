@@ -12,6 +12,7 @@ from onceproof.prepared import Prepared
 from onceproof.records import Op
 from onceproof.run import RunDirectory
 from onceproof.sinks import find_sink
+from onceproof.stacks.airflow import Component
 from onceproof.stacks.local import LocalStack, default_folder
 from onceproof.stacks.state import State
 from onceproof.targets import open_sink
@@ -51,7 +52,7 @@ def _stack(run: RunDirectory, work: Work, home: Path | None) -> Prepared:
     else:
         stack = LocalStack(folder)
         for member in stack.status():
-            if not member.healthy:
+            if not member.healthy and member.kind != Component.kind:
                 raise StackError(
                     f"{member.name} of the stack in {folder} does not serve ({member.trouble}): "
                     f"`onceproof start {member.name}`, or `onceproof down` and up"

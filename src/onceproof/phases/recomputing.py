@@ -14,17 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from onceproof.errors import OnceproofError, StackError
-from onceproof.home import onceproof_home
-from onceproof.phases.awaiting import await_agent
-from onceproof.phases.phase import phase
-from onceproof.phases.recompute import recompute_in
+from onceproof.phases.bodies import recomputed
 from onceproof.process.leash import leashed
 from onceproof.run import RunDirectory
-from onceproof.spark.session import spark_session
-from onceproof.stacks.spark_setup import spark_tools
 from onceproof.work import Work
-
-MASTER = "local[2]"
 
 
 @contextmanager
@@ -53,14 +46,8 @@ def recomputing(run: RunDirectory, limit_s: float) -> Iterator[Any]:
 def main(root: Path) -> int:
     """Recompute one run; what went wrong is the last line."""
     run = RunDirectory(root)
-    work = Work.read(run.plan)
     try:
-        with spark_session(
-            spark_tools(onceproof_home()), MASTER, run.root / "spark-recompute"
-        ) as spark:
-            await_agent(run, work)
-            with phase(run, "recompute"):
-                recompute_in(spark, run, work)
+        recomputed(run, Work.read(run.plan))
     except OnceproofError as error:
         print(error, file=sys.stderr)  # noqa: T201  a log
         return 1

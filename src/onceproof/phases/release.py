@@ -6,10 +6,12 @@ import shutil
 from pathlib import Path
 from random import Random
 
+from onceproof.phases.apart import end_all_apart
 from onceproof.phases.prepare import own_stack
 from onceproof.prepared import Prepared
 from onceproof.process.handle import end_agent
 from onceproof.run import RunDirectory
+from onceproof.stacks.airflow import Component
 from onceproof.stacks.local import LocalStack
 from onceproof.stacks.state import State
 from onceproof.stacks.taking_down import take_down
@@ -20,6 +22,7 @@ from onceproof.work import Work
 
 def release(run: RunDirectory, work: Work) -> None:
     """End every process of the run, heal its stack, and remove topic and table; may be repeated."""
+    end_all_apart(run)
     end_agent(run)
     for folder in (run.root / "spark-local", run.root / "spark-recompute", run.output):
         shutil.rmtree(folder, ignore_errors=True)
@@ -30,12 +33,13 @@ def release(run: RunDirectory, work: Work) -> None:
         heal(LocalStack(Path(prepared.stack)))
         drop_topic(prepared.bootstrap.split(","), work.workload.topic)
         open_sink(run, work, prepared.address).drop()
+    run.released.touch()
 
 
 def heal(stack: LocalStack) -> None:
-    """Start or resume each member that does not serve."""
+    """Start or resume each member that does not serve; whoever orchestrates is none of a run's."""
     for member in stack.status():
-        if not member.healthy:
+        if not member.healthy and member.kind != Component.kind:
             stack.apply("resume" if member.pid else "start", member.name, Random(0))
 
 

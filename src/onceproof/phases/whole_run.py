@@ -10,20 +10,15 @@ from pathlib import Path
 
 from onceproof.identity import Identity
 from onceproof.phases.awaiting import await_agent
-from onceproof.phases.compare import compare_run
+from onceproof.phases.bodies import compared, observed, prepared, produced, released, validated
 from onceproof.phases.judge import judge_run
-from onceproof.phases.observe import observe
-from onceproof.phases.phase import phase
-from onceproof.phases.prepare import look_at_input, prepare
-from onceproof.phases.produce import Progress, produce
+from onceproof.phases.produce import Progress
 from onceproof.phases.recomputing import recomputing
-from onceproof.phases.release import release
-from onceproof.phases.validate import become_ready, validate_run
+from onceproof.phases.validate import become_ready
 from onceproof.process.handle import start_agent
 from onceproof.run import RunDirectory
 from onceproof.stacks.keeper import keep
 from onceproof.stacks.local import LocalStack
-from onceproof.targets import open_sink
 from onceproof.verdict import Verdict
 from onceproof.work import Work
 
@@ -49,8 +44,8 @@ def live_run(
             _phases(run, work, home, say, progress)
     finally:
         say("release")
-        with _failures_kept(run, say), phase(run, "release"):
-            release(run, work)
+        with _failures_kept(run, say):
+            released(run, work)
         say("judge")
         verdict = judge_run(run.root)
     return verdict
@@ -71,28 +66,21 @@ def _phases(
     run: RunDirectory, work: Work, home: Path | None, say: Say, progress: Progress | None
 ) -> None:
     say("prepare")
-    with phase(run, "prepare"):
-        prepared = prepare(run, work, home)
-        if prepared.own:
-            keep(LocalStack(Path(prepared.stack)).state)
-    bootstrap = prepared.bootstrap.split(",")
+    found = prepared(run, work, home)
+    if found.own:
+        keep(LocalStack(Path(found.stack)).state)
     say("process")
-    agent = start_agent(run, Identity.of(os.getpid()))
+    start_agent(run, Identity.of(os.getpid()))
     say("produce")
-    with phase(run, "produce"):
-        produce(run, work, bootstrap, is_over=lambda: not agent.is_alive, progress=progress)
-    with recomputing(run, work.limits.run_s) as recomputed:
+    produced(run, work, progress)
+    with recomputing(run, work.limits.run_s) as result:
         become_ready()
         say("process: the job reads on")
         await_agent(run, work)
         say("observe and recompute")
-        with phase(run, "observe"):
-            observe(run, open_sink(run, work, prepared.address))
-            look_at_input(run, work, bootstrap, "observe")
-        recomputed()
+        observed(run, work)
+        result()
     say("compare")
-    with phase(run, "compare"):
-        compare_run(run, work)
+    compared(run, work)
     say("validate")
-    with phase(run, "validate"):
-        validate_run(run, work)
+    validated(run, work)

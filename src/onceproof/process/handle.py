@@ -38,7 +38,7 @@ def start_agent(run: RunDirectory, owner: Identity | None = None) -> Identity:
     words = [owner.pid, owner.started] if owner else []
     command = [sys.executable, "-m", "onceproof.process.agent", run.root.absolute(), *words]
     log = run.logs / "agent.log"
-    child = spawn([str(word) for word in command], log=log, env=os.environ, cwd=run.root)
+    child = spawn([str(word) for word in command], log=log, env=own_environment(), cwd=run.root)
 
     def told() -> Identity | None:
         if (found := find_agent(run)) is None and not child.is_alive:
@@ -50,6 +50,11 @@ def start_agent(run: RunDirectory, owner: Identity | None = None) -> Identity:
 
 def _last_line(log: Path) -> str:
     return next(iter(log.read_text(errors="replace").strip().splitlines()[-1:]), "it said nothing")
+
+
+def own_environment() -> dict[str, str]:
+    """Return this environment without an orchestrator's settings, which hold its secrets."""
+    return {name: value for name, value in os.environ.items() if "AIRFLOW" not in name}
 
 
 def find_agent(run: RunDirectory) -> Identity | None:
@@ -90,4 +95,4 @@ def end_agent(run: RunDirectory) -> None:
 def release_alone(run: RunDirectory) -> None:
     """Start the release of a run whose owner is gone, in a process of its own."""
     command = [sys.executable, "-m", "onceproof", "release", str(run.root.absolute())]
-    spawn(command, log=run.logs / "release.log", env=os.environ, cwd=run.root)
+    spawn(command, log=run.logs / "release.log", env=own_environment(), cwd=run.root)

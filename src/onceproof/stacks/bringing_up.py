@@ -7,7 +7,7 @@ import logging
 import shutil
 import socket
 import threading
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -17,7 +17,15 @@ from onceproof.errors import RequestError
 from onceproof.home import onceproof_home
 from onceproof.polling import wait_for
 from onceproof.setup.postgres import refuse_closed
-from onceproof.stacks import Member, broker_launch, brokers, spark_launch, store
+from onceproof.stacks import (
+    Member,
+    airflow,
+    airflow_launch,
+    broker_launch,
+    brokers,
+    spark_launch,
+    store,
+)
 from onceproof.stacks.kafka_setup import kafka_tools
 from onceproof.stacks.members import members
 from onceproof.stacks.ports import free_ports, refuse_taken
@@ -46,10 +54,18 @@ def refuse_wrong(brokers: int, workers: int, without: Collection[str]) -> None:
         raise RequestError("--without everything leaves no stack: leave at least one part in")
 
 
-def bring_up(folder: Path, counts: dict[str, int], *, has_store: bool, is_quick: bool) -> None:
+def bring_up(
+    folder: Path,
+    counts: dict[str, int],
+    *,
+    has_store: bool,
+    is_quick: bool,
+    airflow_runs: Path | None = None,
+) -> None:
     """Start every member of a new stack in this folder, and return when all of them serve.
 
-    Whatever fails, nothing is left running; the logs stay until the next stack in this folder.
+    With `airflow_runs`, Airflow is among them, and its runs go there. Whatever fails, nothing is
+    left running; the logs stay until the next stack in this folder.
     """
     refuse_strange(folder)
     with _no_space_is_said(folder), held_folder(folder):
@@ -57,9 +73,11 @@ def bring_up(folder: Path, counts: dict[str, int], *, has_store: bool, is_quick:
         _refuse_little_space(folder)
         if has_store:
             refuse_closed(folder)
-        state = _new_state(folder, counts, has_store=has_store)
+        more = [*(["store"] if has_store else []), *(airflow.PORTS if airflow_runs else [])]
+        state = _new_state(folder, counts, more)
         try:
-            state = replace(state, launches=_launches(state, is_quick=is_quick))
+            launches = _launches(state, airflow_runs, is_quick=is_quick)
+            state = replace(state, launches=launches)
             state.save()
             _start(state)
             replace(state, ready=True).save()
@@ -92,22 +110,22 @@ def _no_space_is_said(folder: Path) -> Iterator[None]:
         ) from None
 
 
-def _new_state(folder: Path, counts: dict[str, int], *, has_store: bool) -> State:
+def _new_state(folder: Path, counts: dict[str, int], more: Sequence[str]) -> State:
     names = [
         f"broker:{i + 1}/{kind}" for i in range(counts["brokers"]) for kind in brokers.LISTENERS
     ]
     names += ["master", "master/web"] if counts["workers"] else []
     names += [f"worker:{i + 1}/web" for i in range(counts["workers"])]
-    names += ["store"] if has_store else []
-    state = State.new(folder, cluster_id=broker_launch.new_id(), ports=free_ports(names), **counts)
+    ports = free_ports([*names, *more])
+    state = State.new(folder, cluster_id=broker_launch.new_id(), ports=ports, **counts)
     state.save()
     for place in ("logs", "pids", "locks"):
         (folder / place).mkdir()
     return state
 
 
-def _launches(state: State, *, is_quick: bool) -> dict[str, Launch]:
-    """Make every member's files, the three parts at once, and return how each is started."""
+def _launches(state: State, airflow_runs: Path | None, *, is_quick: bool) -> dict[str, Launch]:
+    """Make every member's files, all parts at once, and return how each is started."""
     home = onceproof_home()
     parts: list[Callable[[], dict[str, Launch]]] = []
     if state.brokers:
@@ -116,6 +134,8 @@ def _launches(state: State, *, is_quick: bool) -> dict[str, Launch]:
         parts.append(lambda: _launch_cluster(state, home, is_quick=is_quick))
     if "store" in state.ports:
         parts.append(lambda: {"store": store.launch(state, store_tools(home))})
+    if airflow_runs:
+        parts.append(lambda: airflow_launch.launch_airflow(state, airflow_runs))
     with ThreadPoolExecutor(len(parts)) as pool:
         done = [pool.submit(part) for part in parts]
         return {name: launch for part in done for name, launch in part.result().items()}
@@ -151,6 +171,9 @@ def _start(state: State) -> None:
 
 
 def _start_one(state: State, member: Member, is_over: threading.Event) -> None:
+    if member.kind == "airflow" and member.listens_on == []:  # its server tells of all the others
+        server = ("127.0.0.1", state.ports["airflow"])
+        wait_for(lambda: is_over.is_set() or _answers(*server), 90, "Airflow opens no port")
     if member.kind == "worker":  # one that finds no master tries again only after 5 to 15 s
         master = ("127.0.0.1", state.ports["master"])
         wait_for(lambda: is_over.is_set() or _answers(*master), 60, "the master opens no port")

@@ -1,0 +1,100 @@
+"""`onceproof_nightly`: a night over the catalogue, one `onceproof_run` for each scenario."""
+
+from __future__ import annotations
+
+import os
+from datetime import datetime, timedelta
+from typing import Any
+
+from airflow.sdk import (
+    DAG,
+    DeadlineAlert,
+    DeadlineReference,
+    Param,
+    SyncCallback,
+    TriggerRule,
+    task,
+)
+from onceproof_operators import NightOperator, ScenarioOperator, night_is_over_time
+
+from onceproof.scenario.catalogue import load_catalogue
+
+BUDGET_MINUTES = int(os.environ.get("ONCEPROOF_BUDGET_MINUTES", "240"))
+AT_ONCE = int(os.environ.get("ONCEPROOF_AT_ONCE", "1"))
+TAGS = sorted({tag for one in load_catalogue() for tag in one.tags})
+
+PARAMS = {
+    "tags": Param(
+        ["nightly"],
+        type="array",
+        items={"type": "string", "enum": TAGS},
+        description="Scenarios with any of these tags.",
+    ),
+    "scenarios": Param(
+        [],
+        type="array",
+        items={"type": "string"},
+        description="Scenarios beside those, by name or by file.",
+    ),
+    "seeds": Param(
+        1, type="integer", minimum=1, maximum=100, description="How many seeds each scenario runs."
+    ),
+    "first_seed": Param(
+        None,
+        type=["integer", "null"],
+        minimum=0,
+        maximum=2**31,
+        description="The first of them. Empty: from the date, so that each night has others.",
+    ),
+    "stack": Param(
+        os.environ.get("ONCEPROOF_STACK", ""),
+        type="string",
+        description="The folder of a stack that stands. Empty: that of `onceproof up`, else one "
+        "for each run.",
+    ),
+    "subject": Param(
+        "",
+        type="string",
+        description="The version under test. Empty: the git commit of the job's folder.",
+    ),
+    "budget_minutes": Param(
+        BUDGET_MINUTES,
+        type="integer",
+        minimum=1,
+        description="No run is begun after so many minutes.",
+    ),
+}
+
+with DAG(
+    "onceproof_nightly",
+    description="Runs scenarios of the catalogue, one after another, and shows their verdicts.",
+    schedule=os.environ.get("ONCEPROOF_SCHEDULE", "0 2 * * *") or None,
+    start_date=datetime(2026, 1, 1),  # noqa: DTZ001  in Airflow's own time zone
+    catchup=False,
+    max_active_runs=1,
+    params=PARAMS,
+    default_args={"retries": 0},
+    deadline=DeadlineAlert(
+        reference=DeadlineReference.DAGRUN_QUEUED_AT,
+        interval=timedelta(minutes=BUDGET_MINUTES),
+        callback=SyncCallback(night_is_over_time, kwargs={"minutes": BUDGET_MINUTES}),
+    ),
+    tags=["onceproof"],
+    doc_md=__doc__,
+) as dag:
+
+    @task
+    def pick(params: dict[str, Any], dag_run: Any) -> list[dict[str, Any]]:
+        """Return what each run of the night is triggered with."""
+        from onceproof.home import runs_folder
+        from onceproof.phases.night import pick_runs
+
+        return pick_runs(params, dag_run.run_id, dag_run.start_date, runs_folder())
+
+    summary = NightOperator(task_id="summary", trigger_rule=TriggerRule.ALL_DONE)
+    runs = ScenarioOperator.partial(
+        task_id="run",
+        map_index_template="{{ task.conf['scenario'] }} {{ task.conf['seed'] }}",
+        max_active_tis_per_dagrun=AT_ONCE,
+    ).expand_kwargs(pick())
+    runs >> summary

@@ -1,0 +1,137 @@
+"""`onceproof nightly`: a night in Airflow, from nothing to its verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from onceproof.cli.output import AsJson, Runs, print_document, print_table
+from onceproof.errors import RequestError
+from onceproof.home import onceproof_home, runs_folder
+
+NIGHT, RUN = "onceproof_nightly", "onceproof_run"
+_LONGEST_S = 24 * 3600.0
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the command line."""
+    app.command()(nightly)
+
+
+def nightly(
+    tag: Annotated[
+        list[str] | None, typer.Option(help="Scenarios with this tag; may be repeated.")
+    ] = None,
+    scenario: Annotated[
+        list[str] | None, typer.Option(help="A scenario by name or by file; may be repeated.")
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="How many seeds each of them runs.")] = 1,
+    first_seed: Annotated[
+        int | None, typer.Option(min=0, help="The first seed (default: from the date).")
+    ] = None,
+    stay: Annotated[
+        bool, typer.Option("--stay", help="Leave stack and Airflow up, to look at them.")
+    ] = False,
+    runs: Runs = None,
+    home: Annotated[
+        Path | None, typer.Option("--home", help="The folder of the stack and of Airflow.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Start a stack with Airflow, run a night in it, and show its verdicts and its page.
+
+    Exit 0 if every run is as claimed, 1 if one is not, 2 if one is unknown or has no verdict.
+    """
+    from onceproof.scheduling import Airflow
+
+    asked: dict[str, Any] = {"seeds": seeds, "first_seed": first_seed}
+    asked |= {"scenarios": _absolute(scenario or [])}
+    asked |= {"tags": tag or []} if tag or scenario else {}
+    with _stack(home or onceproof_home() / "nightly", runs, stay=stay) as stack:
+        airflow = Airflow.of(stack)
+        night = airflow.trigger(NIGHT, asked)
+        _wait(airflow, night)
+        found = airflow.xcom(NIGHT, night, "summary", "verdict")
+        page = f"{airflow.address}/onceproof/nights"
+        if as_json:
+            print_document({"night": night, "page": page, "runs": found})
+        else:
+            print_table(["verdict", "as claimed", "run"], map(_row, found))
+            _say_where(stack, page, stay=stay)
+    raise typer.Exit(_code(found))
+
+
+def _absolute(scenarios: list[str]) -> list[str]:
+    """Return scenarios as Airflow finds them, whose working directory is another."""
+    return [str(Path(one).absolute()) if "/" in one else one for one in scenarios]
+
+
+@contextmanager
+def _stack(folder: Path, runs: Path | None, *, stay: bool) -> Iterator[Any]:
+    """Yield a stack with Airflow: one that stands in the folder, else one that is started."""
+    from onceproof.stacks.local import LocalStack
+    from onceproof.stacks.state import State
+
+    found = State.load(folder.resolve())
+    if (
+        found is not None
+        and found.ready
+        and any(one.healthy for one in LocalStack(folder).status())
+    ):
+        if runs is not None:
+            raise RequestError(
+                f"a stack is up in {folder}, whose runs go where it was told: leave out --runs, or "
+                f"`onceproof down --home {folder}` before"
+            )
+        yield LocalStack(folder)
+        return
+    typer.echo(f"starting a stack with Airflow in {folder}", err=True)
+    stack = LocalStack.up(folder, airflow_runs=runs_folder(runs))
+    if stay:
+        yield stack
+        return
+    with stack:
+        yield stack
+
+
+def _wait(airflow: Any, night: str) -> None:
+    """Return when the night is over, and say meanwhile which runs have ended."""
+    from onceproof.polling import wait_for
+    from onceproof.scheduling import OVER
+
+    told: set[str] = set()
+
+    def is_over() -> bool:
+        for name, task in airflow.tasks(NIGHT, night).items():
+            if name.startswith("run[") and task["state"] in (*OVER, "skipped") and name not in told:
+                told.add(name)
+                typer.echo(f"{task['state']:8} {task['rendered_map_index'] or name}", err=True)
+        return airflow.state(NIGHT, night) in OVER
+
+    typer.echo(f"night {night}", err=True)
+    wait_for(is_over, _LONGEST_S, "the night does not end", every_s=1)
+
+
+def _row(told: dict[str, Any]) -> list[str]:
+    return [told["verdict"], "yes" if told["as_claimed"] else "NO", told["run"]]
+
+
+def _say_where(stack: Any, page: str, *, stay: bool) -> None:
+    from onceproof.stacks.airflow_launch import USER, password_of
+
+    if stay:
+        typer.echo(f"The page: {page} (user {USER}, password {password_of(stack.state)})")
+        typer.echo(f"To end it all: onceproof down --home {stack.state.folder}")
+    else:
+        typer.echo("The page stays up with --stay.")
+
+
+def _code(found: list[dict[str, Any]]) -> int:
+    red = {told["verdict"] for told in found if not told["as_claimed"]}
+    if not red:
+        return 0 if found else 2
+    return 1 if red & {"PASS", "FAIL"} else 2

@@ -1,0 +1,80 @@
+"""A phase in a process of its own, which outlives whoever asked for it.
+
+So an orchestrator may lose its worker, or start a task twice: the phase goes on and is found again.
+`python -m onceproof phase NAME RUN` is that process.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from dataclasses import asdict
+
+from onceproof.documents import count, read_object, write_whole
+from onceproof.errors import StackError
+from onceproof.identity import Identity, spawn
+from onceproof.phases.awaiting import refuse_failed
+from onceproof.phases.phase import end_of
+from onceproof.polling import comes_true, wait_for
+from onceproof.process.handle import own_environment
+from onceproof.run import RunDirectory
+
+# What a phase rests on: it is done only if it ended after this one had.
+_AFTER = {"recompute": "process", "validate": "compare"}
+_ENDS_WITHIN_S = 10.0
+
+
+def start_apart(run: RunDirectory, name: str) -> Identity:
+    """Start a phase in a process of its own, and return who it is; the living one, if one lives.
+
+    Two that are started at the same moment do the phase one after the other: no harm is done.
+    """
+    if (found := find_apart(run, name)) is not None and found.is_alive:
+        return found
+    for folder in (run.logs, run.apart):
+        folder.mkdir(exist_ok=True)
+    command = [sys.executable, "-m", "onceproof", "phase", name, str(run.root.absolute())]
+    log = run.logs / f"{name}.log"
+    child = spawn(command, log=log, env=own_environment(), cwd=run.root)
+    write_whole(run.apart / f"{name}.json", json.dumps(asdict(child)))
+    return child
+
+
+def find_apart(run: RunDirectory, name: str) -> Identity | None:
+    """Return who carries out a phase, or did; None if nobody was started."""
+    path = run.apart / f"{name}.json"
+    if not path.exists():
+        return None
+    found = read_object(path)
+    return Identity(count(found, "pid", path.name), count(found, "started", path.name))
+
+
+def is_done(run: RunDirectory, name: str) -> bool:
+    """Whether a phase ended well, and after what it rests on."""
+    end = end_of(run, name)
+    if end is None or not end.is_ok:
+        return False
+    before = end_of(run, _AFTER[name]) if name in _AFTER else None
+    return before is None or before.seq < end.seq
+
+
+def refuse_undone(run: RunDirectory, name: str) -> None:
+    """Raise `StackError` if a phase whose process has ended did not end well."""
+    if (end := end_of(run, name)) is not None:
+        refuse_failed(end)
+    if not is_done(run, name):
+        raise StackError(f"{name}: its process died; see {run.logs / f'{name}.log'}")
+
+
+def end_all_apart(run: RunDirectory) -> None:
+    """End every phase that is carried out in a process of its own."""
+    if not run.apart.is_dir():
+        return
+    living = [one for path in run.apart.glob("*.json") if (one := find_apart(run, path.stem))]
+    for one in living:
+        one.send(signal.SIGTERM)
+    if not comes_true(lambda: not any(one.is_alive for one in living), _ENDS_WITHIN_S):
+        for one in living:
+            one.send(signal.SIGKILL)
+    wait_for(lambda: not any(one.is_alive for one in living), _ENDS_WITHIN_S, "a phase lives on")

@@ -1,0 +1,97 @@
+"""What each phase of a run does, with its beginning and end in the history: for every caller alike.
+
+The command line carries them out one after another in one process, an orchestrator each as a task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from onceproof.home import onceproof_home
+from onceproof.phases.awaiting import await_agent, await_phase
+from onceproof.phases.compare import compare_run
+from onceproof.phases.observe import observe
+from onceproof.phases.phase import phase
+from onceproof.phases.prepare import look_at_input, prepare
+from onceproof.phases.produce import Progress, produce
+from onceproof.phases.recompute import recompute_in
+from onceproof.phases.release import release
+from onceproof.phases.validate import become_ready, validate_run
+from onceproof.prepared import Prepared
+from onceproof.process.handle import find_agent
+from onceproof.run import RunDirectory
+from onceproof.spark.session import spark_session
+from onceproof.stacks.spark_setup import spark_tools
+from onceproof.targets import open_sink
+from onceproof.work import Work
+
+MASTER = "local[2]"
+
+
+def prepared(run: RunDirectory, work: Work, home: Path | None = None) -> Prepared:
+    """Carry out `prepare`."""
+    with phase(run, "prepare"):
+        return prepare(run, work, home)
+
+
+def produced(run: RunDirectory, work: Work, progress: Progress | None = None) -> None:
+    """Carry out `produce`; where the agent has ended, it gives up."""
+
+    def is_over() -> bool:
+        agent = find_agent(run)
+        return agent is not None and not agent.is_alive
+
+    with phase(run, "produce"):
+        produce(run, work, _bootstrap(run), is_over=is_over, progress=progress)
+
+
+def observed(run: RunDirectory, work: Work) -> None:
+    """Carry out `observe`."""
+    with phase(run, "observe"):
+        observe(run, open_sink(run, work, Prepared.read(run.prepared).address))
+        look_at_input(run, work, _bootstrap(run), "observe")
+
+
+def recomputed(run: RunDirectory, work: Work) -> None:
+    """Carry out `recompute`, on a Spark that starts while the job still runs."""
+    tools = spark_tools(onceproof_home())
+    with spark_session(tools, MASTER, run.root / "spark-recompute") as spark:
+        await_agent(run, work)
+        with phase(run, "recompute"):
+            recompute_in(spark, run, work)
+
+
+def compared(run: RunDirectory, work: Work) -> None:
+    """Carry out `compare`."""
+    with phase(run, "compare"):
+        compare_run(run, work)
+
+
+def validated(run: RunDirectory, work: Work) -> None:
+    """Carry out `validate`, when the rows were compared; its library is imported meanwhile."""
+    become_ready()
+    await_phase(run, "compare", work.limits.run_s)
+    with phase(run, "validate"):
+        validate_run(run, work)
+
+
+def released(run: RunDirectory, work: Work) -> None:
+    """Carry out `release`."""
+    with phase(run, "release"):
+        release(run, work)
+
+
+def _bootstrap(run: RunDirectory) -> list[str]:
+    return Prepared.read(run.prepared).bootstrap.split(",")
+
+
+BODIES: dict[str, Callable[[RunDirectory, Work], object]] = {
+    "prepare": prepared,
+    "produce": produced,
+    "observe": observed,
+    "recompute": recomputed,
+    "compare": compared,
+    "validate": validated,
+    "release": released,
+}

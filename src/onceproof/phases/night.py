@@ -1,0 +1,49 @@
+"""A night: which runs it is made of, and how they ended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from onceproof.errors import RequestError
+from onceproof.phases.orchestrated import release_abandoned
+from onceproof.scenario import Scenario
+from onceproof.scenario.catalogue import find_scenario, load_catalogue
+
+
+def pick_runs(
+    asked: Mapping[str, Any], night: str, began: datetime, runs: Path
+) -> list[dict[str, Any]]:
+    """Return what each run of a night is triggered with; what older nights left is released first.
+
+    A seed is drawn from the date where none is given, so that each night has others, and a night
+    that is run again has the same.
+    """
+    release_abandoned(runs)
+    first = asked["first_seed"]
+    if first is None:
+        first = began.date().toordinal() * asked["seeds"]
+    until = began + timedelta(minutes=asked["budget_minutes"])
+    same = {"stack": asked["stack"], "subject": asked["subject"], "night": night}
+    return [
+        {
+            "trigger_run_id": f"{night}__{scenario.name}__{seed}",
+            "conf": {"scenario": scenario.address, "seed": seed, **same},
+            "until": until.isoformat(),
+        }
+        for scenario in _scenarios(asked["tags"], asked["scenarios"])
+        for seed in range(first, first + asked["seeds"])
+    ]
+
+
+def _scenarios(tags: list[str], names: list[str]) -> list[Scenario]:
+    found = [one for one in load_catalogue() if set(tags) & set(one.tags)]
+    found += [one for one in map(find_scenario, names) if one not in found]
+    if not found:
+        raise RequestError(
+            f"the night has no scenario: none has a tag of {tags}, and none was named; "
+            "`onceproof list` shows them all"
+        )
+    return found

@@ -1,0 +1,118 @@
+"""The DAGs as Airflow reads them: the arrows, the forms, and nothing heavy on the way."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.repo.tree import ROOT
+
+READ = """
+import json, sys, time
+began = time.monotonic()
+import airflow.sdk
+import airflow.providers.standard.operators.trigger_dagrun, airflow.sdk.execution_time.xcom
+sdk = time.monotonic() - began
+sys.path.insert(0, {plugins!r})
+import runpy
+found = runpy.run_path({path!r})
+(dag,) = (one for one in found.values() if isinstance(one, airflow.sdk.DAG))
+json.dump({{
+    "seconds": time.monotonic() - began - sdk,
+    "modules": sorted({{name.partition(".")[0] for name in sys.modules}}),
+    "arrows": {{one.task_id: sorted(one.downstream_task_ids) for one in dag.tasks}},
+    "rules": {{one.task_id: one.trigger_rule for one in dag.tasks}},
+    "retries": [one.retries for one in dag.tasks],
+    "teardowns": [one.task_id for one in dag.tasks if one.is_teardown],
+    "setups": [one.task_id for one in dag.tasks if one.is_setup],
+    "undescribed": [name for name in dag.params if not dag.params.get_param(name).description],
+    "params": {{name: dag.params.get_param(name).schema for name in dag.params}},
+    "at_once": dag.max_active_runs,
+    "schedule": str(dag.schedule),
+}}, sys.stdout, default=str)
+"""
+HEAVY = {"duckdb", "great_expectations", "kafka", "pandas", "psycopg", "pyarrow", "pyspark"}
+DAGS = ("onceproof_run", "onceproof_nightly")
+
+
+@pytest.fixture(scope="module")
+def read(tmp_path_factory):
+    """Returns what a DAG's file holds, read in a process of its own."""
+    home = tmp_path_factory.mktemp("airflow")
+    found = {}
+
+    def of(name, **env):
+        if (name, *env.items()) not in found:
+            code = READ.format(plugins=str(ROOT / "plugins"), path=str(ROOT / f"dags/{name}.py"))
+            done = subprocess.run(
+                [sys.executable, "-W", "ignore", "-c", code],
+                capture_output=True,
+                text=True,
+                check=False,
+                env=os.environ | {"AIRFLOW_HOME": str(home)} | env,
+            )
+            assert done.returncode == 0, done.stderr
+            found[name, *env.items()] = json.loads(done.stdout.splitlines()[-1])
+        return found[name, *env.items()]
+
+    return of
+
+
+def test_a_run_has_the_arrows_of_its_phases(read):
+    assert read("onceproof_run")["arrows"] == {
+        "plan": ["prepare", "release"],
+        "prepare": ["disturb", "process", "produce"],
+        "produce": ["observe"],
+        "process": ["observe"],
+        "disturb": ["observe"],
+        "observe": ["recompute"],
+        "recompute": ["compare"],
+        "compare": ["validate"],
+        "validate": ["judge"],
+        "judge": ["release"],
+        "release": [],
+    }
+
+
+def test_a_run_is_judged_whatever_failed_and_released_by_its_teardown(read):
+    found = read("onceproof_run")
+    assert found["rules"]["judge"] == "all_done"
+    assert (found["setups"], found["teardowns"]) == (["plan"], ["release"])
+
+
+def test_a_night_sums_up_whatever_failed(read):
+    found = read("onceproof_nightly")
+    assert found["arrows"] == {"pick": ["run"], "run": ["summary"], "summary": []}
+    assert found["rules"]["summary"] == "all_done"
+
+
+@pytest.mark.parametrize("name", DAGS)
+def test_nothing_is_retried_by_airflow(read, name):
+    assert set(read(name)["retries"]) == {0}
+
+
+@pytest.mark.parametrize("name", DAGS)
+def test_every_field_of_the_form_is_described(read, name):
+    assert read(name)["undescribed"] == []
+
+
+@pytest.mark.parametrize("name", DAGS)
+def test_nothing_heavy_is_imported_with_a_dag(read, name):
+    assert set(read(name)["modules"]) & HEAVY == set()
+
+
+def test_runs_follow_one_another_unless_somebody_says_otherwise(read):
+    assert read("onceproof_run")["at_once"] == 1
+    assert read("onceproof_run", ONCEPROOF_AT_ONCE="3")["at_once"] == 3
+
+
+def test_the_night_is_scheduled_unless_somebody_says_otherwise(read):
+    assert "0 2 * * *" in read("onceproof_nightly")["schedule"]
+    assert read("onceproof_nightly", ONCEPROOF_SCHEDULE="")["schedule"] == "None"
+
+
+def test_the_form_knows_the_tags_of_the_catalogue(read):
+    tags = read("onceproof_nightly")["params"]["tags"]
+    assert tags["items"]["enum"] == ["control", "full", "late", "nightly", "quick"]

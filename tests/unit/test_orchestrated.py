@@ -1,0 +1,203 @@
+"""A run whose phases are tasks: each may be called twice, and none leaves anything behind."""
+
+import json
+import os
+import threading
+from datetime import UTC, datetime
+
+import pytest
+
+from onceproof.errors import OnceproofError, RequestError, StackError
+from onceproof.history import History
+from onceproof.phases import apart
+from onceproof.phases.night import pick_runs
+from onceproof.phases.orchestrated import (
+    carry_out,
+    has_ended,
+    judge_ended,
+    outcome,
+    plan_run,
+    release_abandoned,
+    release_run,
+)
+from onceproof.phases.phase import end_of, phase
+from onceproof.phases.plan import Origin
+from onceproof.polling import wait_for
+from onceproof.process.handle import own_environment
+from onceproof.records import Op, Outcome
+
+CALM = "copy_events__append_table__calm"
+ASKED = {
+    "tags": [],
+    "scenarios": [CALM],
+    "seeds": 2,
+    "first_seed": None,
+    "budget_minutes": 30,
+    "stack": "",
+    "subject": "",
+}
+NOON = datetime(2026, 8, 1, 12, tzinfo=UTC)
+
+
+@pytest.fixture(autouse=True)
+def no_stack(monkeypatch, tmp_path):
+    monkeypatch.setenv("ONCEPROOF_HOME", str(tmp_path / "home"))
+
+
+@pytest.fixture
+def run(tmp_path):
+    return plan_run(CALM, 7, tmp_path / "runs", "", Origin("night-1", "dag-run-1"))
+
+
+def did(run, name, outcome=Outcome.OK, **proof):
+    history = History(run.history)
+    history.append(name, Op.PHASE_START)
+    history.append(name, Op.PHASE_END, outcome, proof=proof)
+
+
+def test_a_plan_says_where_it_comes_from(run):
+    found = json.loads(run.plan.read_text())
+    assert (found["night"], found["orchestrator"]) == ("night-1", "dag-run-1")
+
+
+def test_a_phase_is_carried_out_by_one_at_a_time(run):
+    order = []
+
+    def second():
+        with phase(run, "compare"):
+            order.append("second")
+
+    with phase(run, "compare"):
+        other = threading.Thread(target=second)
+        other.start()
+        other.join(0.2)
+        order.append("first")
+    other.join()
+    assert order == ["first", "second"]
+
+
+def test_a_phase_that_was_begun_anew_has_not_ended(run):
+    did(run, "observe")
+    assert end_of(run, "observe").is_ok
+    History(run.history).append("observe", Op.PHASE_START)
+    assert end_of(run, "observe") is None
+
+
+def test_what_rests_on_an_older_phase_is_not_done(run):
+    did(run, "compare")
+    did(run, "validate")
+    assert apart.is_done(run, "validate")
+    did(run, "compare")
+    assert not apart.is_done(run, "validate")
+
+
+def test_a_phase_that_failed_is_not_done_and_says_why(run):
+    did(run, "produce", Outcome.FAILED, reason="no broker")
+    assert not apart.is_done(run, "produce")
+    with pytest.raises(StackError, match="produce: no broker"):
+        outcome(run, "produce")
+
+
+def test_a_phase_apart_is_found_again_while_it_lives_and_leaves_its_reason(run):
+    did(run, "compare", Outcome.FAILED, reason="no rows")
+    first = apart.start_apart(run, "validate")
+    assert apart.start_apart(run, "validate") == first
+    wait_for(lambda: has_ended(run, "validate"), 60, "it does not end")
+    with pytest.raises(StackError, match=r"validate: its process died; see .*validate.log"):
+        outcome(run, "validate")
+    assert "compare: no rows" in (run.logs / "validate.log").read_text()
+
+
+def test_a_phase_apart_is_ended_with_the_run(run):
+    one = apart.start_apart(run, "validate")  # it waits for a comparison that never comes
+    assert one.is_alive
+    judge_ended(run)
+    assert not one.is_alive
+
+
+def test_a_long_phase_does_not_wait_for_an_agent_that_never_comes(run):
+    assert not has_ended(run, "process")
+    did(run, "produce", Outcome.FAILED, reason="no broker")
+    assert has_ended(run, "process")
+    assert has_ended(run, "disturb")
+
+
+def test_a_process_without_an_end_is_a_failure(run):
+    with pytest.raises(StackError, match="its agent died"):
+        outcome(run, "process")
+
+
+def test_faults_that_left_no_proof_are_named(tmp_path):
+    found = plan_run("copy_events__append_table__kill_driver", 7, tmp_path, "", Origin())
+    did(found, "process")
+    with pytest.raises(StackError, match="disturb: no proof that kill_driver struck"):
+        outcome(found, "disturb")
+
+
+def test_a_short_phase_raises_what_is_wrong(run):
+    with pytest.raises(OnceproofError):
+        carry_out(run, "compare")
+    assert not end_of(run, "compare").is_ok
+
+
+def test_what_is_released_unjudged_is_judged_unknown(run):
+    release_run(run)
+    assert run.released.exists()
+    assert json.loads(run.verdict.read_text())["verdict"] == "UNKNOWN"
+
+
+def test_a_judged_run_keeps_its_evidence_when_it_is_released(run):
+    judge_ended(run)
+    before = run.history.read_bytes() if run.history.exists() else b""
+    release_run(run)
+    assert (run.history.read_bytes() if run.history.exists() else b"") == before
+    assert run.released.exists()
+
+
+def test_an_earlier_run_of_the_same_name_is_released_before_the_next(run, tmp_path):
+    again = plan_run(CALM, 7, tmp_path / "runs", "", Origin("night-1", "dag-run-1"))
+    assert again.root != run.root
+    assert run.released.exists()
+    other = plan_run(CALM, 7, tmp_path / "runs", "", Origin("night-1", "dag-run-2"))
+    assert not again.released.exists()
+    assert other.root != again.root
+
+
+def test_a_run_is_abandoned_only_long_after_its_time(run, tmp_path):
+    did(run, "prepare", Outcome.FAILED, reason="ended")
+    prepared = {"stack": "none", "own": True, "bootstrap": "", "master": "", "address": ""}
+    run.prepared.write_text(json.dumps(prepared))
+    assert release_abandoned(tmp_path / "runs") == []
+    os.utime(run.history, (0, 0))
+    assert release_abandoned(tmp_path / "runs") == [str(run.root)]
+    assert release_abandoned(tmp_path / "runs") == []
+
+
+def test_no_setting_of_an_orchestrator_goes_on_to_a_process_of_ours(monkeypatch):
+    monkeypatch.setenv("AIRFLOW__DATABASE__SQL_ALCHEMY_CONN", "postgresql://secret")
+    monkeypatch.setenv("_AIRFLOW_X", "secret")
+    assert "secret" not in "".join(own_environment().values())
+
+
+def test_each_night_has_seeds_of_its_own_and_the_same_when_it_is_repeated(tmp_path):
+    found, again = (pick_runs(ASKED, "night", NOON, tmp_path) for _ in range(2))
+    assert found == again
+    assert [one["conf"]["seed"] for one in found] == [1479658, 1479659]
+    later = pick_runs(ASKED, "night", NOON.replace(day=2), tmp_path)
+    assert [one["conf"]["seed"] for one in later] == [1479660, 1479661]
+
+
+def test_a_nights_runs_have_names_and_an_end(tmp_path):
+    (found, _) = pick_runs(ASKED | {"first_seed": 3}, "night", NOON, tmp_path)
+    assert found == {
+        "trigger_run_id": f"night__{CALM}__3",
+        "conf": {"scenario": CALM, "seed": 3, "stack": "", "subject": "", "night": "night"},
+        "until": "2026-08-01T12:30:00+00:00",
+    }
+
+
+def test_a_night_without_a_scenario_is_refused(tmp_path):
+    with pytest.raises(RequestError, match="the night has no scenario"):
+        pick_runs(ASKED | {"scenarios": []}, "night", NOON, tmp_path)
+    with pytest.raises(RequestError, match="no scenario 'x'"):
+        pick_runs(ASKED | {"scenarios": ["x"]}, "night", NOON, tmp_path)
