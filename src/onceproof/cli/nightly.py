@@ -12,8 +12,13 @@ import typer
 from onceproof.cli.output import AsJson, Runs, print_document, print_table
 from onceproof.errors import RequestError
 from onceproof.home import onceproof_home, runs_folder
+from onceproof.polling import wait_for
+from onceproof.scheduling import OVER, Airflow
+from onceproof.stacks.airflow_launch import USER, password_of
+from onceproof.stacks.local import LocalStack
+from onceproof.stacks.state import State
 
-NIGHT, RUN = "onceproof_nightly", "onceproof_run"
+NIGHT = "onceproof_nightly"
 _LONGEST_S = 24 * 3600.0
 
 
@@ -46,23 +51,33 @@ def nightly(
 
     Exit 0 if every run is as claimed, 1 if one is not, 2 if one is unknown or has no verdict.
     """
-    from onceproof.scheduling import Airflow
-
     asked: dict[str, Any] = {"seeds": seeds, "first_seed": first_seed}
     asked |= {"scenarios": _absolute(scenario or [])}
     asked |= {"tags": tag or []} if tag or scenario else {}
     with _stack(home or onceproof_home() / "nightly", runs, stay=stay) as stack:
-        airflow = Airflow.of(stack)
-        night = airflow.trigger(NIGHT, asked)
-        _wait(airflow, night)
-        found = airflow.xcom(NIGHT, night, "summary", "verdict")
-        page = f"{airflow.address}/onceproof/nights"
-        if as_json:
-            print_document({"night": night, "page": page, "runs": found})
-        else:
-            print_table(["verdict", "as claimed", "run"], map(_row, found))
-            _say_where(stack, page, stay=stay)
+        found = _live(stack, asked, stay=stay, as_json=as_json)
     raise typer.Exit(_code(found))
+
+
+def _live(
+    stack: LocalStack, asked: dict[str, Any], *, stay: bool, as_json: bool
+) -> list[dict[str, Any]]:
+    """Run the night, show it, and return what is told of its runs."""
+    airflow = Airflow.of(stack)
+    night = airflow.trigger(NIGHT, asked)
+    _wait(airflow, night)
+    found: list[dict[str, Any]] = airflow.xcom(NIGHT, night, "summary", "verdict")
+    page = f"{airflow.address}/onceproof/nights"
+    if as_json:
+        print_document({"night": night, "page": page, "runs": found})
+        return found
+    print_table(["verdict", "as claimed", "run"], map(_row, found))
+    if stay:
+        typer.echo(f"The page: {page} (user {USER}, password {password_of(stack.state)})")
+        typer.echo(f"To end it all: onceproof down --home {stack.state.folder}")
+    else:
+        typer.echo("With --stay, Airflow stays up, and its page.")
+    return found
 
 
 def _absolute(scenarios: list[str]) -> list[str]:
@@ -71,11 +86,8 @@ def _absolute(scenarios: list[str]) -> list[str]:
 
 
 @contextmanager
-def _stack(folder: Path, runs: Path | None, *, stay: bool) -> Iterator[Any]:
+def _stack(folder: Path, runs: Path | None, *, stay: bool) -> Iterator[LocalStack]:
     """Yield a stack with Airflow: one that stands in the folder, else one that is started."""
-    from onceproof.stacks.local import LocalStack
-    from onceproof.stacks.state import State
-
     found = State.load(folder.resolve())
     if (
         found is not None
@@ -98,11 +110,8 @@ def _stack(folder: Path, runs: Path | None, *, stay: bool) -> Iterator[Any]:
         yield stack
 
 
-def _wait(airflow: Any, night: str) -> None:
+def _wait(airflow: Airflow, night: str) -> None:
     """Return when the night is over, and say meanwhile which runs have ended."""
-    from onceproof.polling import wait_for
-    from onceproof.scheduling import OVER
-
     told: set[str] = set()
 
     def is_over() -> bool:
@@ -118,16 +127,6 @@ def _wait(airflow: Any, night: str) -> None:
 
 def _row(told: dict[str, Any]) -> list[str]:
     return [told["verdict"], "yes" if told["as_claimed"] else "NO", told["run"]]
-
-
-def _say_where(stack: Any, page: str, *, stay: bool) -> None:
-    from onceproof.stacks.airflow_launch import USER, password_of
-
-    if stay:
-        typer.echo(f"The page: {page} (user {USER}, password {password_of(stack.state)})")
-        typer.echo(f"To end it all: onceproof down --home {stack.state.folder}")
-    else:
-        typer.echo("The page stays up with --stay.")
 
 
 def _code(found: list[dict[str, Any]]) -> int:

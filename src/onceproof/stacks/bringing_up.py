@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import errno
-import logging
 import shutil
-import socket
-import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import closing, contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 from onceproof.errors import RequestError
 from onceproof.home import onceproof_home
-from onceproof.polling import wait_for
 from onceproof.setup.postgres import refuse_closed
 from onceproof.stacks import (
-    Member,
     airflow,
     airflow_launch,
     broker_launch,
@@ -27,18 +22,15 @@ from onceproof.stacks import (
     store,
 )
 from onceproof.stacks.kafka_setup import kafka_tools
-from onceproof.stacks.members import members
-from onceproof.stacks.ports import free_ports, refuse_taken
+from onceproof.stacks.ports import free_ports
 from onceproof.stacks.spark_setup import spark_tools
+from onceproof.stacks.starting import start_all
 from onceproof.stacks.state import Launch, State
 from onceproof.stacks.store_setup import store_tools
 from onceproof.stacks.taking_down import clear, end_processes, held_folder, refuse_strange
-from onceproof.stacks.verbs import await_health
 
 PARTS = ("kafka", "spark", "store")
 _NEEDED_BYTES = 1 << 29
-_ARCHIVE = "-XX:SharedArchiveFile="
-log = logging.getLogger(__name__)
 
 
 def refuse_wrong(brokers: int, workers: int, without: Collection[str]) -> None:
@@ -79,7 +71,7 @@ def bring_up(
             launches = _launches(state, airflow_runs, is_quick=is_quick)
             state = replace(state, launches=launches)
             state.save()
-            _start(state)
+            start_all(state)
             replace(state, ready=True).save()
         except BaseException:
             end_processes(state)
@@ -152,50 +144,3 @@ def _launch_cluster(state: State, home: Path, *, is_quick: bool) -> dict[str, La
     numbers = range(1, state.workers + 1)
     workers = {f"worker:{i}": spark_launch.launch_worker(state, i, tools) for i in numbers}
     return {"master": spark_launch.launch_master(state, tools)} | workers
-
-
-def _start(state: State) -> None:
-    found = members(state)
-    is_over = threading.Event()
-    with ThreadPoolExecutor(len(found)) as pool:
-        futures = [pool.submit(_start_one, state, member, is_over) for member in found.values()]
-        try:
-            for done in as_completed(futures):
-                done.result()
-        except BaseException:
-            is_over.set()
-            end_processes(state)  # so that nobody goes on waiting for a member's health
-            raise
-    for name, launch in state.launches.items():
-        _notice_stale_archive(state, name, launch)
-
-
-def _start_one(state: State, member: Member, is_over: threading.Event) -> None:
-    if member.kind == "airflow" and member.listens_on == []:  # its server tells of all the others
-        server = ("127.0.0.1", state.ports["airflow"])
-        wait_for(lambda: is_over.is_set() or _answers(*server), 90, "Airflow opens no port")
-    if member.kind == "worker":  # one that finds no master tries again only after 5 to 15 s
-        master = ("127.0.0.1", state.ports["master"])
-        wait_for(lambda: is_over.is_set() or _answers(*master), 60, "the master opens no port")
-    if not is_over.is_set():
-        refuse_taken(member.name, member.listens_on)
-        main = state.start(member.name)
-        await_health(state, member, state.launches)
-        if member.kind == "store":
-            store.refuse_unseen(state, main)
-
-
-def _answers(host: str, port: int) -> bool:
-    with closing(socket.socket()) as probe:
-        return probe.connect_ex((host, port)) == 0
-
-
-def _notice_stale_archive(state: State, name: str, launch: Launch) -> None:
-    """A JVM leaves out an archive that does not fit, without a word: look whether it has it."""
-    identity = state.identity(name)
-    for option in launch.argv:
-        if option.startswith(_ARCHIVE) and identity:
-            path = Path(option.removeprefix(_ARCHIVE))
-            if identity.is_alive and not identity.maps_file(path):
-                path.unlink(missing_ok=True)
-                log.warning("%s did not take its Java archive %s: made anew next time", name, path)

@@ -1,0 +1,69 @@
+"""Starting the members of a new stack: all at once, each when what it cannot do without answers."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import threading
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import closing
+from pathlib import Path
+
+from onceproof.polling import wait_for
+from onceproof.stacks import Member, store
+from onceproof.stacks.members import members
+from onceproof.stacks.ports import refuse_taken
+from onceproof.stacks.state import Launch, State
+from onceproof.stacks.taking_down import end_processes
+from onceproof.stacks.verbs import await_health
+
+_ARCHIVE = "-XX:SharedArchiveFile="
+log = logging.getLogger(__name__)
+
+
+def start_all(state: State) -> None:
+    """Start every member at once, and return when all of them serve."""
+    found = members(state)
+    is_over = threading.Event()
+    with ThreadPoolExecutor(len(found)) as pool:
+        futures = [pool.submit(_start_one, state, member, is_over) for member in found.values()]
+        try:
+            for done in as_completed(futures):
+                done.result()
+        except BaseException:
+            is_over.set()
+            end_processes(state)  # so that nobody goes on waiting for a member's health
+            raise
+    for name, launch in state.launches.items():
+        _notice_stale_archive(state, name, launch)
+
+
+def _start_one(state: State, member: Member, is_over: threading.Event) -> None:
+    if member.kind == "airflow" and member.listens_on == []:  # its server tells of all the others
+        server = ("127.0.0.1", state.ports["airflow"])
+        wait_for(lambda: is_over.is_set() or _answers(*server), 90, "Airflow opens no port")
+    if member.kind == "worker":  # one that finds no master tries again only after 5 to 15 s
+        master = ("127.0.0.1", state.ports["master"])
+        wait_for(lambda: is_over.is_set() or _answers(*master), 60, "the master opens no port")
+    if not is_over.is_set():
+        refuse_taken(member.name, member.listens_on)
+        main = state.start(member.name)
+        await_health(state, member, state.launches)
+        if member.kind == "store":
+            store.refuse_unseen(state, main)
+
+
+def _answers(host: str, port: int) -> bool:
+    with closing(socket.socket()) as probe:
+        return probe.connect_ex((host, port)) == 0
+
+
+def _notice_stale_archive(state: State, name: str, launch: Launch) -> None:
+    """A JVM leaves out an archive that does not fit, without a word: look whether it has it."""
+    identity = state.identity(name)
+    for option in launch.argv:
+        if option.startswith(_ARCHIVE) and identity:
+            path = Path(option.removeprefix(_ARCHIVE))
+            if identity.is_alive and not identity.maps_file(path):
+                path.unlink(missing_ok=True)
+                log.warning("%s did not take its Java archive %s: made anew next time", name, path)

@@ -1,0 +1,131 @@
+"""Runs and nights in a real Airflow: its scheduler, its triggerer, its server behind its login."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from onceproof.errors import StackError
+from onceproof.polling import wait_for
+from onceproof.process.attempt import job_processes
+from onceproof.process.handle import find_agent
+from onceproof.run import RunDirectory
+from onceproof.scheduling import OVER, Airflow
+from onceproof.stacks.brokers import ask
+from onceproof.stacks.local import LocalStack
+from tests.system.test_runs import ROOT, kill, scenario
+
+pytestmark = [pytest.mark.stack, pytest.mark.spark, pytest.mark.system]
+NIGHT, RUN = "onceproof_nightly", "onceproof_run"
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    return tmp_path_factory.mktemp("airflow") / "runs"
+
+
+@pytest.fixture(scope="module")
+def night_stack(stacks_folder, runs):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(ROOT))  # where the sinks are that lie
+        with LocalStack.up(stacks_folder / "night", brokers=1, airflow_runs=runs) as stack:
+            yield stack
+
+
+@pytest.fixture
+def airflow(night_stack):
+    return Airflow.of(night_stack)
+
+
+@pytest.fixture
+def file(tmp_path):
+    def write(name, **fields):
+        path = tmp_path / f"{name}.yaml"
+        path.write_text(yaml.safe_dump(scenario(name, **fields)))
+        return str(path)
+
+    return write
+
+
+def ended(airflow, dag, run):
+    wait_for(lambda: airflow.state(dag, run) in OVER, 250, f"{run} does not end", every_s=0.5)
+    return {name: task["state"] for name, task in airflow.tasks(dag, run).items()}
+
+
+def verdict(airflow, run):
+    return airflow.xcom(RUN, run, "judge", "verdict")
+
+
+def nothing_is_left(stack, directory):
+    run = RunDirectory(Path(directory))
+    name = json.loads(run.plan.read_text())["run"]
+    agent = find_agent(run)
+    assert not (agent and agent.is_alive)
+    assert job_processes(name) == []
+    assert [
+        topic
+        for topic in ask(stack.bootstrap, lambda client: client.list_topics())
+        if topic.startswith(name)
+    ] == []
+    assert run.released.exists()
+
+
+def test_a_run_goes_from_its_trigger_to_its_verdict(airflow, night_stack, file):
+    path = file(
+        "copy_events__two_phase_table__kill_driver",
+        faults=[kill("driver", failpoint="commit_half", batch=3)],
+    )
+    run = airflow.trigger(RUN, {"scenario": path, "seed": 7})
+    states = ended(airflow, RUN, run)
+    assert set(states.values()) == {"success"}, states
+    told = verdict(airflow, run)
+    assert (told["verdict"], told["as_claimed"]) == ("PASS", True)
+    assert airflow.xcom(RUN, run, "disturb", "return_value")["faults"].keys() == {"kill_2_driver"}
+    events = airflow.get("assets/events")["asset_events"]
+    (event,) = (one for one in events if one["uri"].startswith("onceproof://"))
+    assert event["uri"] == "onceproof://verdict/copy_events__two_phase_table__kill_driver"
+    assert event["extra"]["verdict"] == "PASS"
+    nothing_is_left(night_stack, told["run"])
+
+
+def test_a_broken_sink_turns_the_night_red_and_names_the_rows(airflow, night_stack, file):
+    path = file("copy_events__liar__calm", sink="tests.sinks_that_lie:drops_rows")
+    night = airflow.trigger(NIGHT, {"tags": [], "scenarios": [path], "first_seed": 5})
+    states = ended(airflow, NIGHT, night)
+    assert states == {"pick": "success", "run[0]": "failed", "summary": "failed"}
+    (told,) = airflow.xcom(NIGHT, night, "summary", "verdict")
+    assert told["verdict"] == "FAIL"
+    assert told["differences"]["lost"] > 0
+    run = f"{night}__copy_events__liar__calm__5"
+    tasks = {name: task["state"] for name, task in airflow.tasks(RUN, run).items()}
+    assert {name for name, state in tasks.items() if state == "failed"} == {"validate", "judge"}
+    assert airflow.tasks(NIGHT, night)["run[0]"]["rendered_map_index"].startswith("copy_events__")
+    nothing_is_left(night_stack, told["run"])
+
+
+def test_a_run_of_which_a_task_is_killed_is_unknown_and_leaves_nothing(airflow, night_stack, file):
+    path = file("copy_events__upsert_table__calm", workload={"rate": 100})
+    run = airflow.trigger(RUN, {"scenario": path, "seed": 1})
+
+    def is_deferred():
+        return airflow.tasks(RUN, run).get("process", {}).get("state") == "deferred"
+
+    wait_for(is_deferred, 90, "the job does not start", every_s=0.3)
+    task = f"dags/{RUN}/dagRuns/{run.replace('+', '%2B')}/taskInstances/process"
+    airflow.send("PATCH", task, {"new_state": "failed"})
+    states = ended(airflow, RUN, run)
+    assert (states["process"], states["judge"], states["release"]) == (
+        *("failed", "failed"),
+        "success",
+    )
+    told = verdict(airflow, run)
+    assert told["verdict"] == "UNKNOWN"
+    nothing_is_left(night_stack, told["run"])
+
+
+def test_a_form_that_is_filled_in_wrongly_is_refused_with_its_field(airflow):
+    with pytest.raises(StackError, match=r"400.*seed"):
+        airflow.trigger(RUN, {"seed": -1})
+    with pytest.raises(StackError, match=r"400.*tags"):
+        airflow.trigger(NIGHT, {"tags": ["nigthly"]})
