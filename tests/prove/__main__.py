@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.prove import crash_points, kills, pythons, runs, stack
+from tests.prove import airflow, crash_points, kills, pythons, runs, stack
 
 PARTS = {
     "stack": stack.prove,
@@ -16,6 +16,7 @@ PARTS = {
     "runs": runs.prove,
     "crash_points": crash_points.prove,
     "kills": kills.prove,
+    "airflow": airflow.prove,
     "cost": lambda: printed_by("benchmarks/run_cost.py"),
     "sinks": lambda: printed_by("benchmarks/sink_speed.py"),
     "diff": lambda: (

@@ -1,0 +1,173 @@
+"""What Airflow does to itself, done to it in the middle of a run: how the run ends, and what stays.
+
+A row says what was done, when, the verdict, how many agents the run had, and what was left of it.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from urllib.parse import quote
+
+import yaml
+
+from onceproof.history import History
+from onceproof.home import onceproof_home
+from onceproof.identity import everyone
+from onceproof.polling import comes_true, wait_for
+from onceproof.process.attempt import job_processes
+from onceproof.process.handle import find_agent
+from onceproof.records import Op
+from onceproof.run import RunDirectory
+from onceproof.scheduling import OVER, Airflow
+from onceproof.stacks.brokers import ask
+from onceproof.stacks.local import LocalStack
+
+RUN = "onceproof_run"
+FROZEN_S = 45  # beyond the time after which Airflow gives up a task that it does not hear of
+_ENDS_WITHIN_S = 400
+_SCENARIO = {
+    "name": "copy_events__two_phase_table__in_airflow",
+    "pipeline": "copy_events",
+    "sink": "two_phase_table",
+    "faults": [
+        {"do": "kill", "target": "driver", "when": {"failpoint": "commit_half", "batch": 3}}
+    ],
+    "max_offsets": 500,
+    "workload": {"events": 8000, "partitions": 4, "rate": 400},
+    "limits": {"run_s": 200, "stall_s": 60},
+}
+Case = Callable[[LocalStack, Airflow, str], None]
+
+
+def kill_scheduler(stack: LocalStack, airflow: Airflow, run: str) -> None:
+    """Kill the scheduler with its workers and their tasks, and start it again."""
+    stack.apply("kill", "airflow:scheduler", Random(0))
+    stack.apply("start", "airflow:scheduler", Random(0))
+
+
+def stop_scheduler(stack: LocalStack, airflow: Airflow, run: str) -> None:
+    """Stop the scheduler in good order, and start it again."""
+    stack.apply("stop", "airflow:scheduler", Random(0))
+    stack.apply("start", "airflow:scheduler", Random(0))
+
+
+def kill_workers(stack: LocalStack, airflow: Airflow, run: str) -> None:
+    """Kill what the scheduler forked, its tasks' supervisors among them."""
+    import signal
+
+    main = stack.state.identity("airflow:scheduler")
+    for one in everyone():
+        if main and one != main and one.session == main.pid:
+            one.send(signal.SIGKILL)
+
+
+def freeze_server(stack: LocalStack, airflow: Airflow, run: str) -> None:
+    """Stop the API server where it stands for longer than a task may be silent."""
+    stack.apply("pause", "airflow:api-server", Random(0))
+    time.sleep(FROZEN_S)
+    stack.apply("resume", "airflow:api-server", Random(0))
+
+
+def clear_run(stack: LocalStack, airflow: Airflow, run: str) -> None:
+    """Clear the DAG run while the job runs."""
+    body = {"dry_run": False, "only_failed": False}
+    airflow.send("POST", f"dags/{RUN}/dagRuns/{quote(run, safe='')}/clear", body)
+
+
+def mark_failed(stack: LocalStack, airflow: Airflow, run: str) -> None:
+    """Mark the DAG run failed while the job runs."""
+    airflow.send("PATCH", f"dags/{RUN}/dagRuns/{quote(run, safe='')}", {"state": "failed"})
+
+
+def fail_produce(stack: LocalStack, airflow: Airflow, run: str) -> None:
+    """Mark the task failed that sends the workload."""
+    path = f"dags/{RUN}/dagRuns/{quote(run, safe='')}/taskInstances/produce"
+    airflow.send("PATCH", path, {"new_state": "failed"})
+
+
+def nothing(stack: LocalStack, airflow: Airflow, run: str) -> None:
+    """Do nothing: the measure of the others."""
+
+
+CASES: dict[str, tuple[str, Case]] = {
+    "nothing": ("process", nothing),
+    "the scheduler is killed, and starts again": ("process", kill_scheduler),
+    "the scheduler is stopped, and starts again": ("process", stop_scheduler),
+    "workers and tasks are killed at prepare": ("prepare", kill_workers),
+    "workers and tasks are killed at observe": ("observe", kill_workers),
+    "the API server is frozen for 45 s": ("process", freeze_server),
+    "the run is cleared": ("process", clear_run),
+    "the run is marked failed": ("process", mark_failed),
+    "produce is marked failed": ("produce", fail_produce),
+}
+
+
+def prove() -> str:
+    lines = [
+        "| done in the middle of a run | DAG run | verdicts | agents a run | left | seconds |",
+        "|---|---|---|---|---|---|",
+    ]
+    home = onceproof_home() / "prove-airflow"
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "scenario.yaml"
+        file.write_text(yaml.safe_dump(_SCENARIO))
+        runs = Path(folder) / "runs"
+        with LocalStack.up(home, airflow_runs=runs) as stack:
+            for name, (task, case) in CASES.items():
+                lines.append(_row(name, stack, file, task, case, runs))
+                sys.stderr.write(f"{lines[-1]}\n")
+    return "\n".join(lines)
+
+
+def _row(name: str, stack: LocalStack, file: Path, task: str, case: Case, runs: Path) -> str:
+    airflow, began = Airflow.of(stack), time.monotonic()
+    before = set(runs.glob("*/*"))
+    run = airflow.trigger(RUN, {"scenario": str(file), "seed": 7})
+    wait_for(lambda: _is_going(airflow, run, task), 120, f"{task} does not begin", every_s=0.2)
+    case(stack, airflow, run)
+    wait_for(lambda: _is_over(airflow, run), _ENDS_WITHIN_S, f"{name}: no end", every_s=1)
+    found = [RunDirectory(path) for path in sorted(set(runs.glob("*/*")) - before)]
+    comes_true(lambda: all(one.released.exists() for one in found), 30)
+    seconds = time.monotonic() - began
+    verdicts = ", ".join(map(_verdict, found))
+    agents = ", ".join(str(_agents(one)) for one in found)
+    left = ", ".join(filter(None, (_left(stack, one) for one in found))) or "nothing"
+    state = airflow.state(RUN, run)
+    return f"| {name} | {state} | {verdicts} | {agents} | {left} | {seconds:.0f} |"
+
+
+def _is_going(airflow: Airflow, run: str, task: str) -> bool:
+    return airflow.tasks(RUN, run).get(task, {}).get("state") in ("running", "deferred")
+
+
+def _is_over(airflow: Airflow, run: str) -> bool:
+    tasks = airflow.tasks(RUN, run).values()
+    ended = {"success", "failed", "skipped", "upstream_failed", "removed"}
+    return airflow.state(RUN, run) in OVER and all(task["state"] in ended for task in tasks)
+
+
+def _verdict(run: RunDirectory) -> str:
+    return str(json.loads(run.verdict.read_text())["verdict"]) if run.verdict.exists() else "none"
+
+
+def _agents(run: RunDirectory) -> int:
+    if not run.history.exists():
+        return 0
+    records = History(run.history).read()
+    return sum(one.op is Op.PHASE_START and one.actor == "process" for one in records)
+
+
+def _left(stack: LocalStack, run: RunDirectory) -> str:
+    """Return what a run has left outside its directory."""
+    name = json.loads(run.plan.read_text())["run"]
+    agent = find_agent(run)
+    found = [f"process {one.pid}" for one in job_processes(name)]
+    found += [f"agent {agent.pid}"] if agent and agent.is_alive else []
+    topics = ask(stack.bootstrap, lambda client: client.list_topics())
+    return ", ".join([*found, *(f"topic {one}" for one in topics if one.startswith(name))])
