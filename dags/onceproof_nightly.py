@@ -47,7 +47,7 @@ PARAMS = {
         description="The first of them. Empty: from the date, so that each night has others.",
     ),
     "stack": Param(
-        os.environ.get("ONCEPROOF_STACK", ""),
+        os.environ.get("ONCEPROOF_STACK_HOME", ""),
         type="string",
         description="The folder of a stack that stands. Empty: that of `onceproof up`, else one "
         "for each run.",

@@ -36,7 +36,7 @@ PARAMS = {
         description="The version under test. Empty: the git commit of the job's folder.",
     ),
     "stack": Param(
-        os.environ.get("ONCEPROOF_STACK", ""),
+        os.environ.get("ONCEPROOF_STACK_HOME", ""),
         type="string",
         description="The folder of a stack that stands. Empty: that of `onceproof up`, else one of "
         "the run's own.",

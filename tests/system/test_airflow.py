@@ -90,7 +90,8 @@ def test_a_run_goes_from_its_trigger_to_its_verdict(airflow, night_stack, file):
 
 
 def test_a_broken_sink_turns_the_night_red_and_names_the_rows(airflow, night_stack, file):
-    path = file("copy_events__liar__calm", sink="tests.sinks_that_lie:drops_rows")
+    liar = {"name": "tests.sinks_that_lie:drops_rows", "every": 1000}
+    path = file("copy_events__liar__calm", sink=liar, workload={"events": 2000})
     night = airflow.trigger(NIGHT, {"tags": [], "scenarios": [path], "first_seed": 5})
     states = ended(airflow, NIGHT, night)
     assert states == {"pick": "success", "run[0]": "failed", "summary": "failed"}

@@ -39,7 +39,7 @@ def launch_airflow(state: State, runs: Path) -> dict[str, Launch]:
         _settings(state, place).write(file)
     env = _environment(place) | {
         "ONCEPROOF_HOME": str(onceproof_home()),
-        "ONCEPROOF_STACK": str(state.folder),
+        "ONCEPROOF_STACK_HOME": str(state.folder),
         RUNS: str(runs.absolute()),
     }
     argv = [sys.executable, "-m", "airflow"]
