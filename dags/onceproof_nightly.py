@@ -94,7 +94,7 @@ with DAG(
     summary = NightOperator(task_id="summary", trigger_rule=TriggerRule.ALL_DONE)
     runs = ScenarioOperator.partial(
         task_id="run",
-        map_index_template="{{ task.conf['scenario'] }} {{ task.conf['seed'] }}",
+        map_index_template="{{ task.shown }}",
         max_active_tis_per_dagrun=AT_ONCE,
     ).expand_kwargs(pick())
     runs >> summary

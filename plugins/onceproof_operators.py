@@ -189,10 +189,10 @@ class ScenarioOperator(TriggerDagRunOperator):
     Its DAG run has the same name whenever this is called, so none is triggered twice.
     """
 
-    def __init__(self, *, until: str, **kwargs: Any) -> None:
+    def __init__(self, *, until: str, shown: str, **kwargs: Any) -> None:
         waiting = {"wait_for_completion": True, "deferrable": True, "poke_interval": 1}
         super().__init__(trigger_dag_id=RUN_DAG, logical_date=None, **waiting, **kwargs)
-        self.until = until
+        self.until, self.shown = until, shown
 
     template_fields: Sequence[str] = (*TriggerDagRunOperator.template_fields, "until")
 

@@ -192,6 +192,7 @@ def test_a_nights_runs_have_names_and_an_end(tmp_path):
     assert found == {
         "trigger_run_id": f"night__{CALM}__3",
         "conf": {"scenario": CALM, "seed": 3, "stack": "", "subject": "", "night": "night"},
+        "shown": f"{CALM} 3",
         "until": "2026-08-01T12:30:00+00:00",
     }
 
