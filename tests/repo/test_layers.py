@@ -20,8 +20,8 @@ LAYERS = [
     ["faults", "producing"],
     ["process"],
     ["scenario"],
-    ["report"],
-    ["phases"],
+    ["report", "verdicts"],
+    ["phases", "gate"],
     ["cli", "__main__"],
 ]
 HEAVY = {

@@ -21,6 +21,7 @@ def test_the_wheel_carries_the_catalogue_and_the_jobs(tmp_path):
     ):
         files = {path.name for path in (ROOT / here).glob("*.*")}
         assert {f"onceproof/{there}/{name}" for name in files} <= found
+    assert "onceproof/verdicts/migrations/versions/m0001_runs_and_issues.py" in found
 
 
 def test_an_installed_clone_has_no_second_copy_of_them(tmp_path):

@@ -7,8 +7,10 @@ import pytest
 import yaml
 from jsonschema import validate
 
+from onceproof.gate.verification import trouble_of
 from onceproof.history import History
 from onceproof.records import Op
+from onceproof.verdicts.store import open_store
 from tests.system.command import SCHEMAS, run
 
 pytestmark = [pytest.mark.stack, pytest.mark.spark, pytest.mark.system]
@@ -39,9 +41,8 @@ def outcome(stack, tmp_path):
         file = tmp_path / "scenario.yaml"
         file.write_text(yaml.safe_dump(scenario(name, **fields)))
         words = ["run", file, "--seed", seed, "--runs", tmp_path / "runs", "--json"]
-        code, out, said = run(
-            *words, "--home", stack.state.folder, PYTHONPATH=str(ROOT), timeout_s=280
-        )
+        path = f"{ROOT}:{ROOT / 'src'}"  # the sinks that lie, and the sources beside them
+        code, out, said = run(*words, "--home", stack.state.folder, PYTHONPATH=path, timeout_s=280)
         assert out, said
         document = json.loads(out)
         validate(document, json.loads((SCHEMAS / "verdict.json").read_text()))
@@ -54,7 +55,7 @@ def seen(document):
     return {name: count for name, count in document["differences"].items() if count}
 
 
-def test_a_control_shows_the_batch_that_was_applied_twice(outcome):
+def test_a_control_shows_the_batch_that_was_applied_twice(outcome, tmp_path):
     code, found = outcome(
         "copy_events__append_table__kill_driver",
         faults=[kill("driver", failpoint="written", batch=3)],
@@ -70,6 +71,9 @@ def test_a_control_shows_the_batch_that_was_applied_twice(outcome):
         (3, "written", found["faults"][0]["name"])
     }
     assert all(one["offset"] is not None for one in blamed)
+    (row,) = open_store(tmp_path / "runs" / "history.sqlite").entries()
+    assert (row.run, row.is_proved, row.landed) == (found["plan"]["run"], True, 1)
+    assert trouble_of(row) == ""  # nothing is written into the evidence once it was recorded
 
 
 # The other liars are caught in tests/contract/test_sinks_that_lie.py.

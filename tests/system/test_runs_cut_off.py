@@ -20,6 +20,7 @@ from onceproof.records import Op
 from onceproof.run import RunDirectory
 from onceproof.scenario.catalogue import find_scenario
 from onceproof.stacks.brokers import ask
+from onceproof.verdicts.store import open_store
 from onceproof.work import Work
 from tests.system.command import run, start
 from tests.system.test_runs import scenario
@@ -73,6 +74,8 @@ def test_ctrl_c_leaves_nothing_and_the_run_is_unknown(begun, stack, tmp_path, mo
     assert child.returncode == 2, said
     assert "interrupted" in said
     assert json.loads(of.verdict.read_text())["verdict"] == "UNKNOWN"
+    (row,) = open_store(tmp_path / "runs" / "history.sqlite").entries()
+    assert row.verdict == "UNKNOWN"
     nothing_is_left(stack, of)
 
 

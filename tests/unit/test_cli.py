@@ -1,4 +1,6 @@
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -30,6 +32,11 @@ def test_an_error_of_somebody_elses_is_not_swallowed(monkeypatch):
 def test_wrong_words_are_a_wrong_request(words, capsys):
     assert run(words) == 3
     assert capsys.readouterr().out == ""
+
+
+def test_the_command_line_starts_without_what_only_the_history_needs():
+    words = "import sys, onceproof.cli; assert not {'sqlalchemy', 'alembic'} & {*sys.modules}"
+    subprocess.run([sys.executable, "-c", words], check=True)
 
 
 def test_help_is_no_error():

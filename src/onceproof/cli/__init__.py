@@ -9,7 +9,21 @@ import sys
 import typer
 from typer.exceptions import TyperException
 
-from onceproof.cli import checkpoint, diff, doctor, judge, nightly, run, scenarios, stack, sweep
+from onceproof.cli import (
+    checkpoint,
+    diff,
+    doctor,
+    gate,
+    history,
+    judge,
+    known,
+    nightly,
+    prune,
+    run,
+    scenarios,
+    stack,
+    sweep,
+)
 from onceproof.errors import OnceproofError, RequestError
 
 EXIT_UNKNOWN = 2
@@ -28,6 +42,10 @@ scenarios.register(app)
 run.register(app)
 judge.register(app)
 nightly.register(app)
+history.register(app)
+known.register(app)
+prune.register(app)
+gate.register(app)
 checkpoint.register(app)
 sweep.register(app)
 

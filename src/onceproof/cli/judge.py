@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from onceproof.cli.output import AsJson, print_document
+from onceproof.cli.recording import recorded
 from onceproof.phases.judge import judge_run
 from onceproof.report import read_document
 from onceproof.report.text import print_verdict
@@ -23,8 +24,14 @@ def judge(
     run: Annotated[Path, typer.Argument(help="A run's directory, as `onceproof run` wrote it.")],
     as_json: AsJson = False,
 ) -> None:
-    """Judge a run from its directory; exit 0 as claimed, 1 not as claimed, 2 unknown."""
+    """Judge a run from its directory; exit 0 as claimed, 1 not as claimed, 2 unknown.
+
+    The verdict history learns of it only where it knows the run.
+    """
+    from onceproof.verdicts.record import judged_again
+
     verdict = judge_run(run)
+    recorded(lambda: judged_again(RunDirectory(run), run.absolute().parent.parent))
     document = read_document(RunDirectory(run))
     if as_json:
         print_document(document)

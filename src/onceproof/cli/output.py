@@ -33,3 +33,12 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     for row in rows:
         table.add_row(*row)
     Console(markup=False, highlight=False).print(table)
+
+
+def print_columns(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print rows in columns that are never folded, so that names can be taken from them."""
+    cells = [columns, *rows]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for line in cells:
+        padded = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+        typer.echo("  ".join(padded).rstrip())

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from onceproof.cli.output import AsJson, Runs, print_document
+from onceproof.cli.recording import recorded
 from onceproof.errors import RequestError
 from onceproof.home import runs_folder
 from onceproof.report import read_document
@@ -53,8 +54,9 @@ def run(
     from onceproof.phases.plan import make_plan
     from onceproof.scenario.catalogue import find_scenario
 
-    found = make_plan(find_scenario(scenario), seed, runs_folder(runs), subject=subject)
-    _live(found, home, as_json=as_json)
+    folder = runs_folder(runs)
+    found = make_plan(find_scenario(scenario), seed, folder, subject=subject)
+    _live(found, folder, home, as_json=as_json)
 
 
 def replay(
@@ -66,7 +68,8 @@ def replay(
     """Run the plan of a stored run once more, as a run of its own."""
     from onceproof.phases.again import plan_again
 
-    _live(plan_again(RunDirectory(run), runs_folder(runs)), home, as_json=as_json)
+    folder = runs_folder(runs)
+    _live(plan_again(RunDirectory(run), folder), folder, home, as_json=as_json)
 
 
 def release(
@@ -95,16 +98,19 @@ def phase(
     BODIES[name](found, Work.read(found.plan))
 
 
-def _live(found: RunDirectory, home: Path | None, *, as_json: bool) -> None:
+def _live(found: RunDirectory, runs: Path, home: Path | None, *, as_json: bool) -> None:
     from onceproof.phases.whole_run import live_run
+    from onceproof.verdicts.record import record_run
 
     typer.echo(f"run {found.root}", err=True)
     try:
         with _one_interrupt(), _shown() as (say, progress):
             verdict = live_run(found, home, say, progress)
     except KeyboardInterrupt:
+        recorded(lambda: record_run(found, runs))
         typer.echo(f"interrupted: all is released, and {found.root} is UNKNOWN", err=True)
         raise typer.Exit(2) from None
+    recorded(lambda: record_run(found, runs))
     document = read_document(found)
     if as_json:
         print_document(document)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from onceproof.cli.output import AsJson, print_document
+from onceproof.cli.output import AsJson, print_columns, print_document
 from onceproof.errors import RequestError
 
 if TYPE_CHECKING:
@@ -41,11 +41,7 @@ def list_scenarios(
         print_document({"scenarios": rows})
         return
     cells = [[one["name"], one["hold_to"], _claim(one), " ".join(one["tags"])] for one in rows]
-    cells = [["scenario", "held to", "claims", "tags"], *cells]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    for line in cells:  # never folded: names are for the command line
-        padded = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
-        typer.echo("  ".join(padded).rstrip())
+    print_columns(["scenario", "held to", "claims", "tags"], cells)
 
 
 def show(scenario: Which) -> None:

@@ -14,7 +14,7 @@ _PROBLEM = {"FAIL": "failure", "UNKNOWN": "error"}
 
 def to_junit(document: Mapping[str, Any]) -> str:
     """Return the XML. What a negative control claims is no failure of its findings."""
-    suite = Xml.Element("testsuite", name=_text(document["scenario"] or document["run"]))
+    suite = Xml.Element("testsuite", name=plain_text(document["scenario"] or document["run"]))
     claim = _case(suite, "as_claimed")
     as_claimed = document["as_claimed"]
     if not as_claimed:
@@ -28,7 +28,7 @@ def to_junit(document: Mapping[str, Any]) -> str:
         if grade in _PROBLEM and not as_claimed:
             _problem(case, _PROBLEM[grade], finding["reason"], said)
         else:
-            Xml.SubElement(case, "system-out").text = _text(f"{grade}: {said}")
+            Xml.SubElement(case, "system-out").text = plain_text(f"{grade}: {said}")
     suite.set("tests", str(len(suite)))
     for name in _PROBLEM.values():
         suite.set(f"{name}s", str(len(suite.findall(f"testcase/{name}"))))
@@ -37,12 +37,13 @@ def to_junit(document: Mapping[str, Any]) -> str:
 
 
 def _case(suite: Xml.Element, name: str) -> Xml.Element:
-    return Xml.SubElement(suite, "testcase", classname=suite.get("name", ""), name=_text(name))
+    return Xml.SubElement(suite, "testcase", classname=suite.get("name", ""), name=plain_text(name))
 
 
 def _problem(case: Xml.Element, kind: str, message: str, text: str) -> None:
-    Xml.SubElement(case, kind, message=_text(message)).text = _text(text)
+    Xml.SubElement(case, kind, message=plain_text(message)).text = plain_text(text)
 
 
-def _text(value: Any) -> str:
+def plain_text(value: Any) -> str:
+    """Return a text that XML can hold."""
     return _NO_XML.sub("\ufffd", str(value))

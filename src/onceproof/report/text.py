@@ -17,7 +17,7 @@ _MARK = {"PASS": "✓", "UNKNOWN": "?", "FAIL": "✗"}
 
 def print_verdict(document: Mapping[str, Any], console: Console | None = None) -> None:
     """Print the verdict first, then its reasons, findings, faults and how to replay."""
-    document = _printable(document)
+    document = printable(document)
     shown = [
         _headline(document),
         _lines(set(document["reasons"]) - {f["reason"] for f in document["findings"]}),
@@ -31,12 +31,12 @@ def print_verdict(document: Mapping[str, Any], console: Console | None = None) -
     console.print(Group(*(Padding(part, (0, 0, 1, 0)) for part in told[:-1]), told[-1]))
 
 
-def _printable(value: Any) -> Any:
+def printable(value: Any) -> Any:
     """Return the document without anything that a terminal would obey or could not show."""
     if isinstance(value, dict):
-        return {name: _printable(each) for name, each in value.items()}
+        return {name: printable(each) for name, each in value.items()}
     if isinstance(value, list):
-        return [_printable(each) for each in value]
+        return [printable(each) for each in value]
     if isinstance(value, str):
         return "".join(
             sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in value

@@ -1,0 +1,72 @@
+"""`onceproof gate`: whether the history proves what a policy asks of a version."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from onceproof.cli.output import Runs, print_document
+from onceproof.errors import RequestError
+from onceproof.home import runs_folder
+
+if TYPE_CHECKING:
+    from onceproof.gate.decide import Decision
+
+_SUMMARY = "GITHUB_STEP_SUMMARY"
+
+
+class Format(StrEnum):
+    """How the decision is printed."""
+
+    TEXT = "text"
+    JSON = "json"
+    JUNIT = "junit"
+    GITHUB = "github"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the command line."""
+    app.command()(gate)
+
+
+def gate(
+    policy: Annotated[Path, typer.Option(help="The file that says what must have passed.")],
+    version: Annotated[str, typer.Option(help="The version: the `subject` of its runs.")],
+    shape: Annotated[Format, typer.Option("--format", help="How it is printed.")] = Format.TEXT,
+    runs: Runs = None,
+) -> None:
+    """Open the gate for a version, or not: exit 0 open, 1 a run failed, 2 evidence is missing."""
+    from onceproof.gate.decide import decide
+    from onceproof.gate.policy import read_policy
+    from onceproof.gate.verification import trouble_of
+    from onceproof.verdicts.record import find_store
+
+    if not version.strip():
+        raise RequestError("--version is empty: write the version as its runs have it")
+    asked = read_policy(policy)
+    store = find_store(runs_folder(runs))
+    entries, issues = (store.entries(), store.issues()) if store else ((), ())
+    decision = decide(asked, version, entries, issues, datetime.now(UTC), trouble_of)
+    _print(decision, shape)
+    raise typer.Exit(decision.exit)
+
+
+def _print(decision: Decision, shape: Format) -> None:
+    from onceproof.gate import formats
+
+    if shape is Format.JSON:
+        print_document(formats.to_document(decision))
+    elif shape is Format.JUNIT:
+        typer.echo(formats.to_junit(decision), nl=False)
+    elif shape is Format.GITHUB:
+        typer.echo(formats.to_annotations(decision))
+        if place := os.environ.get(_SUMMARY):
+            with Path(place).open("a", encoding="utf-8") as file:
+                file.write(formats.to_summary(decision))
+    else:
+        typer.echo(formats.to_text(decision))

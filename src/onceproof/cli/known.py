@@ -1,0 +1,138 @@
+"""`onceproof known`: what red runs show and people have accepted, each with reason and end."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from onceproof.cli.output import AsJson, Runs, print_columns, print_document
+from onceproof.errors import RequestError
+from onceproof.home import runs_folder
+from onceproof.report.text import printable
+
+if TYPE_CHECKING:
+    from onceproof.verdicts.entry import Entry
+    from onceproof.verdicts.issues import Issue
+    from onceproof.verdicts.store import Store
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the command line."""
+    group = typer.Typer(help="Known issues: red runs that people accept for a time.")
+    group.command()(add)
+    group.command("list")(list_issues)
+    group.command()(remove)
+    app.add_typer(group, name="known")
+
+
+def add(
+    run: Annotated[str, typer.Argument(help="A red run: its name in the history, or directory.")],
+    reason: Annotated[str, typer.Option(help="Why it may be red.")],
+    until: Annotated[str, typer.Option(help="The last day (UTC), as 2026-12-31.")],
+    pattern: Annotated[
+        str,
+        typer.Option(help="A regular expression that each sentence of a run must match."),
+    ] = "",
+    name: Annotated[str, typer.Option(help="A name for it beside its number.")] = "",
+    runs: Runs = None,
+) -> None:
+    """Accept what a red run shows: without a pattern exactly its classes and checkers."""
+    from onceproof.verdicts.issues import issue_of
+
+    store = _open(runs)
+    _refuse_pattern(pattern)
+    entry = _find(store, run)
+    now = datetime.now(UTC)
+    found = issue_of(entry, reason, _day(until), now, pattern=pattern, name=name)
+    issue = store.add_issue(found)
+    typer.echo(f"Known issue {issue.number}: {_shown(issue)}, until {issue.until}.")
+
+
+def list_issues(runs: Runs = None, as_json: AsJson = False) -> None:
+    """List the known issues, expired ones too."""
+    from onceproof.verdicts.issues import has_expired
+
+    now = datetime.now(UTC)
+    found = [(issue, has_expired(issue, now)) for issue in _open(runs).issues()]
+    if as_json:
+        issues = [_document(issue, expired=expired) for issue, expired in found]
+        print_document({"issues": issues})
+        return
+    print_columns(
+        ("number", "name", "until", "scenario", "shows", "reason"),
+        [
+            [
+                str(issue.number),
+                issue.name or "-",
+                f"{issue.until}{', expired' if expired else ''}",
+                issue.scenario,
+                _shown(issue),
+                printable(issue.reason),
+            ]
+            for issue, expired in found
+        ],
+    )
+
+
+def remove(
+    number: Annotated[int, typer.Argument(help="Its number.")],
+    runs: Runs = None,
+) -> None:
+    """Forget a known issue: runs that show it are new red."""
+    if not _open(runs).remove_issue(number):
+        raise RequestError(f"there is no known issue {number}: `onceproof known list` has them")
+    typer.echo(f"Known issue {number} is forgotten.")
+
+
+def _open(runs: Path | None) -> Store:
+    from onceproof.verdicts.record import find_store, history_of
+
+    folder = runs_folder(runs)
+    if store := find_store(folder):
+        return store
+    raise RequestError(f"there is no verdict history {history_of(folder)}: run a scenario first")
+
+
+def _find(store: Store, run: str) -> Entry:
+    """Return the row of a run by its name or its directory."""
+    if found := store.find(run):
+        return found
+    place = str(Path(run).absolute())
+    near = [one for one in store.entries() if one.directory == place]
+    if not near:
+        raise RequestError(f"the history knows no run {run}: `onceproof history` names them")
+    return near[0]
+
+
+def _refuse_pattern(pattern: str) -> None:
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        raise RequestError(
+            f"--pattern {pattern!r} is no regular expression: {error}; write a \\ before what is"
+            " meant as it stands"
+        ) from None
+
+
+def _day(text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise RequestError(f"--until {text} is no day: write it as 2026-12-31") from None
+
+
+def _shown(issue: Issue) -> str:
+    shown = [*issue.classes, *(f"checker {name}" for name in issue.checkers)]
+    said = ", ".join(shown) or "nothing of what it claims"
+    return f"{said}, as {issue.pattern!r}" if issue.pattern else said
+
+
+def _document(issue: Issue, *, expired: bool) -> dict[str, object]:
+    from dataclasses import asdict
+
+    days = {"until": issue.until.isoformat(), "added": issue.added.isoformat()}
+    return asdict(issue) | days | {"expired": expired}

@@ -1,0 +1,41 @@
+"""Every field of a policy: its kind, what it is, and what holds where it is left out."""
+
+from __future__ import annotations
+
+from onceproof.scenario.kinds import Field, Many, Shape
+from onceproof.scenario.scalars import Scalar, text, whole
+
+
+def _is_issue(value: object) -> bool:
+    is_number = isinstance(value, int) and not isinstance(value, bool) and value > 0
+    return is_number or (isinstance(value, str) and bool(value.strip()))
+
+
+_ISSUE = Scalar(
+    "the number or the name of a known issue; `onceproof known list` has them",
+    _is_issue,
+    {"type": ["integer", "string"], "minimum": 1, "minLength": 1},
+)
+_AGE = text(r"[1-9][0-9]{0,5}[mhd]", "a time such as 90m, 36h or 7d")
+NEED = Shape(
+    {
+        "scenario": Field(
+            text(r"\S+", "a scenario's name, or FILE::NAME"), "the scenario that must pass", None
+        ),
+        "tag": Field(
+            text(r"[a-z][a-z0-9_]{0,59}", "a tag of the catalogue"),
+            "in place of it: every scenario of the catalogue that has this tag",
+            None,
+        ),
+        "passes": Field(whole(1, 1000), "so many of its newest runs must be as claimed", 1),
+        "seeds": Field(whole(1, 1000), "so many different seeds among those runs", 1),
+        "max_age": Field(_AGE, "none of those runs may be older; left out: any age", None),
+        "landed": Field(whole(), "so many faults must have struck in those runs together", 0),
+    }
+)
+POLICY = Shape(
+    {
+        "require": Field(Many(NEED), "what must have passed"),
+        "known_issues": Field(Many(_ISSUE), "known issues that are let through", ()),
+    }
+)

@@ -1,0 +1,101 @@
+"""A gate's policy: which scenarios must have passed, how often, and how lately."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from onceproof.errors import RequestError
+from onceproof.gate.fields import POLICY
+from onceproof.scenario import Scenario, find_scenario, load_catalogue
+from onceproof.scenario.kinds import read_fields
+from onceproof.scenario.page import BAD, Item, compose
+
+_UNITS = {"m": "minutes", "h": "hours", "d": "days"}
+
+
+@dataclass(frozen=True)
+class Need:
+    """What one scenario must show: its newest `passes` runs, and what they must have among them."""
+
+    scenario: str
+    passes: int = 1
+    seeds: int = 1
+    max_age: timedelta | None = None
+    landed: int = 0
+
+
+@dataclass(frozen=True)
+class Policy:
+    """All that a gate asks for; a tag has become the scenarios that have it."""
+
+    needs: tuple[Need, ...]
+    known_issues: tuple[int | str, ...] = ()
+
+
+def read_policy(path: Path) -> Policy:
+    """Return a file's policy; one with mistakes raises `RequestError` with each at its line."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise RequestError(f"{path} cannot be read: {error}; write a policy there") from None
+    return read_text(text, str(path))
+
+
+def read_text(text: str, file: str) -> Policy:
+    """Return the policy of a file's text."""
+    if not text.strip():
+        raise RequestError(f"{file} is empty: write what the gate requires; see docs/gate.md")
+    root = compose(text, file)
+    if (items := root.fields()) is None:
+        root.page.check()
+        raise RequestError(f"{file} holds no policy: see docs/gate.md")
+    values = read_fields(root, items, POLICY)
+    needs: list[Need] = []
+    if values["require"] == ():
+        items["require"].refuse("is empty: a gate that asks for nothing is always open")
+    if values["require"] is not BAD:
+        catalogue = load_catalogue()
+        for number, need in enumerate(values["require"]):
+            needs += _needs(items["require"].find(number), need, catalogue)
+    root.page.check()
+    return Policy(tuple(needs), values["known_issues"])
+
+
+def _needs(item: Item, given: Mapping[str, Any], catalogue: list[Scenario]) -> list[Need]:
+    """Return the need of a scenario, or that of each scenario of a tag."""
+    if ("scenario" in given) == ("tag" in given):
+        item.refuse("write scenario: NAME or tag: TAG, one of the two")
+        return []
+    if given["seeds"] > given["passes"]:
+        said = f"{given['passes']} runs cannot have {given['seeds']} seeds: write"
+        item.find("seeds").refuse(f"{said} passes: {given['seeds']} or more, or fewer seeds")
+    names = _tagged(item, given["tag"], catalogue) if "tag" in given else _named(item, given)
+    told = {name: given[name] for name in ("passes", "seeds", "landed")}
+    return [Need(name, max_age=_age(given.get("max_age")), **told) for name in names]
+
+
+def _named(item: Item, given: Mapping[str, Any]) -> list[str]:
+    try:
+        return [find_scenario(given["scenario"]).name]
+    except RequestError as error:
+        item.find("scenario").refuse(str(error))
+        return []
+
+
+def _tagged(item: Item, tag: str, catalogue: list[Scenario]) -> list[str]:
+    if found := [one.name for one in catalogue if tag in one.tags]:
+        return found
+    known = sorted({name for one in catalogue for name in one.tags})
+    near = difflib.get_close_matches(tag, known, 1)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    item.find("tag").refuse(f"no scenario has the tag {tag!r}: {hint}Known: {', '.join(known)}")
+    return []
+
+
+def _age(text: str | None) -> timedelta | None:
+    return timedelta(**{_UNITS[text[-1]]: int(text[:-1])}) if text else None

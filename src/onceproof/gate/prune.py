@@ -1,0 +1,108 @@
+"""Which runs' directories may go, and their going; rows of the history always stay."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from onceproof.documents import read_object
+from onceproof.errors import EvidenceError
+from onceproof.gate.policy import Need
+from onceproof.process.handle import find_agent
+from onceproof.run import RunDirectory
+from onceproof.verdicts.entry import Entry, name_of
+from onceproof.verdicts.store import Store
+
+
+@dataclass(frozen=True)
+class Kept:
+    """One run's directory: when the run was judged, or planned, and why it stays; "" if it goes."""
+
+    run: str
+    directory: Path
+    at: datetime
+    because: str
+
+
+def rests_on(needs: Iterable[Need], entries: Sequence[Entry], now: datetime) -> set[str]:
+    """Return the runs that a gate with these needs may look at, for whichever version it is asked.
+
+    They are, of each version, the newest runs of a scenario, as many as must pass. What is older
+    than a need's `max_age` can open no gate, so it is not among them.
+    """
+    newest_first = sorted(entries, key=lambda entry: entry.at, reverse=True)
+    found: set[str] = set()
+    for need in needs:
+        counted: Counter[str] = Counter()
+        for entry in (one for one in newest_first if one.scenario == need.scenario):
+            counted[entry.subject] += 1
+            is_fresh = need.max_age is None or now - entry.at <= need.max_age
+            if counted[entry.subject] <= need.passes and is_fresh:
+                found.add(entry.run)
+    return found
+
+
+def look(
+    runs: Path, entries: Sequence[Entry], days: int, needs: Sequence[Need], now: datetime
+) -> list[Kept]:
+    """Return every run's directory below a folder, the oldest first, and whether it may go."""
+    known = {entry.run: entry for entry in entries}
+    needed = rests_on(needs, entries, now)
+    found = []
+    for run in _directories(runs):
+        name = _name(run)
+        entry = known.get(name)
+        if entry is not None and Path(entry.directory).resolve() != run.root.resolve():
+            entry = None  # a copy of that run
+        at = entry.at if entry else datetime.fromtimestamp(run.plan.stat().st_mtime, UTC)
+        is_needed = entry is not None and name in needed
+        found.append(Kept(name, run.root, at, _because(run, at, days, now, is_needed=is_needed)))
+    return sorted(found, key=lambda one: one.at)
+
+
+def remove(store: Store | None, going: Sequence[Kept]) -> None:
+    """Remove directories, and note it in the history first: what is half gone proves nothing.
+
+    The plan goes last, so that a removal that was cut off is found and ended by the next.
+    """
+    places = {one.directory.resolve() for one in going}
+    if store:
+        rows = [one for one in store.entries() if Path(one.directory).resolve() in places]
+        store.mark_pruned(one.run for one in rows)
+    for one in going:
+        for path in one.directory.iterdir():
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            elif path.name != RunDirectory(one.directory).plan.name:
+                path.unlink()
+        shutil.rmtree(one.directory)
+
+
+def _directories(runs: Path) -> Iterator[RunDirectory]:
+    """Return the directories that hold a plan; nothing that a link leads to."""
+    for plan in sorted(runs.glob("*/*/plan.json")):
+        root = plan.parent
+        if plan.is_file() and not (root.is_symlink() or root.parent.is_symlink()):
+            yield RunDirectory(root)
+
+
+def _name(run: RunDirectory) -> str:
+    try:
+        return name_of(run, read_object(run.plan))
+    except EvidenceError:
+        return name_of(run, {})
+
+
+def _because(run: RunDirectory, at: datetime, days: int, now: datetime, *, is_needed: bool) -> str:
+    if now - at < timedelta(days=days):
+        return "young"
+    try:
+        if (agent := find_agent(run)) is not None and agent.is_alive:
+            return "its agent is alive"
+    except EvidenceError as error:
+        return f"its agent cannot be told: {error}"
+    return "the gate rests on it" if is_needed else ""

@@ -1,0 +1,29 @@
+"""The JSON schema of policies, made from the tables that read them.
+
+`python -m onceproof.gate.schema docs/schemas/policy.json` writes it anew.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from onceproof.gate.fields import POLICY
+from onceproof.scenario.schema import text_of
+
+
+def policy_schema() -> dict[str, Any]:
+    """Return the schema of a policy's file."""
+    shape = POLICY.schema()
+    shape["properties"]["require"] |= {"minItems": 1}
+    one_of_two = [{"required": ["scenario"]}, {"required": ["tag"]}]
+    shape["properties"]["require"]["items"] |= {"oneOf": one_of_two}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "A policy for onceproof gate",
+    } | shape
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1]).write_text(text_of(policy_schema()), encoding="utf-8")

@@ -1,0 +1,27 @@
+"""Whether the evidence of a run is still that on which its row in the history rests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from onceproof.errors import EvidenceError
+from onceproof.run import RunDirectory
+from onceproof.verdicts.digest import evidence_digest, file_digest
+from onceproof.verdicts.entry import Entry
+
+
+def trouble_of(entry: Entry) -> str:
+    """Return what is wrong with a run's evidence, empty if it is as it was first judged."""
+    if entry.pruned:
+        return "Its evidence was pruned"
+    run = RunDirectory(Path(entry.directory))
+    if not run.root.is_dir():
+        return f"Its evidence is gone: there is no {entry.directory}"
+    try:
+        if evidence_digest(run) != entry.evidence:
+            return "Its evidence was altered after it was first judged"
+        if file_digest(run.verdict) != entry.verdict_digest:
+            return "Its verdict.json is not the one that was recorded"
+    except EvidenceError as error:
+        return f"Its evidence cannot be read: {error}"
+    return ""

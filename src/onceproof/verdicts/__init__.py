@@ -1,0 +1,1 @@
+"""The verdict history: every judged run as one row, and the known issues that people accept."""

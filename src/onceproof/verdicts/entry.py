@@ -1,0 +1,108 @@
+"""One judged run as a row of the verdict history."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from onceproof.run import RunDirectory
+from onceproof.verdict import Grade
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What the history knows of a run; all but the digests is what its verdict document says.
+
+    `at` is when it was first judged. `broken` holds the classes that broke its promise, `findings`
+    the checkers that did not pass and their grades. `landed` of the planned `faults` struck with
+    proof. `evidence` is the digest of what the judge read, `verdict_digest` that of `verdict.json`.
+    """
+
+    run: str
+    directory: str
+    scenario: str
+    seed: int | None
+    subject: str
+    night: str
+    at: datetime
+    verdict: str
+    claims: str
+    as_claimed: bool
+    hold_to: str
+    reasons: tuple[str, ...]
+    findings: Mapping[str, str]
+    differences: Mapping[str, int]
+    broken: tuple[str, ...]
+    faults: int
+    landed: int
+    recovery_s: float | None
+    seconds: float
+    tags: tuple[str, ...]
+    evidence: str
+    verdict_digest: str
+    pruned: bool = field(default=False)
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether any checker could not tell, whatever the worst of them said."""
+        return Grade.UNKNOWN in (self.verdict, *self.findings.values())
+
+    @property
+    def is_proved(self) -> bool:
+        """Whether it is as claimed in each of the ways in which a row can say so."""
+        agreed = self.as_claimed and self.verdict == self.claims
+        return agreed and not self.is_unknown and self.landed == self.faults
+
+
+def make_entry(
+    run: RunDirectory, document: Mapping[str, Any], at: datetime, evidence: str, verdict_digest: str
+) -> Entry:
+    """Return the entry of a run by its verdict document; `evidence` and `at` are handed in."""
+    plan = document["plan"]
+    counts = document["differences"]
+    recoveries = [one for one in document["timings"]["recovery"].values() if one is not None]
+    tags = plan.get("tags")
+    return Entry(
+        run=name_of(run, plan),
+        directory=_text(run.root.absolute()),
+        scenario=_text(document["scenario"]),
+        seed=document["seed"],
+        subject=_text(document["subject"]),
+        night=_text(plan.get("night")),
+        at=at,
+        verdict=document["verdict"],
+        claims=_text(document["claims"]),
+        as_claimed=document["as_claimed"],
+        hold_to=_text(document["hold_to"]),
+        reasons=tuple(document["reasons"]),
+        findings={
+            one["checker"]: one["verdict"]
+            for one in document["findings"]
+            if one["verdict"] != Grade.PASS
+        },
+        differences=counts,
+        broken=tuple(n for n, count in counts.items() if count and n not in document["allowed"]),
+        faults=len(document["faults"]),
+        landed=sum(fault["landed"] for fault in document["faults"]),
+        recovery_s=max(recoveries, default=None),
+        seconds=document["timeline"]["seconds"],
+        tags=tuple(map(_text, tags)) if isinstance(tags, list) else (),
+        evidence=evidence,
+        verdict_digest=verdict_digest,
+    )
+
+
+def name_of(run: RunDirectory, plan: Mapping[str, Any]) -> str:
+    """Return a run's name by its plan; where no plan tells it, the end of its directory's path.
+
+    That has a slash, which the name in a plan never has.
+    """
+    return _text(plan.get("run")) or _text("/".join(run.root.absolute().parts[-2:]))
+
+
+def _text(value: Any) -> str:
+    """Return a text that every database takes: NUL and what is no Unicode show as ?."""
+    told = "" if value is None else str(value)
+    return told.encode("utf-8", "replace").decode().replace("\0", "?")

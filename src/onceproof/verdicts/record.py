@@ -1,0 +1,67 @@
+"""From a judged run to its row in the verdict history."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from onceproof.documents import read_object
+from onceproof.run import RunDirectory
+from onceproof.verdicts.digest import evidence_digest, file_digest
+from onceproof.verdicts.entry import Entry, make_entry
+
+if TYPE_CHECKING:
+    from onceproof.verdicts.store import Store
+
+HISTORY = "ONCEPROOF_HISTORY"
+
+
+def history_of(runs: Path) -> str:
+    """Return where the verdict history is: `ONCEPROOF_HISTORY`, else a file in the runs' folder."""
+    return os.environ.get(HISTORY) or str(runs / "history.sqlite")
+
+
+def entry_of(run: RunDirectory, at: datetime | None = None) -> Entry:
+    """Return the entry of a judged run, or raise `EvidenceError` where it was not judged."""
+    return make_entry(
+        run,
+        read_object(run.verdict),
+        at or datetime.now(UTC),
+        evidence_digest(run),
+        file_digest(run.verdict),
+    )
+
+
+def record(store: Store, run: RunDirectory) -> Entry:
+    """Record a judged run and return its row.
+
+    One that is known already gets its new verdict and keeps the time of the first, if its evidence
+    is the same. If it was altered, nothing changes: judging it again makes nothing good.
+    """
+    return store.record(entry_of(run))
+
+
+def record_run(run: RunDirectory, runs: Path) -> Entry:
+    """Record a judged run in the history of a folder of runs; the last step, after the release.
+
+    Whatever is written into the run's evidence after this, a repeated release too, alters it.
+    """
+    from onceproof.verdicts.store import open_store
+
+    return record(open_store(history_of(runs)), run)
+
+
+def find_store(runs: Path) -> Store | None:
+    """Return the history of a folder of runs; None where no run was ever recorded in its file."""
+    from onceproof.verdicts.store import open_store
+
+    address = history_of(runs)
+    return open_store(address) if "://" in address or Path(address).exists() else None
+
+
+def judged_again(run: RunDirectory, runs: Path) -> Entry | None:
+    """Give a run that the history knows its new verdict; of others, it learns nothing."""
+    store = find_store(runs)
+    return store.update(entry_of(run)) if store else None

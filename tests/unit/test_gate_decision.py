@@ -1,0 +1,227 @@
+"""What must close the gate, then what may open it."""
+
+from dataclasses import replace
+from datetime import date, timedelta
+
+import pytest
+
+from onceproof.errors import RequestError
+from onceproof.gate.decide import Kind, decide
+from onceproof.gate.policy import Need, Policy
+from onceproof.verdicts.issues import issue_of
+from tests.unit.verdict_entries import NOW, SCENARIO, good, red, unknown
+
+OTHER = "copy_events__upsert_table__kill_driver"
+
+
+def sound(_):
+    return ""
+
+
+def gate(entries, *, version="v1", issues=(), allow=(), trouble=sound, scenario=SCENARIO, **asked):
+    policy = Policy((Need(scenario, **asked),), tuple(allow))
+    return decide(policy, version, entries, issues, NOW, trouble)
+
+
+def closed(decision, *kinds):
+    """The sentences for which the gate is closed, each of one of these kinds."""
+    assert not decision.open
+    found = [one for one in decision.reasons if one.kind in (Kind.FAILURE, Kind.LACK)]
+    assert {one.kind for one in found} == set(kinds)
+    assert decision.exit == (1 if Kind.FAILURE in kinds else 2)
+    assert [one for one in decision.reasons if one.kind is Kind.MET] == []
+    return [(one.reason, one.run) for one in found]
+
+
+def test_a_red_run_among_the_newest_closes_it():
+    found = gate([good(1), red(2, 2), good(3, 3)], passes=3)
+    said = "Not as claimed, FAIL: 3 rows duplicated: not allowed under exactly-once"
+    assert closed(found, Kind.FAILURE) == [(said, "run_2")]
+
+
+def test_a_control_that_passed_closes_it():
+    missed = good(
+        claims="FAIL", as_claimed=False, reasons=("Claimed to appear, but not seen: lost",)
+    )
+    assert closed(gate([missed]), Kind.FAILURE) == [
+        ("Not as claimed, PASS: Claimed to appear, but not seen: lost", "run_1")
+    ]
+
+
+def test_a_failure_behind_enough_newer_passes_does_not():
+    assert gate([good(1), good(2, 2), red(3, 3)], passes=2).open
+    assert not gate([good(1), good(2, 2), red(3, 3)], passes=3).open
+
+
+def test_no_run_closes_it():
+    assert closed(gate([]), Kind.LACK) == [("No run of version v1, and 1 must pass", "")]
+
+
+def test_no_run_of_this_version_closes_it_and_the_newest_other_is_named():
+    assert closed(gate([good(subject="v2")]), Kind.LACK) == [
+        ("No run of version v1, and 1 must pass; its newest run is of version v2", "")
+    ]
+
+
+def test_runs_of_another_scenario_count_for_nothing():
+    assert not gate([good(scenario=OTHER)]).open
+
+
+def test_too_few_runs_close_it():
+    assert closed(gate([good()], passes=3), Kind.LACK) == [
+        ("Runs of version v1: 1, and 3 must pass", "run_1")
+    ]
+
+
+def test_runs_that_are_too_old_close_it():
+    found = gate([good(1), good(2, 37)], passes=2, max_age=timedelta(hours=36))
+    assert closed(found, Kind.LACK) == [("Too old: judged at 2026-03-08T23:00:00+00:00", "run_2")]
+    assert gate([good(1, 36)], max_age=timedelta(hours=36)).open
+
+
+def test_an_unknown_run_among_the_newest_closes_it():
+    assert closed(gate([unknown()]), Kind.LACK) == [("UNKNOWN: kill_driver left no proof", "run_1")]
+    assert gate([good(1), unknown(2, 2)]).open
+
+
+def test_too_few_seeds_close_it():
+    found = gate([good(1), good(2, 2, seed=1)], passes=2, seeds=2)
+    assert closed(found, Kind.LACK) == [
+        ("Seeds among the newest 2 runs: 1, and 2 must be", "run_1")
+    ]
+
+
+def test_too_few_faults_that_struck_close_it():
+    found = gate([good(1), good(2, 2)], passes=2, landed=3)
+    assert closed(found, Kind.LACK) == [
+        ("Faults that struck in the newest 2 runs: 2, and 3 must have", "run_1")
+    ]
+
+
+@pytest.mark.parametrize("version", ["git:9f2c41d+dirty", "unknown", ""])
+def test_a_version_that_is_dirty_or_unknown_closes_it_whatever_passed(version):
+    found = gate([good(subject=version)], version=version)
+    assert (found.open, found.exit) == (False, 2)
+    ((said, run),) = [(one.reason, one.run) for one in found.reasons if one.kind is Kind.LACK]
+    assert run == ""
+    assert "committed" in said or "not known" in said
+
+
+def test_a_green_row_that_contradicts_itself_closes_it():
+    for wrong in (
+        good(landed=0),
+        good(findings={"reads": "UNKNOWN"}),
+        good(verdict="FAIL"),
+        good(claims=""),
+    ):
+        ((said, _),) = closed(gate([wrong]), Kind.LACK)
+        assert said == "Its row contradicts itself: it is as claimed, and not proved"
+
+
+def test_a_row_that_says_unknown_and_as_claimed_is_unknown():
+    assert not gate([good(verdict="UNKNOWN")]).open
+
+
+def test_evidence_in_trouble_closes_it():
+    found = gate([good()], trouble=lambda run: f"{run.run} was altered")
+    assert closed(found, Kind.LACK) == [("run_1 was altered", "run_1")]
+
+
+def test_only_the_evidence_of_runs_that_count_is_looked_at():
+    looked = []
+    gate([good(1), good(2, 2), good(3, subject="v2")], trouble=lambda run: looked.append(run.run))
+    assert looked == ["run_1"]
+
+
+def test_a_run_from_the_future_closes_it():
+    ((said, _),) = closed(gate([good(hours=-0.01)]), Kind.LACK)
+    assert said.endswith("which is yet to come")
+
+
+def test_a_failure_weighs_more_than_a_lack():
+    found = gate([red(1), unknown(2, 2)], passes=3)
+    assert len(closed(found, Kind.FAILURE, Kind.LACK)) == 3
+
+
+def test_one_need_that_is_not_met_closes_it():
+    policy = Policy((Need(SCENARIO), Need(OTHER)))
+    found = decide(policy, "v1", [good()], [], NOW, sound)
+    assert (found.open, found.exit) == (False, 2)
+    assert [(one.kind, one.scenario) for one in found.reasons] == [
+        (Kind.MET, SCENARIO),
+        (Kind.LACK, OTHER),
+    ]
+
+
+def test_a_policy_without_needs_is_never_open():
+    assert decide(Policy(()), "v1", [good()], [], NOW, sound).exit == 2
+
+
+def issue(until=date(2026, 3, 12), number=1, **changes):
+    made = issue_of(red(), "a defect", date(2026, 3, 12), NOW)
+    return replace(made, number=number, until=until, **changes)
+
+
+def test_a_known_issue_that_the_policy_does_not_allow_is_a_failure():
+    ((said, _),) = closed(gate([red()], issues=[issue()]), Kind.FAILURE)
+    assert "known issue 1, which the policy does not allow" in said
+
+
+def test_an_expired_known_issue_is_a_lack():
+    found = gate([red()], issues=[issue(until=date(2026, 3, 9))], allow=[1])
+    ((said, _),) = closed(found, Kind.LACK)
+    assert said.startswith("Known issue 1 expired on 2026-03-09: 3 rows duplicated")
+
+
+def test_another_defect_of_the_same_scenario_is_a_failure():
+    lost = red(broken=("lost",), reasons=("1 row lost",))
+    closed(gate([lost], issues=[issue()], allow=[1]), Kind.FAILURE)
+    closed(gate([red(findings={"state": "FAIL"})], issues=[issue()], allow=[1]), Kind.FAILURE)
+
+
+def test_no_known_issue_accepts_a_run_in_which_anything_is_unknown():
+    half = red(findings={"rows": "FAIL", "faults_landed": "UNKNOWN"}, landed=0)
+    closed(gate([half], issues=[issue()], allow=[1]), Kind.FAILURE)
+    closed(gate([red(landed=0)], issues=[issue()], allow=[1]), Kind.FAILURE)
+    closed(gate([unknown()], issues=[issue()], allow=[1]), Kind.LACK)
+
+
+def test_a_known_issue_excuses_neither_age_nor_altered_evidence():
+    known = {"issues": [issue()], "allow": [1]}
+    closed(gate([red(hours=3)], max_age=timedelta(hours=2), **known), Kind.LACK)
+    closed(gate([red()], trouble=lambda _: "altered", **known), Kind.LACK)
+
+
+def test_a_known_issue_that_the_history_does_not_have_is_a_wrong_request():
+    with pytest.raises(RequestError, match="no issue '7'"):
+        gate([good()], allow=[7])
+    with pytest.raises(RequestError, match="no issue 'lat': did you mean 'late'"):
+        gate([good()], issues=[issue(name="late")], allow=["lat"])
+    with pytest.raises(RequestError, match="no issue ''"):
+        gate([good()], issues=[issue()], allow=[""])
+
+
+@pytest.mark.parametrize("allow", [1, "late"])
+def test_a_known_issue_that_is_allowed_lets_the_run_pass_and_says_so(allow):
+    found = gate([good(1), red(2, 2)], passes=2, issues=[issue(name="late")], allow=[allow])
+    assert (found.open, found.exit) == (True, 0)
+    kinds = [(one.kind, one.run) for one in found.reasons]
+    assert kinds == [(Kind.ACCEPTED, "run_2"), (Kind.MET, "run_1")]
+    assert found.reasons[0].reason.startswith("Known issue 1 (a defect), accepted: 3 rows")
+
+
+def test_enough_fresh_passes_open_it():
+    runs = [good(number, number) for number in (1, 2, 3)]
+    found = gate(runs, passes=3, seeds=3, landed=3, max_age=timedelta(hours=4))
+    assert (found.open, found.exit, found.version) == (True, 0, "v1")
+    assert [one.reason for one in found.reasons] == [
+        "As asked for: runs: 3, seeds: 3, faults that struck: 3"
+    ]
+
+
+def test_a_control_that_failed_as_claimed_opens_it():
+    assert gate([red(claims="FAIL", as_claimed=True)]).open
+
+
+def test_the_order_of_the_rows_does_not_matter():
+    assert not gate([good(2, 2), red(1, 1)]).open

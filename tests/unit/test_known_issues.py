@@ -1,0 +1,81 @@
+"""A known issue accepts what one run shows, and nothing else."""
+
+from datetime import date, timedelta
+
+import pytest
+
+from onceproof.errors import RequestError
+from onceproof.verdicts.issues import issue_of, matches, result_of
+from tests.unit.verdict_entries import NOW, good, red, unknown
+
+UNTIL = date(2026, 3, 12)
+
+
+def made(entry=None, **changes):
+    return issue_of(entry or red(), "a defect", UNTIL, NOW, **changes)
+
+
+def test_a_run_that_shows_less_or_more_does_not_match():
+    issue = made(red(broken=("duplicated", "lost")))
+    assert not matches(issue, red(broken=("lost",)), NOW)
+    assert not matches(issue, red(broken=("duplicated", "lost", "torn")), NOW)
+    assert not matches(
+        issue, red(2, broken=("duplicated", "lost"), findings={"state": "FAIL"}), NOW
+    )
+
+
+def test_a_green_run_an_unknown_one_and_another_scenario_do_not_match():
+    assert not matches(made(), good(), NOW)
+    assert not matches(made(), unknown(broken=("duplicated",)), NOW)
+    assert not matches(made(), red(findings={"rows": "FAIL", "reads": "UNKNOWN"}), NOW)
+    assert not matches(made(), red(scenario="another"), NOW)
+
+
+def test_with_a_pattern_each_sentence_must_match_and_no_class_may_be_new():
+    issue = made(pattern=r"^\d+ rows duplicated")
+    assert not matches(issue, red(reasons=("4 rows duplicated", "state is wrong")), NOW)
+    assert not matches(issue, red(broken=("duplicated", "lost")), NOW)
+    assert matches(issue, red(reasons=("4 rows duplicated",), findings={"state": "FAIL"}), NOW)
+
+
+def test_it_matches_until_the_end_of_its_last_day_in_utc():
+    assert matches(made(), red(), NOW + timedelta(days=2, hours=11))
+    assert not matches(made(), red(), NOW + timedelta(days=2, hours=12))
+
+
+def test_it_matches_another_run_that_shows_the_same():
+    assert matches(made(), red(2, reasons=("9 rows duplicated",)), NOW)
+
+
+def test_a_control_that_missed_its_anomaly_goes_by_its_first_sentence():
+    missed = good(claims="FAIL", as_claimed=False, reasons=("Claimed to appear: lost", "All well"))
+    assert matches(made(missed, pattern="lost"), missed, NOW)
+    assert matches(made(missed), missed, NOW)
+    assert not matches(made(missed), red(), NOW)
+
+
+@pytest.mark.parametrize(
+    ("entry", "changes", "said"),
+    [
+        (unknown(), {}, "what nobody knows cannot be accepted"),
+        (red(findings={"rows": "FAIL", "reads": "UNKNOWN"}), {}, "run it again"),
+        (good(), {}, "run_1 is as claimed"),
+        (red(), {"until": date(2026, 3, 9)}, "--until 2026-03-09 is past already"),
+        (red(), {"reason": " "}, "--reason is empty"),
+        (red(), {"name": "12"}, "--name 12 reads as a number"),
+        (red(), {"pattern": "lost"}, "does not match every sentence of run_1"),
+    ],
+)
+def test_what_cannot_be_accepted_is_refused(entry, changes, said):
+    told = {"reason": "a defect", "until": UNTIL} | changes
+    with pytest.raises(RequestError, match=said):
+        issue_of(entry, told.pop("reason"), told.pop("until"), NOW, **told)
+
+
+def test_a_run_is_as_claimed_unknown_known_red_or_new_red():
+    issue = made()
+    assert result_of(unknown(), [issue], NOW) == ("unknown", None)
+    assert result_of(good(), [issue], NOW) == ("as claimed", None)
+    assert result_of(red(), [], NOW) == ("new red", None)
+    assert result_of(red(), [issue], NOW) == ("known red", 0)
+    assert result_of(red(), [issue], NOW + timedelta(days=9)) == ("new red", None)

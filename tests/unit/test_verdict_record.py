@@ -1,0 +1,194 @@
+"""From a judged run's directory to its row, and what of it is in the digest."""
+
+import json
+import shutil
+from dataclasses import replace
+
+import pytest
+
+from onceproof.checkers import run_checkers
+from onceproof.errors import EvidenceError
+from onceproof.evidence import Evidence, known
+from onceproof.gate.verification import trouble_of
+from onceproof.phases.judge import judge_run
+from onceproof.phases.verdict_document import parts
+from onceproof.run import RunDirectory
+from onceproof.verdicts.digest import evidence_digest, file_digest
+from onceproof.verdicts.record import entry_of, history_of, judged_again, record_run
+from onceproof.verdicts.store import open_store
+from tests.unit.example_runs import green, red
+from tests.unit.example_runs import unknown as unknown_run
+from tests.unit.handwritten_run import HandwrittenRun, plan
+
+CHANGED = {"lost": 0, "duplicated": 0, "unexpected": 0, "changed": 2}
+
+
+@pytest.fixture(autouse=True)
+def no_history_of_the_machine(monkeypatch):
+    monkeypatch.delenv("ONCEPROOF_HISTORY", raising=False)
+
+
+@pytest.fixture
+def runs(tmp_path):
+    return tmp_path / "runs"
+
+
+def judged(runs, run=None, name="run_1", **changes):
+    """A run that was lived and judged."""
+    run = run or HandwrittenRun(plan=plan(run=name, subject="v1", **changes))
+    folder = runs / "window_totals" / name
+    run.write(folder)
+    judge_run(folder)
+    return RunDirectory(folder)
+
+
+def test_a_good_run_is_told_by_its_verdict_document(runs):
+    found = entry_of(judged(runs, night="2026-03-10", tags=["quick"]))
+    assert (found.run, found.scenario) == ("run_1", "window_totals__two_phase_table__kill_driver")
+    assert (found.seed, found.subject, found.night, found.tags) == (
+        7,
+        "v1",
+        "2026-03-10",
+        ("quick",),
+    )
+    assert (found.verdict, found.claims, found.as_claimed) == ("PASS", "PASS", True)
+    assert (found.faults, found.landed, found.is_proved) == (1, 1, True)
+    assert (found.recovery_s, found.seconds) == (2.0, 9.0)
+    assert (found.findings, found.broken, found.hold_to) == ({}, (), "exactly-once")
+
+
+def test_a_red_run_tells_what_broke_its_promise(runs):
+    found = entry_of(judged(runs, red()))
+    assert (found.verdict, found.as_claimed, found.is_proved) == ("FAIL", False, False)
+    assert found.broken == ("lost", "duplicated")
+    assert found.findings == {"rows": "FAIL", "expectations": "FAIL"}
+    assert found.differences["duplicated"] == 25
+
+
+def test_a_fault_that_did_not_land_is_counted_as_planned_only(runs):
+    found = entry_of(judged(runs, unknown_run()))
+    assert (found.verdict, found.faults, found.landed) == ("UNKNOWN", 1, 0)
+    assert found.is_unknown
+
+
+def test_the_longest_recovery_stands(runs):
+    document = json.loads(judged(runs, green()).verdict.read_text())
+    longest = max(document["timings"]["recovery"].values())
+    assert entry_of(RunDirectory(runs / "window_totals/run_1")).recovery_s == longest
+
+
+def test_a_run_without_a_readable_plan_has_the_name_of_its_directory(runs):
+    run = judged(runs)
+    run.plan.write_text("{")
+    judge_run(run.root)
+    found = record_run(run, runs)
+    assert (found.run, found.scenario, found.seed) == ("window_totals/run_1", "", None)
+    assert found.verdict == "UNKNOWN"
+
+
+def test_what_no_database_takes_is_shown_as_a_question_mark(runs):
+    found = record_run(judged(runs, night="a\0b\ud800"), runs)
+    assert found.night == "a?b?"
+
+
+def test_tags_that_are_none_are_no_tags(runs):
+    assert record_run(judged(runs, tags=5), runs).tags == ()
+
+
+def test_a_run_that_was_not_judged_is_not_recorded(runs):
+    run = judged(runs)
+    run.verdict.unlink()
+    with pytest.raises(EvidenceError, match=r"verdict.json is missing"):
+        record_run(run, runs)
+
+
+def test_the_history_is_beside_the_runs_or_where_the_environment_says(runs, monkeypatch):
+    assert history_of(runs) == str(runs / "history.sqlite")
+    monkeypatch.setenv("ONCEPROOF_HISTORY", "elsewhere.sqlite")
+    assert history_of(runs) == "elsewhere.sqlite"
+
+
+def test_another_run_in_the_same_directory_has_a_row_of_its_own(runs):
+    run = judged(runs, red())
+    first = record_run(run, runs)
+    shutil.rmtree(run.root)
+    judged(runs)
+    again = record_run(run, runs)
+    assert first.run != again.run  # the plan is another's, and so is the row
+    assert open_store(history_of(runs)).find(first.run).verdict == "FAIL"
+
+
+def test_a_verdict_on_altered_evidence_is_not_good_when_the_evidence_is_put_back(runs):
+    run = judged(runs, HandwrittenRun(plan(run="run_1"), differences=CHANGED))
+    first = record_run(run, runs)
+    texts = {path: path.read_text() for path in (run.summary, run.validation)}
+    HandwrittenRun(plan(run="run_1")).write(run.root)
+    assert judge_run(run.root).as_claimed
+    assert judged_again(run, runs) == first
+    for path, text in texts.items():
+        path.write_text(text)
+    assert evidence_digest(run) == first.evidence
+    assert trouble_of(first) == "Its verdict.json is not the one that was recorded"
+    judge_run(run.root)
+    assert (judged_again(run, runs).verdict, first.verdict) == ("FAIL", "FAIL")
+
+
+def test_judging_the_same_evidence_again_is_recorded(runs):
+    run = judged(runs)
+    first = record_run(run, runs)
+    run.verdict.write_text(run.verdict.read_text().replace('"PASS"', '"UNKNOWN"', 1))
+    again = judged_again(run, runs)
+    assert (again.at, again.evidence) == (first.at, first.evidence)
+    assert (again.verdict, again.verdict_digest) == ("UNKNOWN", file_digest(run.verdict))
+
+
+def test_a_run_judged_again_that_nobody_recorded_stays_unknown_to_the_history(runs):
+    run = judged(runs)
+    assert judged_again(run, runs) is None
+    assert not (runs / "history.sqlite").exists()
+    other = record_run(judged(runs, name="run_2"), runs)
+    assert judged_again(run, runs) is None
+    assert open_store(history_of(runs)).entries() == [replace(other)]
+
+
+def test_the_digest_is_of_names_and_contents(runs):
+    run = judged(runs)
+    first = evidence_digest(run)
+    assert evidence_digest(run) == first
+    part = run.ledger / "part-0.parquet"
+    part.rename(run.ledger / "part-1.parquet")
+    assert evidence_digest(run) != first
+    (run.ledger / "part-1.parquet").rename(part)
+    assert evidence_digest(run) == first
+    part.write_bytes(part.read_bytes()[:-1] + b"?")
+    assert evidence_digest(run) != first
+
+
+def test_judging_again_and_logs_leave_the_digest_as_it_is(runs):
+    run = judged(runs)
+    first = evidence_digest(run)
+    judge_run(run.root)
+    run.logs.mkdir()
+    (run.logs / "driver-1.log").write_text("words")
+    (run.checkpoint / "state").mkdir()
+    (run.checkpoint / "state" / "1.delta").write_text("a state")
+    assert evidence_digest(run) == first
+
+
+def test_no_file_that_the_verdict_rests_on_is_outside_of_the_digest(runs):
+    """Each file is taken away; what changes the findings must change the digest."""
+    run = judged(runs)
+    before, digest = told(run), evidence_digest(run)
+    unseen = []
+    for path in sorted(path for path in run.root.rglob("*") if path.is_file()):
+        content = path.read_bytes()
+        path.unlink()
+        if told(run) != before and evidence_digest(run) == digest:
+            unseen.append(path.relative_to(run.root))
+        path.write_bytes(content)
+    assert unseen == []
+
+
+def told(run):
+    evidence = Evidence(run)
+    return run_checkers(evidence), known(lambda: evidence.plan), parts(evidence)

@@ -1,0 +1,190 @@
+"""The verdict history in SQLite; tests/contract/test_verdict_history.py has it in PostgreSQL."""
+
+import os
+import sqlite3
+import subprocess
+import sys
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.runtime.migration import MigrationContext
+
+from onceproof.errors import EvidenceError, RequestError
+from onceproof.verdicts.issues import issue_of
+from onceproof.verdicts.store import open_store
+from onceproof.verdicts.tables import METADATA, REVISIONS, VERSION_TABLE
+from tests.unit.verdict_entries import NOW, good, red, unknown
+
+
+@pytest.fixture
+def store(tmp_path):
+    return open_store(tmp_path / "history.sqlite")
+
+
+def runs(found):
+    return [one.run for one in found]
+
+
+def test_a_run_comes_back_as_it_was_recorded(store):
+    assert store.record(good()) == good()
+    assert store.entries() == [good()]
+    assert open_store(store.shown).find("run_1") == good()
+
+
+def test_a_run_without_a_plan_has_its_row_too(store):
+    bare = unknown(scenario="", seed=None, subject="", claims="", recovery_s=None, tags=())
+    store.record(bare)
+    assert store.entries() == [bare]
+
+
+def test_a_run_is_recorded_once(store):
+    store.record(good())
+    store.record(good())
+    assert runs(store.entries()) == ["run_1"]
+
+
+def test_judging_again_changes_the_verdict_and_neither_the_time_nor_what_the_run_is(store):
+    store.record(unknown())
+    found = store.record(good(hours=0.5, subject="v2", verdict_digest="d9", directory="/copy"))
+    assert (found.verdict, found.verdict_digest, found.landed) == ("PASS", "d9", 1)
+    assert (found.at, found.evidence, found.subject) == (unknown().at, "e1", "v1")
+    assert found.directory == "/copy"
+
+
+def test_a_verdict_on_altered_evidence_changes_nothing(store):
+    store.record(replace(red(), pruned=True))
+    altered = good(evidence="altered", directory="/copy", verdict_digest="d9")
+    assert store.record(altered) == replace(red(), pruned=True)
+    assert store.entries() == [replace(red(), pruned=True)]
+
+
+def test_an_update_learns_of_no_new_run(store):
+    assert store.update(good()) is None
+    assert store.entries() == []
+    store.record(red())
+    assert store.update(good()).verdict == "PASS"
+
+
+def test_the_newest_run_comes_first_and_filters_hold(store):
+    for one in (
+        good(1, 3, night="n1"),
+        red(2, 1, subject="v2"),
+        good(3, 2, scenario="other", tags=()),
+    ):
+        store.record(one)
+    assert runs(store.entries()) == ["run_2", "run_3", "run_1"]
+    assert runs(store.entries(last=2)) == ["run_2", "run_3"]
+    assert runs(store.entries(scenario="other")) == ["run_3"]
+    assert runs(store.entries(subject="v2")) == ["run_2"]
+    assert runs(store.entries(night="n1")) == ["run_1"]
+    assert runs(store.entries(verdict="FAIL")) == ["run_2"]
+    assert runs(store.entries(tag="quick", last=1)) == ["run_2"]
+
+
+def test_of_two_runs_of_one_moment_the_one_recorded_later_is_newer(store):
+    store.record(good(1))
+    store.record(good(2))
+    assert runs(store.entries()) == ["run_2", "run_1"]
+
+
+def test_a_pruned_run_keeps_its_row(store):
+    store.record(good())
+    store.mark_pruned(["run_1"])
+    assert store.entries() == [replace(good(), pruned=True)]
+
+
+def issue(**changes):
+    return replace(issue_of(red(), "a defect", (NOW + timedelta(days=3)).date(), NOW), **changes)
+
+
+def test_an_issue_gets_a_number_that_is_never_given_again(store):
+    first = store.add_issue(issue(name="late_commit"))
+    assert store.issues() == [issue(name="late_commit", number=1)] == [first]
+    assert store.remove_issue(1) is True
+    assert store.remove_issue(1) is False
+    assert store.add_issue(issue()).number == 2
+
+
+def test_a_name_stands_for_one_issue(store):
+    store.add_issue(issue(name="late"))
+    store.add_issue(issue())
+    store.add_issue(issue())
+    with pytest.raises(RequestError, match="--name late is another issue's: write another"):
+        store.add_issue(issue(name="late"))
+
+
+def test_the_migrations_make_the_tables_that_the_code_reads(store):
+    with store.engine.connect() as connection:
+        found = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
+        assert found.get_current_revision() == REVISIONS[-1]
+        assert compare_metadata(found, METADATA) == []
+
+
+def test_a_newer_history_is_refused(store):
+    with sqlite3.connect(store.shown) as connection:
+        connection.execute("update onceproof_version set version_num = '0999'")
+    connection.close()
+    with pytest.raises(RequestError, match="version 0999, and this onceproof knows 0001"):
+        open_store(store.shown)
+
+
+def test_a_file_that_is_no_database_is_refused_in_a_sentence(tmp_path):
+    (tmp_path / "history.sqlite").write_text("no database, but rather a long text of a person")
+    with pytest.raises(EvidenceError, match="cannot be used: file is not a database"):
+        open_store(tmp_path / "history.sqlite")
+
+
+WRITER = """
+import sys
+from onceproof.verdicts.store import open_store
+from tests.unit.verdict_entries import good
+for number in range(25):
+    open_store(sys.argv[1]).record(good(int(sys.argv[2]) * 25 + number))
+"""
+
+
+def write_at_once(address, processes=4):
+    """Let processes open a history that is not there, all at once, and write."""
+    children = [
+        subprocess.Popen(
+            [sys.executable, "-c", WRITER, str(address), str(number)],
+            stderr=subprocess.PIPE,
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        )
+        for number in range(processes)
+    ]
+    return b"".join(child.communicate(timeout=120)[1] for child in children)
+
+
+def test_four_processes_open_a_new_history_and_write_at_once(tmp_path):
+    assert write_at_once(tmp_path / "history.sqlite") == b""
+    store = open_store(tmp_path / "history.sqlite")
+    assert len(store.entries()) == 100
+    with sqlite3.connect(store.shown) as connection:
+        assert connection.execute("pragma journal_mode").fetchone() == ("wal",)
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("mysql://u:hush@h/d", "cannot be in 'mysql': write postgresql://"),
+        ("postgresql://u:hu@sh@h/d", "has two @: write %40"),
+        ("postgresql://u:hush@h:port/d", "is no URL"),
+        ("://hush", "is no URL"),
+    ],
+)
+def test_an_address_that_is_none_is_refused_without_its_password(address, said):
+    with pytest.raises(RequestError) as refused:
+        open_store(address)
+    assert said in str(refused.value)
+    assert "hu" not in str(refused.value)
+
+
+def test_a_database_that_does_not_answer_is_a_sentence_without_a_password():
+    with pytest.raises(EvidenceError) as refused:
+        open_store("postgresql://u:hush@127.0.0.1:1/d?password=hush")
+    assert "postgresql://127.0.0.1:1/d cannot be used" in str(refused.value)
+    assert "hush" not in str(refused.value)
