@@ -39,6 +39,7 @@ nightly: setup
 lock: .venv/ready
 	$(BIN)/uv pip compile pyproject.toml --extra all --output-file requirements.lock $(LOCKED)
 	$(BIN)/uv pip compile --group dev --constraint requirements.lock --output-file requirements-dev.lock $(LOCKED)
+	$(BIN)/uv pip compile --group ui --constraint requirements.lock --output-file requirements-ui.lock $(LOCKED)
 	$(BIN)/python -m onceproof.setup.relock jars.in jars.lock
 
 # One file for Python 3.11 to 3.13, with hashes and without addresses.

@@ -247,6 +247,28 @@ class NightOperator(BaseOperator):
         return found
 
 
+class GateOperator(BaseOperator):
+    """Asks the gate for a version and shows its reasons; what follows from it, others do."""
+
+    template_fields: Sequence[str] = ("policy", "version")
+
+    def __init__(self, *, policy: str, version: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.policy, self.version = policy, version
+
+    def execute(self, context: Any) -> dict[str, Any]:  # noqa: ARG002
+        """Return the decision as a document."""
+        from onceproof.gate.asking import ask
+        from onceproof.gate.formats import to_document, to_text
+
+        try:
+            decision = ask(Path(self.policy), self.version, runs_folder())
+        except OnceproofError as error:
+            raise nothing_is_retried(error) from error
+        self.log.info("%s", to_text(decision))
+        return to_document(decision)
+
+
 def _is_released(told: dict[str, Any]) -> bool:
     return _directory(told["run"]).released.exists()
 

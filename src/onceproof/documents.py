@@ -24,9 +24,10 @@ def read_object(path: Path) -> dict[str, Any]:
         raise EvidenceError(f"{path.name} cannot be read: {error}") from None
 
 
-def write_whole(path: Path, text: str) -> None:
+def write_whole(path: Path, text: str, mode: int = 0o644) -> None:
     """Write a file so that whoever reads it finds all of it, or what stood there before."""
     part = path.with_suffix(".part")
+    part.touch(mode)
     part.write_text(text, encoding="utf-8")
     os.replace(part, path)
 

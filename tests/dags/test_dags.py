@@ -34,7 +34,7 @@ json.dump({{
 }}, sys.stdout, default=str)
 """
 HEAVY = {"duckdb", "great_expectations", "kafka", "pandas", "psycopg", "pyarrow", "pyspark"}
-DAGS = ("onceproof_run", "onceproof_nightly")
+DAGS = ("onceproof_run", "onceproof_nightly", "onceproof_gate")
 
 
 @pytest.fixture(scope="module")
@@ -86,6 +86,17 @@ def test_a_night_sums_up_whatever_failed(read):
     found = read("onceproof_nightly")
     assert found["arrows"] == {"pick": ["run"], "run": ["summary"], "summary": []}
     assert found["rules"]["summary"] == "all_done"
+
+
+def test_a_closed_gate_ends_red_unless_somebody_is_asked_and_approves(read):
+    found = read("onceproof_gate")
+    assert found["arrows"] == {
+        "decide": ["route"],
+        "route": ["approval", "gate"],
+        "approval": ["gate"],
+        "gate": [],
+    }
+    assert found["rules"]["gate"] == "none_failed_min_one_success"
 
 
 @pytest.mark.parametrize("name", DAGS)

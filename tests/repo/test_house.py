@@ -13,7 +13,7 @@ from onceproof.stacks.members import KINDS
 from tests.repo.tree import MODULES, PACKAGE, ROOT, parse, tracked
 
 HOMELESS = {"utils", "helpers", "common", "base", "misc", "manager", "handler"}
-LOCKS = ["requirements.lock", "requirements-dev.lock", "jars.lock"]
+LOCKS = ["requirements.lock", "requirements-dev.lock", "requirements-ui.lock", "jars.lock"]
 
 
 def name(path):
@@ -63,7 +63,7 @@ def test_a_lock_names_no_address(lock):
 
 
 def test_every_pin_has_a_hash():
-    for lock in LOCKS[:2]:
+    for lock in LOCKS[:3]:
         pins = re.split(r"\n(?=[a-z0-9])", (ROOT / lock).read_text())
         assert [pin.split()[0] for pin in pins if "--hash=sha256:" not in pin] == []
 

@@ -22,6 +22,7 @@ LAYERS = [
     ["scenario"],
     ["report", "verdicts"],
     ["phases", "gate"],
+    ["nights"],
     ["cli", "__main__"],
 ]
 HEAVY = {

@@ -15,13 +15,22 @@ def wheel(folder, version):
 def test_the_wheel_carries_the_catalogue_and_the_jobs(tmp_path):
     found = wheel(tmp_path, "standard")
     for here, there in (
+        ("dags", "dags"),
         ("expectations", "suites"),
+        ("plugins", "plugins"),
         ("scenarios", "catalogue"),
         ("spark_jobs", "jobs"),
     ):
         files = {path.name for path in (ROOT / here).glob("*.*")}
         assert {f"onceproof/{there}/{name}" for name in files} <= found
     assert "onceproof/verdicts/migrations/versions/m0001_runs_and_issues.py" in found
+
+
+def test_the_wheel_carries_what_pages_are_made_of(tmp_path):
+    found = wheel(tmp_path, "standard")
+    parts = [path for kind in ("*.j2", "*.css") for path in (ROOT / "src").rglob(kind)]
+    assert len(parts) > 5
+    assert {str(path.relative_to(ROOT / "src")) for path in parts} <= found
 
 
 def test_an_installed_clone_has_no_second_copy_of_them(tmp_path):

@@ -17,7 +17,7 @@ from onceproof.stacks.local import LocalStack
 from tests.system.test_runs import ROOT, kill, scenario
 
 pytestmark = [pytest.mark.stack, pytest.mark.spark, pytest.mark.system]
-NIGHT, RUN = "onceproof_nightly", "onceproof_run"
+NIGHT, RUN, GATE = "onceproof_nightly", "onceproof_run", "onceproof_gate"
 
 
 @pytest.fixture(scope="module")
@@ -89,10 +89,14 @@ def test_a_run_goes_from_its_trigger_to_its_verdict(airflow, night_stack, file):
     nothing_is_left(night_stack, told["run"])
 
 
-def test_a_broken_sink_turns_the_night_red_and_names_the_rows(airflow, night_stack, file):
+def test_a_broken_sink_turns_the_night_red_and_closes_the_gate_until_it_is_mended(
+    airflow, night_stack, file, tmp_path
+):
     liar = {"name": "tests.sinks_that_lie:drops_rows", "every": 1000}
     path = file("copy_events__liar__calm", sink=liar, workload={"events": 2000})
-    night = airflow.trigger(NIGHT, {"tags": [], "scenarios": [path], "first_seed": 5})
+    night = airflow.trigger(
+        NIGHT, {"tags": [], "scenarios": [path], "first_seed": 5, "subject": "v1"}
+    )
     states = ended(airflow, NIGHT, night)
     assert states == {"pick": "success", "run[0]": "failed", "summary": "failed"}
     (told,) = airflow.xcom(NIGHT, night, "summary", "verdict")
@@ -103,6 +107,40 @@ def test_a_broken_sink_turns_the_night_red_and_names_the_rows(airflow, night_sta
     assert {name for name, state in tasks.items() if state == "failed"} == {"validate", "judge"}
     assert airflow.tasks(NIGHT, night)["run[0]"]["rendered_map_index"].startswith("copy_events__")
     nothing_is_left(night_stack, told["run"])
+    policy = tmp_path / "gate.yaml"
+    policy.write_text(yaml.safe_dump({"require": [{"scenario": path, "passes": 1}]}))
+    assert gate(airflow, policy, "v1") == ("failed", 1)
+    assert gate(airflow, policy, "v2") == ("failed", 2)
+    path = file("copy_events__liar__calm", sink="upsert_table", workload={"events": 2000})
+    mended = airflow.trigger(RUN, {"scenario": path, "subject": "v2"})
+    assert set(ended(airflow, RUN, mended).values()) == {"success"}
+    assert gate(airflow, policy, "v2") == ("success", 0)
+
+
+def gate(airflow, policy, version):
+    """How the gate's DAG ended, and the exit code of its decision."""
+    run = airflow.trigger(GATE, {"policy": str(policy), "version": version})
+    ended(airflow, GATE, run)
+    decision = airflow.xcom(GATE, run, "decide", "return_value")
+    return airflow.state(GATE, run), decision["exit"]
+
+
+def test_a_gate_that_nobody_approves_stays_closed(airflow, tmp_path):
+    policy = tmp_path / "gate.yaml"
+    policy.write_text(yaml.safe_dump({"require": [{"tag": "nightly", "passes": 1}]}))
+    conf = {"policy": str(policy), "version": "v0", "approval": True}
+    for answer, end in (("Reject", "failed"), ("Approve", "success")):
+        run = airflow.trigger(GATE, conf)
+        task = f"dags/{GATE}/dagRuns/{run.replace('+', '%2B')}/taskInstances/approval"
+        wait_for(
+            lambda: airflow.tasks(GATE, run)["approval"]["state"] == "awaiting_input",  # noqa: B023
+            60,
+            "nobody is asked",
+        )
+        body = {"chosen_options": [answer], "params_input": {}}
+        airflow.send("PATCH", f"{task}/-1/hitlDetails", body)
+        ended(airflow, GATE, run)
+        assert airflow.state(GATE, run) == end
 
 
 def test_a_run_of_which_a_task_is_killed_is_unknown_and_leaves_nothing(airflow, night_stack, file):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from onceproof.cli.output import Runs, print_document
-from onceproof.errors import RequestError
 from onceproof.home import runs_folder
 
 if TYPE_CHECKING:
@@ -41,17 +39,9 @@ def gate(
     runs: Runs = None,
 ) -> None:
     """Open the gate for a version, or not: exit 0 open, 1 a run failed, 2 evidence is missing."""
-    from onceproof.gate.decide import decide
-    from onceproof.gate.policy import read_policy
-    from onceproof.gate.verification import trouble_of
-    from onceproof.verdicts.record import find_store
+    from onceproof.gate.asking import ask
 
-    if not version.strip():
-        raise RequestError("--version is empty: write the version as its runs have it")
-    asked = read_policy(policy)
-    store = find_store(runs_folder(runs))
-    entries, issues = (store.entries(), store.issues()) if store else ((), ())
-    decision = decide(asked, version, entries, issues, datetime.now(UTC), trouble_of)
+    decision = ask(policy, version, runs_folder(runs))
     _print(decision, shape)
     raise typer.Exit(decision.exit)
 

@@ -74,20 +74,24 @@ def _needs(item: Item, given: Mapping[str, Any], catalogue: list[Scenario]) -> l
     if given["seeds"] > given["passes"]:
         said = f"{given['passes']} runs cannot have {given['seeds']} seeds: write"
         item.find("seeds").refuse(f"{said} passes: {given['seeds']} or more, or fewer seeds")
-    names = _tagged(item, given["tag"], catalogue) if "tag" in given else _named(item, given)
+    names = (_tagged if "tag" in given else _named)(item, given, catalogue)
     told = {name: given[name] for name in ("passes", "seeds", "landed")}
     return [Need(name, max_age=_age(given.get("max_age")), **told) for name in names]
 
 
-def _named(item: Item, given: Mapping[str, Any]) -> list[str]:
+def _named(item: Item, given: Mapping[str, Any], catalogue: list[Scenario]) -> list[str]:
+    name = given["scenario"]
+    if name in (one.name for one in catalogue):
+        return [name]
     try:
-        return [find_scenario(given["scenario"]).name]
+        return [find_scenario(name).name]
     except RequestError as error:
         item.find("scenario").refuse(str(error))
         return []
 
 
-def _tagged(item: Item, tag: str, catalogue: list[Scenario]) -> list[str]:
+def _tagged(item: Item, given: Mapping[str, Any], catalogue: list[Scenario]) -> list[str]:
+    tag = given["tag"]
     if found := [one.name for one in catalogue if tag in one.tags]:
         return found
     known = sorted({name for one in catalogue for name in one.tags})

@@ -29,6 +29,7 @@ from onceproof.report import read_document
 from onceproof.run import RunDirectory
 from onceproof.scenario.catalogue import find_scenario
 from onceproof.verdict import Grade, Verdict
+from onceproof.verdicts.record import record_run
 from onceproof.work import Work
 
 # Begun beside another, and ready when its turn comes: Spark, and a library of five seconds.
@@ -126,10 +127,11 @@ _OUTCOMES: dict[str, Callable[[RunDirectory, str], dict[str, Any]]] = {
 
 
 def judge_ended(run: RunDirectory) -> tuple[Verdict, dict[str, Any]]:
-    """Judge a run, of which nothing goes on any more, and return what is told of it."""
+    """Judge and record a run, of which nothing goes on any more; return what is told of it."""
     end_all_apart(run)
     end_agent(run)
     verdict = judge_run(run.root)
+    record_run(run, run.root.parents[1])
     document = read_document(run)
     told = {
         name: document[name]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -27,19 +28,29 @@ def to_html(document: Mapping[str, Any]) -> str:
 
 @cache
 def _page() -> Any:
+    return templates().get_template("page.html.j2")
+
+
+def templates(*folders: Path) -> Any:
+    """Return the templates of the folders, with the parts and the style that our pages share.
+
+    Every value that a template shows is escaped, and a name that it does not know is an error.
+    """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
     pages = Environment(
-        loader=FileSystemLoader(_HERE),
+        loader=FileSystemLoader([*folders, _HERE]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    pages.filters |= {"shown": _shown, "count": _count, "clock": _clock}
-    pages.globals["style"] = Markup((_HERE / "page.css").read_text(encoding="utf-8"))  # noqa: S704
-    return pages.get_template("page.html.j2")
+    pages.filters |= {"shown": _shown, "count": _count, "clock": _clock, "minute": _minute}
+    sheets = (sheet for folder in (_HERE, *folders) for sheet in folder.glob("*.css"))
+    style = "".join(sheet.read_text(encoding="utf-8") for sheet in sheets)
+    pages.globals["style"] = Markup(style)  # noqa: S704
+    return pages
 
 
 def _shown(value: Any) -> str:
@@ -58,6 +69,10 @@ def _shown(value: Any) -> str:
 
 def _count(value: int | None) -> str:
     return NOTHING if value is None else f"{value:,}"
+
+
+def _minute(value: datetime) -> str:
+    return f"{value.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def _clock(value: str | None) -> str:

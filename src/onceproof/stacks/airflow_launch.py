@@ -20,13 +20,13 @@ from typing import TextIO
 
 from onceproof.errors import RequestError
 from onceproof.home import RUNS, dags_folder, onceproof_home, plugins_folder
-from onceproof.setup.making import Environment, ensure
+from onceproof.setup import making
 from onceproof.stacks.airflow import PARTS
-from onceproof.stacks.state import Launch, State
+from onceproof.stacks.state import MARK, Launch, State
 from onceproof.stacks.tools import run_tool
 
 USER = "admin"
-_KEPT = ("PATH", "JAVA_HOME", "HOME", "LANG", "PYTHONPATH", "ONCEPROOF_SCHEDULE")
+_KEPT = ("PATH", "JAVA_HOME", "HOME", "LANG", "PYTHONPATH")
 
 
 def launch_airflow(state: State, runs: Path) -> dict[str, Launch]:
@@ -53,7 +53,11 @@ def password_of(state: State) -> str:
 
 
 def _environment(place: Path) -> dict[str, str]:
-    kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name in _KEPT or (name.startswith("ONCEPROOF_") and name not in (MARK, making.MARK))
+    }
     own = {"AIRFLOW_HOME": str(place), "ONCEPROOF_SCHEDULE": "", "TZ": "UTC"}
     return own | kept
 
@@ -108,10 +112,10 @@ def _database(home: Path) -> Path:
         ) from None
     digest = sha256(f"{version} {metadata.version('apache-airflow')}".encode()).hexdigest()[:12]
     path = home / "airflow" / f"{digest}.db"
-    return ensure(home, path, lambda part, mark: _migrate(part, path.name, mark))
+    return making.ensure(home, path, lambda part, mark: _migrate(part, path.name, mark))
 
 
-def _migrate(part: Path, name: str, mark: Environment) -> None:
+def _migrate(part: Path, name: str, mark: making.Environment) -> None:
     env = _environment(part) | dict(mark)
     env |= {"AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{part / name}"}
     env |= {"AIRFLOW__CORE__LOAD_EXAMPLES": "False"}

@@ -80,10 +80,10 @@ class State:
         return cls(folder=folder, launches=launches, **data)
 
     def save(self) -> None:
-        """Write `stack.json`, whole or not at all."""
+        """Write `stack.json`, whole or not at all; what its members are given is nobody else's."""
         data = dataclasses.asdict(self) | {"schema": SCHEMA}
         del data["folder"]
-        _write(self.folder / STATE, data)
+        _write(self.folder / STATE, data, mode=0o600)
 
     def log(self, member: str) -> Path:
         """Return the log file of a member; every start appends to it."""
@@ -169,5 +169,5 @@ def _file(member: str) -> str:
     return member.replace(":", "-")
 
 
-def _write(path: Path, data: dict[str, Any]) -> None:
-    write_whole(path, json.dumps(data, indent=1, default=str))
+def _write(path: Path, data: dict[str, Any], mode: int = 0o644) -> None:
+    write_whole(path, json.dumps(data, indent=1, default=str), mode)

@@ -1,0 +1,22 @@
+"""Asks a gate: the policy's file, the history of a folder of runs, and the time of now."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from onceproof.errors import RequestError
+from onceproof.gate.decide import Decision, decide
+from onceproof.gate.policy import read_policy
+from onceproof.gate.verification import trouble_of
+from onceproof.verdicts.record import find_store
+
+
+def ask(policy: Path, version: str, runs: Path) -> Decision:
+    """Return whether the verdict history proves what a policy asks of a version, and why."""
+    if not version.strip():
+        raise RequestError("--version is empty: write the version as its runs have it")
+    asked = read_policy(policy)
+    store = find_store(runs)
+    entries, issues = (store.entries(), store.issues()) if store else ((), ())
+    return decide(asked, version, entries, issues, datetime.now(UTC), trouble_of)

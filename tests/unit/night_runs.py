@@ -1,0 +1,34 @@
+"""Runs in a folder with their verdict history, made by hand, for the page of nights."""
+
+from datetime import UTC, datetime
+
+from onceproof.phases.judge import judge_run
+from onceproof.run import RunDirectory
+from onceproof.verdicts.record import entry_of, history_of
+from onceproof.verdicts.store import open_store
+from tests.unit.handwritten_run import HandwrittenRun
+
+
+def judged(made: HandwrittenRun, runs, name, **plan):
+    """Write a run below the runs folder as its plan says, and judge it."""
+    made.plan |= {"run": name, "subject": "git:9f2c41d"} | plan
+    run = RunDirectory(runs / made.plan["scenario"] / name)
+    made.write(run.root)
+    judge_run(run.root)
+    return run
+
+
+def recorded(made: HandwrittenRun, runs, name, at=None, **plan):
+    """Do the same, and record it in the verdict history as judged at this time, or now."""
+    run = judged(made, runs, name, **plan)
+    return open_store(history_of(runs)).record(entry_of(run, at or datetime.now(UTC)))
+
+
+def lossy():
+    """A run that lost a row and promised not to."""
+    made = HandwrittenRun()
+    made.differences["lost"], made.observed = 1, 5
+    for record in made.history:
+        if record["op"] == "read":
+            record["proof"]["rows"] = 5
+    return made

@@ -1,0 +1,158 @@
+"""The table of nights: what stands in a cell, in which order, and what is never green."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from onceproof.nights.grid import make_grid
+from onceproof.nights.standing import Standing, standing
+from onceproof.nights.tally import tally
+from onceproof.verdicts.issues import issue_of
+from tests.unit.verdict_entries import NOW, good, red, unknown
+
+AS_CLAIMED, UNKNOWN, KNOWN_RED, NEW_RED = Standing
+LAST_NIGHT, NIGHT_BEFORE = "2026-03-10", "2026-03-09"
+
+
+def grid(*entries, issues=()):
+    return make_grid(entries, issues, NOW, lambda entry: f"report/{entry.run}")
+
+
+def control(number=1, hours=1.0, **changes):
+    return red(number, hours, **{"claims": "FAIL", "as_claimed": True} | changes)
+
+
+def known(entry, days=1):
+    return replace(issue_of(entry, "waits", (NOW + timedelta(days)).date(), NOW), number=3)
+
+
+def names(found):
+    return [column.name for column in found.columns]
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        good(verdict="UNKNOWN"),
+        good(verdict="FAIL"),
+        good(landed=0),
+        good(findings={"reads": "UNKNOWN"}),
+        control(verdict="PASS"),
+        control(landed=0),
+    ],
+)
+def test_a_row_that_says_as_claimed_and_proves_it_not_is_unknown(lie):
+    assert standing(lie, [], NOW) == (UNKNOWN, None)
+
+
+def test_a_pass_where_fail_was_claimed_is_red():
+    assert standing(good(claims="FAIL", as_claimed=False), [], NOW) == (NEW_RED, None)
+
+
+def test_a_control_that_failed_as_claimed_is_green():
+    found, _ = standing(control(), [], NOW)
+    assert (found, found.grade) == (AS_CLAIMED, "PASS")
+
+
+def test_a_known_red_run_is_told_apart_and_names_its_issue():
+    issue = known(red())
+    assert standing(red(2), [issue], NOW) == (KNOWN_RED, issue)
+    assert standing(red(2, broken=("lost",)), [issue], NOW) == (NEW_RED, None)
+
+
+def test_an_expired_issue_is_new_red_again():
+    issue = known(red(), days=1)
+    assert standing(red(2), [issue], NOW + timedelta(days=1))[0] is KNOWN_RED
+    assert standing(red(2), [issue], NOW + timedelta(days=2))[0] is NEW_RED
+
+
+def test_a_cell_shows_the_worst_of_its_runs_and_the_newest_of_those():
+    runs = [good(1, 1), red(2, 3), red(3, 2), unknown(4, 0.5)]
+    [row] = grid(*(replace(run, night=LAST_NIGHT) for run in runs)).rows
+    [cell] = row.cells
+    assert cell.worst.standing is NEW_RED
+    assert [run.entry.run for run in cell.runs] == ["run_3", "run_2", "run_4", "run_1"]
+
+
+def test_a_scenario_that_was_not_run_in_a_night_has_no_verdict_there():
+    runs = good(1, 30, scenario="a", night=NIGHT_BEFORE), good(2, scenario="b", night=LAST_NIGHT)
+    found = grid(*runs)
+    assert [(row.scenario, row.cells[0] is None) for row in found.rows] == [
+        ("a", True),
+        ("b", False),
+    ]
+
+
+def test_nights_stand_newest_first_whatever_they_are_called():
+    runs = good(1, 2, night="b"), good(2, 30, night="c"), good(3, 60, night="a")
+    assert names(grid(*runs)) == ["b", "c", "a"]
+
+
+def test_only_the_newest_nights_are_shown():
+    runs = [good(number, 24 * number, night=f"night {number}") for number in range(20)]
+    assert names(grid(*runs)) == [f"night {number}" for number in range(14)]
+
+
+def test_a_run_outside_a_night_stands_under_its_day_and_not_in_the_night_of_that_name():
+    runs = good(1, 1), good(2, 2, night="2026-03-10")
+    found = grid(*runs)
+    assert [(one.name, one.outside) for one in found.columns] == [
+        ("2026-03-10", True),
+        ("2026-03-10", False),
+    ]
+
+
+def test_rows_stand_from_new_red_to_as_claimed_and_by_name_within():
+    runs = [
+        good(1, scenario="d"), good(2, scenario="c"), unknown(3, scenario="b"),
+        red(4, scenario="a"), red(5, scenario="e"), red(6, scenario="f"),
+    ]  # fmt: skip
+    found = grid(*(replace(run, night=LAST_NIGHT) for run in runs), issues=[known(runs[3])])
+    assert [row.scenario for row in found.rows] == ["e", "f", "a", "b", "c", "d"]
+
+
+def test_a_green_run_by_hand_does_not_hide_the_red_night_before_it():
+    found = grid(good(1, 1), red(2, 5, night=LAST_NIGHT), good(3, 30, night=NIGHT_BEFORE))
+    assert found.rows[0].standing is NEW_RED
+
+
+def test_a_red_night_long_ago_does_not_make_a_scenario_red():
+    found = grid(good(1, 1, night=LAST_NIGHT), red(2, 30, night=NIGHT_BEFORE))
+    assert found.rows[0].standing is AS_CLAIMED
+    assert found.rows[0].cells[1].worst.standing is NEW_RED
+
+
+def test_without_nights_the_newest_day_counts():
+    assert grid(good(1, 1), red(2, 30)).rows[0].standing is AS_CLAIMED
+
+
+def test_the_headline_is_the_worst_of_the_newest_night():
+    night = {"night": LAST_NIGHT}
+    runs = good(1, scenario="a", **night), red(2, scenario="b", **night), unknown(3, 0.5)
+    found = tally(grid(*runs), NOW)
+    assert (found.night, found.headline, found.grade) == (LAST_NIGHT, "1 new red", "FAIL")
+    assert found.sentence == "1 new red, 1 as claimed, 1 not run"
+
+
+def test_a_night_in_which_something_was_not_run_is_not_green():
+    runs = good(1, 30, scenario="a", night=NIGHT_BEFORE), good(2, scenario="b", night=LAST_NIGHT)
+    found = tally(grid(*runs), NOW)
+    assert (found.headline, found.grade) == ("1 not run", "UNKNOWN")
+
+
+def test_a_night_is_green_when_all_was_run_and_is_as_claimed():
+    found = tally(grid(good(1, night=LAST_NIGHT), control(2, scenario="b", night=LAST_NIGHT)), NOW)
+    assert (found.headline, found.grade) == ("All as claimed", "PASS")
+
+
+def test_a_green_night_that_another_should_have_followed_is_not_green():
+    old = grid(good(1, hours=37, night=NIGHT_BEFORE))
+    assert (tally(old, NOW).headline, tally(old, NOW).grade) == ("No night since", "UNKNOWN")
+    by_hand = tally(grid(good(1, hours=37)), NOW)
+    assert (by_hand.headline, by_hand.grade) == ("All as claimed", "PASS")
+
+
+def test_no_runs_are_no_green_night():
+    found = tally(grid(), NOW)
+    assert (found.headline, found.grade) == ("Nothing was run", "UNKNOWN")

@@ -1,0 +1,193 @@
+"""The pages as they are served: what they say, and what never gets into them."""
+
+import html
+import re
+
+import pytest
+
+from onceproof.nights.serving import DAG, nights_page, report_page, run_page
+from onceproof.verdicts.store import open_store
+from tests.unit.example_runs import EXAMPLES
+from tests.unit.handwritten_run import HandwrittenRun, control
+from tests.unit.night_runs import judged, lossy, recorded
+
+MARKUP = "<script>alert(1)</script>"
+POLICY = "require: [{scenario: copy_events__upsert_table__kill_driver}]\n"
+
+
+@pytest.fixture
+def runs(tmp_path, monkeypatch):
+    monkeypatch.setenv("ONCEPROOF_RUNS", str(tmp_path / "runs"))
+    for name in ("ONCEPROOF_HISTORY", "ONCEPROOF_POLICY"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path / "runs"
+
+
+def text(page):
+    """What a person reads on the page."""
+    body = page.html[page.html.index("<body") :]
+    return html.unescape(" ".join(re.sub(r"<[^>]*>", " ", body).split()))
+
+
+def test_a_red_night_shows_its_verdicts_reasons_and_links(runs):
+    recorded(lossy(), runs, "run_1", night="n1")
+    recorded(HandwrittenRun(), runs, "run_2", night="n1", scenario="calm")
+    page = nights_page()
+    assert page.status == 200
+    for said in ("1 new red", "FAIL new red 1 row lost: not allowed", "PASS as claimed", "n1"):
+        assert said in text(page)
+    assert re.findall(r'<a href="([^"]*)"', page.html).count("report/run_1") == 2
+
+
+def test_a_control_that_failed_as_claimed_is_green_and_says_so(runs):
+    made = lossy()
+    made.plan = control("lost")
+    assert recorded(made, runs, "run_1", night="n1").as_claimed
+    page = nights_page()
+    assert '<body class="nights PASS">' in page.html
+    assert "A negative control: the scenario claims this FAIL" in text(page)
+
+
+def test_a_pruned_run_keeps_its_verdict_and_has_no_link(runs):
+    recorded(HandwrittenRun(), runs, "run_1", night="n1")
+    open_store(runs / "history.sqlite").mark_pruned(["run_1"])
+    page = nights_page()
+    assert "PASS as claimed" in text(page)
+    assert "The run's folder was pruned" in text(page)
+    assert "<a " not in page.html
+
+
+def test_looking_makes_no_history(runs):
+    page = nights_page()
+    assert (page.status, "Nothing was run" in text(page)) == (200, True)
+    assert not runs.exists()
+
+
+def test_a_history_that_cannot_be_used_is_said_and_is_no_green_page(runs, monkeypatch):
+    monkeypatch.setenv("ONCEPROOF_HISTORY", "mysql://me:secret@host/db")
+    page = nights_page()
+    assert (page.status, "cannot be in 'mysql'" in text(page)) == (503, True)
+    assert "secret" not in page.html
+
+
+def poisoned(made):
+    made.plan |= {"scenario": "<b>x", "subject": MARKUP, "replay": MARKUP, "night": MARKUP}
+    made.plan["faults"] = [{"name": MARKUP, "target": MARKUP, "trigger": MARKUP}]
+    return made
+
+
+def test_markup_in_the_data_stays_text(runs):
+    recorded(poisoned(lossy()), runs, MARKUP.replace("/", ""), orchestrator=MARKUP)
+    for page in (nights_page(), run_page(DAG, MARKUP)):
+        assert "<script" not in page.html
+        assert "&lt;script&gt;" in page.html
+        assert "<b>x" not in page.html
+
+
+@pytest.mark.parametrize("page", [lambda: run_page(DAG, MARKUP), lambda: report_page(MARKUP)])
+def test_nothing_of_a_request_reaches_the_page_as_markup(page, runs):
+    assert "<script" not in page().html
+
+
+def test_no_page_has_a_script_or_asks_anybody_else(runs):
+    recorded(lossy(), runs, "run_1", orchestrator="manual__1")
+    for page in (nights_page(), run_page(DAG, "manual__1"), report_page("run_1")):
+        assert not re.search(r"<script|https?:|\bsrc=|@import|url\(|\bon[a-z]+=", page.html)
+        assert page.headers["Content-Security-Policy"].startswith("default-src 'none'; ")
+        assert "script-src" not in page.headers["Content-Security-Policy"]
+
+
+def test_a_report_is_served_in_a_sandbox(runs):
+    recorded(lossy(), runs, "run_1")
+    page = report_page("run_1")
+    assert (
+        page.html
+        == (runs / "window_totals__two_phase_table__kill_driver/run_1/report.html").read_text()
+    )
+    assert page.headers["Content-Security-Policy"].endswith("; sandbox")
+
+
+@pytest.mark.parametrize("name", ["", "..", "../run_1", "/etc/passwd", "run_1/..", "run_2"])
+def test_a_report_that_the_history_does_not_know_is_not_there(name, runs):
+    recorded(lossy(), runs, "run_1")
+    assert report_page(name).status == 404
+
+
+def test_a_report_of_a_run_that_lies_elsewhere_is_not_there(runs, tmp_path, monkeypatch):
+    monkeypatch.setenv("ONCEPROOF_HISTORY", str(tmp_path / "history.sqlite"))
+    recorded(lossy(), tmp_path / "elsewhere", "run_1")
+    assert report_page("run_1").status == 404
+    assert "There is no report in the runs folder" in text(nights_page())
+
+
+def test_without_a_policy_the_page_says_how_to_add_one(runs, tmp_path):
+    recorded(HandwrittenRun(), runs, "run_1")
+    assert f"there is no policy at {tmp_path / 'gate.yaml'}" in text(nights_page())
+
+
+def gate(runs, policy, *changes):
+    for number, plan in enumerate(changes, 1):
+        recorded(HandwrittenRun(), runs, f"run_{number}", **plan)
+    (runs.parent / "gate.yaml").write_text(policy)
+    found = nights_page()
+    return re.sub(" Nights .*", "", text(found).partition(" Gate ")[2])
+
+
+def test_the_gate_is_told_for_each_version(runs):
+    mine = {"scenario": "copy_events__upsert_table__kill_driver"}
+    told = gate(runs, POLICY, mine, mine | {"subject": "git:other+dirty"})
+    assert "open git:9f2c41d" in told
+    assert "closed for lack of evidence git:other+dirty Version git:other+dirty had changes" in told
+
+
+def test_evidence_that_was_altered_closes_the_gate_on_the_page_too(runs):
+    mine = {"scenario": "copy_events__upsert_table__kill_driver"}
+    assert gate(runs, POLICY, mine).startswith("open")
+    history = runs / mine["scenario"] / "run_1/history.jsonl"
+    history.write_bytes(history.read_bytes() + b"\n")
+    assert "closed for lack of evidence" in text(nights_page())
+
+
+def test_a_policy_with_a_mistake_decides_nothing(runs):
+    told = gate(runs, "require: [{scenario: nobody}]\n", {})
+    assert told.startswith("No gate is decided: ")
+
+
+def test_the_tab_shows_the_verdict_with_its_faults_and_their_proof(runs):
+    recorded(EXAMPLES["red"][0](), runs, "run_1", orchestrator="manual__1")
+    page = run_page(DAG, "manual__1")
+    for said in ("FAIL", "New red: the scenario claims PASS", "25 rows duplicated", "pid 48213",
+                 "The whole report", "onceproof run"):  # fmt: skip
+        assert said in text(page)
+    assert 'href="report/run_1"' in page.html
+
+
+def test_the_tab_of_a_green_run_is_green(runs):
+    recorded(HandwrittenRun(), runs, "run_1", orchestrator="manual__1")
+    assert '<body class="run PASS">' in run_page(DAG, "manual__1").html
+
+
+@pytest.mark.parametrize("asked", [(DAG, "manual__2"), (DAG, ""), ("another", "manual__1")])
+def test_a_run_of_the_dag_without_a_plan_has_no_verdict(asked, runs):
+    recorded(HandwrittenRun(), runs, "run_1", orchestrator="manual__1")
+    page = run_page(*asked)
+    assert "No verdict" in text(page)
+    assert '<body class="run UNKNOWN">' in page.html
+
+
+def spoiled(run, how):
+    if how == "not judged":
+        run.verdict.unlink()
+    elif how == "altered":
+        run.verdict.write_text(run.verdict.read_text().replace("reason", "Reason", 1))
+    elif how == "cut":
+        run.verdict.write_text("{")
+
+
+@pytest.mark.parametrize("how", ["not judged", "altered", "cut", "not recorded"])
+def test_a_verdict_that_the_history_does_not_confirm_is_unknown(how, runs):
+    run = judged(HandwrittenRun(), runs, "run_1", orchestrator="manual__1")
+    if how != "not recorded":
+        recorded(HandwrittenRun(), runs, "run_1", orchestrator="manual__1")
+    spoiled(run, how)
+    assert '<body class="run UNKNOWN">' in run_page(DAG, "manual__1").html
