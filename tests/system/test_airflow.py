@@ -93,6 +93,7 @@ def test_a_broken_sink_turns_the_night_red_and_closes_the_gate_until_it_is_mende
     airflow, night_stack, file, tmp_path
 ):
     liar = {"name": "tests.sinks_that_lie:drops_rows", "every": 1000}
+    honest = "onceproof.sinks.upsert_table:UpsertTable"
     path = file("copy_events__liar__calm", sink=liar, workload={"events": 2000})
     night = airflow.trigger(
         NIGHT, {"tags": [], "scenarios": [path], "first_seed": 5, "subject": "v1"}
@@ -111,7 +112,7 @@ def test_a_broken_sink_turns_the_night_red_and_closes_the_gate_until_it_is_mende
     policy.write_text(yaml.safe_dump({"require": [{"scenario": path, "passes": 1}]}))
     assert gate(airflow, policy, "v1") == ("failed", 1)
     assert gate(airflow, policy, "v2") == ("failed", 2)
-    path = file("copy_events__liar__calm", sink="upsert_table", workload={"events": 2000})
+    path = file("copy_events__liar__calm", sink=honest, workload={"events": 2000})
     mended = airflow.trigger(RUN, {"scenario": path, "subject": "v2"})
     assert set(ended(airflow, RUN, mended).values()) == {"success"}
     assert gate(airflow, policy, "v2") == ("success", 0)

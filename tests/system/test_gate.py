@@ -136,7 +136,7 @@ def test_workflow_annotations_come_with_a_summary(asked, runs, tmp_path):
     assert "| ? | copy\\_events" in summary.read_text()
 
 
-def test_a_dry_prune_removes_nothing_and_a_prune_closes_the_gate(asked, runs, tmp_path):
+def test_a_prune_keeps_what_is_young_and_zero_days_are_refused(runs):
     old, *_ = [lived(runs, seed) for seed in (1, 2, 3)]
     code, found = document("prune", "prune", "--keep", 1, "--runs", runs, "--dry-run")
     assert (code, {one["because"] for one in found["runs"]}) == (0, {"young"})
