@@ -17,6 +17,7 @@ from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from onceproof.errors import OnceproofError
 from onceproof.home import runs_folder
+from onceproof.polling import comes_true
 from onceproof.run import RunDirectory
 
 RUN = "{{ ti.xcom_pull(task_ids='plan') }}"
@@ -24,6 +25,10 @@ VERDICTS = AssetAlias("onceproof-verdicts")
 VERDICT = "verdict"
 RUN_DAG = "onceproof_run"
 _AGAIN = "__again"
+_SOON_S = 10.0  # what ends so soon is not worth a deferral
+# A task that is queued again before the scheduler has heard that its worker let it go is taken for
+# killed, and fails: the scheduler hears of workers once a second.
+_NOT_BEFORE_S = 3.0
 
 
 def nothing_is_retried(error: OnceproofError) -> AirflowFailException:
@@ -98,7 +103,7 @@ class LongPhaseOperator(BaseOperator):
             begin(run, self.task_id, again=context["ti"].try_number > 1)
         except OnceproofError as error:
             raise nothing_is_retried(error) from error
-        if has_ended(run, self.task_id):
+        if comes_true(lambda: has_ended(run, self.task_id), _SOON_S):
             return self.end(context)
         waiting = PhaseTrigger(directory=self.directory, phase=self.task_id)
         return self.defer(trigger=waiting, method_name="end", timeout=self.limit)
@@ -132,6 +137,7 @@ class PhaseTrigger(BaseTrigger):
         from onceproof.phases.orchestrated import has_ended
 
         run = _directory(self.directory)
+        await asyncio.sleep(_NOT_BEFORE_S)
         while not await asyncio.to_thread(has_ended, run, self.phase):
             await asyncio.sleep(self.every_s)
         yield TriggerEvent(self.phase)

@@ -33,8 +33,10 @@ PARTS = ("kafka", "spark", "store")
 _NEEDED_BYTES = 1 << 29
 
 
-def refuse_wrong(brokers: int, workers: int, without: Collection[str]) -> None:
-    """Raise if a stack of this shape cannot be."""
+def refuse_wrong(
+    brokers: int, workers: int, without: Collection[str], *, is_alone: bool = True
+) -> None:
+    """Raise if a stack of this shape cannot be; one with Airflow may have nothing beside it."""
     if brokers not in (1, 3, 5):
         raise RequestError(f"--brokers {brokers} gives no majority to count on: take 1, 3 or 5")
     if not 1 <= workers <= 8:
@@ -42,7 +44,7 @@ def refuse_wrong(brokers: int, workers: int, without: Collection[str]) -> None:
     for part in without:
         if part not in PARTS:
             raise RequestError(f"--without {part} names no part: take {', '.join(PARTS)}")
-    if set(PARTS) <= set(without):
+    if is_alone and set(PARTS) <= set(without):
         raise RequestError("--without everything leaves no stack: leave at least one part in")
 
 

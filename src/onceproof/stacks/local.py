@@ -53,7 +53,7 @@ class LocalStack:
         With `airflow_runs`, Airflow is started too, and its runs go there.
         """
         folder = (folder or default_folder()).resolve()
-        refuse_wrong(brokers, workers, without)
+        refuse_wrong(brokers, workers, without, is_alone=airflow_runs is None)
         counts = {"brokers": 0 if "kafka" in without else brokers}
         counts["workers"] = 0 if "spark" in without else workers
         has_store = "store" not in without
