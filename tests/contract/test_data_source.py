@@ -130,14 +130,13 @@ def test_a_process_that_dies_at_a_step_fails_the_query_and_the_next_is_exact(
     assert (job.seen(), job.open()) == (ROWS, 0)
 
 
-@pytest.mark.parametrize("point", ["all_pre_committed", "decided"])
-def test_a_driver_that_is_killed_at_a_step_goes_on_exactly(job, armed, spark, point):
+def test_a_driver_that_is_killed_when_it_has_decided_goes_on_exactly(job, armed, spark):
     """Nobody calls abort: what is prepared stays so until the next run."""
-    halted = halt_at(armed, point, 1)
+    halted = halt_at(armed, "decided", 1)
     environment = {**os.environ, FOLDER: str(armed)}
     driver = subprocess.Popen(job.command(), env=environment, start_new_session=True)
     try:
-        mark = wait_for(halted.reached, 90, f"{point} is not reached")
+        mark = wait_for(halted.reached, 90, "the step is not reached")
     finally:
         os.killpg(driver.pid, signal.SIGKILL)
         driver.wait(30)
