@@ -9,7 +9,7 @@ from typing import Any
 from airflow.providers.standard.operators.hitl import ApprovalOperator
 from airflow.sdk import DAG, Param, TriggerRule, task
 from airflow.sdk.exceptions import AirflowFailException
-from onceproof_operators import GateOperator
+from onceproof_nights import GateOperator
 
 PARAMS = {
     "policy": Param(

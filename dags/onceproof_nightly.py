@@ -15,7 +15,7 @@ from airflow.sdk import (
     TriggerRule,
     task,
 )
-from onceproof_operators import NightOperator, ScenarioOperator, night_is_over_time
+from onceproof_nights import NightOperator, ScenarioOperator, night_is_over_time
 
 from onceproof.scenario.catalogue import load_catalogue
 

@@ -11,6 +11,7 @@ from onceproof_operators import (
     PhaseOperator,
     PlanOperator,
     ReleaseOperator,
+    ValidateOperator,
 )
 
 from onceproof.scenario.catalogue import load_catalogue
@@ -70,7 +71,7 @@ with DAG(
     observe = PhaseOperator(task_id="observe")
     recompute = LongPhaseOperator(task_id="recompute")
     compare = PhaseOperator(task_id="compare")
-    validate = LongPhaseOperator(task_id="validate")
+    validate = ValidateOperator(task_id="validate")
     judge = JudgeOperator(task_id="judge", trigger_rule=TriggerRule.ALL_DONE)
     release = ReleaseOperator(task_id="release")
 

@@ -17,6 +17,7 @@ PARTS = {
     "crash_points": crash_points.prove,
     "kills": kills.prove,
     "airflow": airflow.prove,
+    "airflow_cost": lambda: printed_by("benchmarks/airflow_cost.py"),
     "cost": lambda: printed_by("benchmarks/run_cost.py"),
     "sinks": lambda: printed_by("benchmarks/sink_speed.py"),
     "diff": lambda: (

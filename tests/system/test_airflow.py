@@ -86,7 +86,16 @@ def test_a_run_goes_from_its_trigger_to_its_verdict(airflow, night_stack, file):
     (event,) = (one for one in events if one["uri"].startswith("onceproof://"))
     assert event["uri"] == "onceproof://verdict/copy_events__two_phase_table__kill_driver"
     assert event["extra"]["verdict"] == "PASS"
+    assert link(airflow, run, "judge") == {"Report": f"/onceproof/report/{told['name']}"}
+    assert link(airflow, run, "validate") == {
+        "Expectations": f"/onceproof/report/{told['name']}#expectations"
+    }
     nothing_is_left(night_stack, told["run"])
+
+
+def link(airflow, run, task):
+    found = airflow.get(f"dags/{RUN}/dagRuns/{run.replace('+', '%2B')}/taskInstances/{task}/links")
+    return found["extra_links"]
 
 
 def test_a_broken_sink_turns_the_night_red_and_closes_the_gate_until_it_is_mended(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ from onceproof.verdict import Grade, Verdict
 from onceproof.verdicts.record import record_run
 from onceproof.work import Work
 
+_BEYOND_S = 120.0
 # Begun beside another, and ready when its turn comes: Spark, and a library of five seconds.
 _BESIDE = {"process": "recompute", "recompute": "validate"}
 
@@ -59,6 +60,11 @@ def begin(run: RunDirectory, name: str, *, again: bool = False) -> None:
         start_apart(run, name)
     if name in _BESIDE:
         start_apart(run, _BESIDE[name])
+
+
+def longest(run: RunDirectory) -> timedelta:
+    """Return how long any phase of a run may take, by the run's own limits."""
+    return timedelta(seconds=2 * Work.read(run.plan).limits.run_s + _BEYOND_S)
 
 
 def has_ended(run: RunDirectory, name: str) -> bool:

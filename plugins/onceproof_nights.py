@@ -1,0 +1,124 @@
+"""The tasks of a night and of the gate: runs triggered one by one, their verdicts summed up."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
+from airflow.sdk import BaseOperator
+from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
+from onceproof_operators import VERDICT, nothing_is_retried
+
+from onceproof.errors import OnceproofError
+from onceproof.home import runs_folder
+from onceproof.run import RunDirectory
+
+RUN_DAG = "onceproof_run"
+_AGAIN = "__again"
+
+
+class ScenarioOperator(TriggerDagRunOperator):
+    """One run of a night: triggers `onceproof_run`, waits, and once more where nobody knows.
+
+    Its DAG run has the same name whenever this is called, so none is triggered twice.
+    """
+
+    def __init__(self, *, until: str, shown: str, **kwargs: Any) -> None:
+        waiting = {"wait_for_completion": True, "deferrable": True, "poke_interval": 1}
+        super().__init__(trigger_dag_id=RUN_DAG, logical_date=None, **waiting, **kwargs)
+        self.until, self.shown = until, shown
+
+    template_fields: Sequence[str] = (*TriggerDagRunOperator.template_fields, "until")
+
+    def execute(self, context: Any) -> None:
+        """Trigger the run, or find it triggered; nothing is begun when the night's time is up."""
+        from airflow.providers.standard.triggers.external_task import DagStateTrigger
+        from airflow.sdk import timezone
+
+        if timezone.utcnow() > timezone.parse(self.until):
+            raise AirflowSkipException(f"the night's budget ended at {self.until}")
+        if context["ti"].get_dr_count(dag_id=self.trigger_dag_id, run_ids=[self.trigger_run_id]):
+            states = [*self.allowed_states, *self.failed_states]
+            found = DagStateTrigger(
+                self.trigger_dag_id, states, run_ids=[self.trigger_run_id], poll_interval=1
+            )
+            self.defer(trigger=found, method_name="execute_complete")
+        super().execute(context)
+
+    def execute_complete(self, context: Any, event: Any) -> dict[str, Any]:
+        """Return the run's verdict, or fail with it; UNKNOWN is run once more under a new name."""
+        ((run_id),) = event[1]["run_ids"]
+        told = context["ti"].xcom_pull(
+            dag_id=self.trigger_dag_id, run_id=run_id, task_ids="judge", key=VERDICT
+        )
+        if told and told["as_claimed"]:
+            return dict(told)
+        if (not told or told["verdict"] == "UNKNOWN") and not run_id.endswith(_AGAIN):
+            self.trigger_run_id = run_id + _AGAIN
+            super().execute(context)
+        reasons = "; ".join(told["reasons"]) if told else "its DAG run ended without a verdict"
+        raise AirflowFailException(f"{run_id}: {reasons}")
+
+
+class NightOperator(BaseOperator):
+    """Shows the verdicts of a night; red where one is not as claimed, or a run has none."""
+
+    def execute(self, context: Any) -> list[dict[str, Any]]:
+        """Print a line for each run, return them, and fail where one is red."""
+        ti = context["ti"]
+        picked = ti.xcom_pull(task_ids="pick") or []
+        found = [_told(ti, one["trigger_run_id"]) for one in picked]
+        for told in found:
+            self.log.info("%-8s %s", told["verdict"], told["run"])
+        ti.xcom_push(key=VERDICT, value=found)
+        unreleased = [told["run"] for told in found if "name" in told and not _is_released(told)]
+        if unreleased:
+            raise AirflowFailException(f"not all was taken back of {unreleased}")
+        if red := [told["run"] for told in found if not told["as_claimed"]]:
+            raise AirflowFailException(f"{len(red)} of {len(found)} are not as claimed: {red}")
+        if not found:
+            raise AirflowFailException("the night had no run, so it says nothing")
+        return found
+
+
+class GateOperator(BaseOperator):
+    """Asks the gate for a version and shows its reasons; what follows from it, others do."""
+
+    template_fields: Sequence[str] = ("policy", "version")
+
+    def __init__(self, *, policy: str, version: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.policy, self.version = policy, version
+
+    def execute(self, context: Any) -> dict[str, Any]:  # noqa: ARG002
+        """Return the decision as a document."""
+        from onceproof.gate.asking import ask
+        from onceproof.gate.formats import to_document, to_text
+
+        try:
+            decision = ask(Path(self.policy), self.version, runs_folder())
+        except OnceproofError as error:
+            raise nothing_is_retried(error) from error
+        self.log.info("%s", to_text(decision))
+        return to_document(decision)
+
+
+def _is_released(told: dict[str, Any]) -> bool:
+    return RunDirectory(Path(told["run"])).released.exists()
+
+
+def _told(ti: Any, run_id: str) -> dict[str, Any]:
+    """Return what the judge told of a run, or of its second try."""
+    for name in (run_id + _AGAIN, run_id):
+        told = ti.xcom_pull(dag_id=RUN_DAG, run_id=name, task_ids="judge", key=VERDICT)
+        if told:
+            return dict(told)
+    return {"run": run_id, "verdict": "not run", "as_claimed": False}
+
+
+def night_is_over_time(minutes: int, **kwargs: Any) -> None:  # noqa: ARG001  Airflow's context
+    """Tell that a night is longer than its budget, which then begins no run any more."""
+    logging.getLogger(__name__).error("the night is longer than its %d minutes", minutes)
