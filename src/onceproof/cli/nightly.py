@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from onceproof.cli.output import AsJson, Runs, print_document, print_table
+from onceproof.cli.output import AsJson, Runs, print_columns, print_document
 from onceproof.errors import RequestError
 from onceproof.home import onceproof_home, runs_folder
 from onceproof.polling import wait_for
@@ -71,7 +71,7 @@ def _live(
     if as_json:
         print_document({"night": night, "page": page, "runs": found})
         return found
-    print_table(["verdict", "as claimed", "run"], map(_row, found))
+    print_columns(["verdict", "claims", "as claimed", "scenario", "seed", "run"], map(_row, found))
     if stay:
         typer.echo(f"The page: {page} (user {USER}, password {password_of(stack.state)})")
         typer.echo(f"To end it all: onceproof down --home {stack.state.folder}")
@@ -126,7 +126,9 @@ def _wait(airflow: Airflow, night: str) -> None:
 
 
 def _row(told: dict[str, Any]) -> list[str]:
-    return [told["verdict"], "yes" if told["as_claimed"] else "NO", told["run"]]
+    named = [str(told.get(name, "")) for name in ("scenario", "seed")]
+    is_so = "yes" if told["as_claimed"] else "NO"
+    return [told["verdict"], str(told.get("claims", "")), is_so, *named, told["run"]]
 
 
 def _code(found: list[dict[str, Any]]) -> int:
