@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.prove import airflow, crash_points, kills, pythons, runs, stack
+from tests.prove import airflow, compose, crash_points, kills, pythons, runs, stack
 
 PARTS = {
     "stack": stack.prove,
@@ -18,6 +18,7 @@ PARTS = {
     "kills": kills.prove,
     "airflow": airflow.prove,
     "airflow_cost": lambda: printed_by("benchmarks/airflow_cost.py"),
+    "compose": compose.prove,
     "cost": lambda: printed_by("benchmarks/run_cost.py"),
     "sinks": lambda: printed_by("benchmarks/sink_speed.py"),
     "diff": lambda: (

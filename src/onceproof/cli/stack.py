@@ -14,9 +14,11 @@ import typer
 from onceproof.cli.output import AsJson, Runs, print_document, print_table
 from onceproof.errors import RequestError
 from onceproof.home import onceproof_home, runs_folder
-from onceproof.stacks import VERBS, MemberStatus, Verb
+from onceproof.stacks import VERBS, MemberStatus, Stack, Verb
+from onceproof.stacks.composed import service
 from onceproof.stacks.kafka_setup import kafka_tools
 from onceproof.stacks.local import LocalStack, default_folder
+from onceproof.stacks.opening import is_composed, open_stack
 from onceproof.stacks.spark_setup import spark_tools
 from onceproof.stacks.store_setup import store_tools
 from onceproof.stacks.taking_down import take_down
@@ -81,6 +83,8 @@ def up(
 
 def down(home: Home = None) -> None:
     """End every process of the stack and remove its files, whatever died before."""
+    if is_composed(str(home)):
+        _open(home).down()
     folder = (home or default_folder()).resolve()
     typer.echo("down" if take_down(folder) else f"no stack was up in {folder}", err=True)
 
@@ -88,18 +92,21 @@ def down(home: Home = None) -> None:
 def status(home: Home = None, as_json: AsJson = False) -> None:
     """Look at every member, now; exit 1 if one does not serve."""
     began = time.monotonic()
-    found = _print_members(LocalStack(home), began, as_json=as_json)
+    found = _print_members(_open(home), began, as_json=as_json)
     if not all(member.healthy for member in found):
         raise typer.Exit(1)
 
 
-def _print_members(stack: LocalStack, began: float, *, as_json: bool) -> Iterable[MemberStatus]:
+def _open(home: Path | None) -> Stack:
+    return open_stack(str(home or default_folder()))
+
+
+def _print_members(stack: Stack, began: float, *, as_json: bool) -> Iterable[MemberStatus]:
     found = stack.status()
     seconds = time.monotonic() - began
     if as_json:
         members = [asdict(member) for member in found]
-        folder = str(stack.state.folder)
-        print_document({"home": folder, "seconds": round(seconds, 2), "members": members})
+        print_document({"home": stack.name, "seconds": round(seconds, 2), "members": members})
     else:
         print_table(["member", "pid", "MB", "address", "health"], map(_row, found))
     return found
@@ -117,11 +124,13 @@ def logs(
     home: Home = None,
 ) -> None:
     """Print the end of a member's log."""
-    stack = LocalStack(home)
+    stack = _open(home)
     if member not in stack.members:
         raise RequestError(
             f"this stack has no member {member!r}: its members are {', '.join(stack.members)}"
         )
+    if not isinstance(stack, LocalStack):
+        raise RequestError(f"{stack.name} keeps no logs: `docker compose logs {service(member)}`")
     if not stack.state.log(member).exists():
         raise RequestError(f"{member} was never started, so it has no log: see `onceproof status`")
     text = stack.state.log(member).read_text(errors="replace")
@@ -134,7 +143,7 @@ def _command(verb: Verb) -> Callable[..., None]:
         home: Home = None,
         as_json: AsJson = False,
     ) -> None:
-        done = LocalStack(home).apply(verb, member, Random())
+        done = _open(home).apply(verb, member, Random())
         if as_json:
             print_document({"verb": done.verb, "member": done.member, "proof": done.proof})
         else:

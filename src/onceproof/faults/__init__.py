@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from onceproof.errors import RequestError
 from onceproof.failpoints import Failpoint
 from onceproof.identity import Identity
-from onceproof.stacks.local import LocalStack
+from onceproof.stacks import Stack
 from onceproof.work import FaultPart, Work
 
 Proof = dict[str, Any]
@@ -48,7 +48,7 @@ class Scene:
     """
 
     work: Work
-    stack: LocalStack
+    stack: Stack
     job: Job
     rng: Random
     point: Failpoint | None = None

@@ -12,9 +12,10 @@ from onceproof.prepared import Prepared
 from onceproof.records import Op
 from onceproof.run import RunDirectory
 from onceproof.sinks import find_sink
+from onceproof.stacks import Stack
 from onceproof.stacks.airflow import Component
 from onceproof.stacks.local import LocalStack, default_folder
-from onceproof.stacks.state import State
+from onceproof.stacks.opening import find_stack, open_stack
 from onceproof.targets import open_sink
 from onceproof.topics import look, make_topic
 from onceproof.work import Work
@@ -44,25 +45,22 @@ def look_at_input(run: RunDirectory, work: Work, bootstrap: Sequence[str], actor
 
 
 def _stack(run: RunDirectory, work: Work, home: Path | None) -> Prepared:
-    folder = (home or default_folder()).resolve()
-    found = State.load(folder)
-    own = home is None and (found is None or not found.ready)
-    if own:
-        stack = LocalStack.up(own_stack(work))
-    else:
-        stack = LocalStack(folder)
+    name = str(home or default_folder())
+    own = home is None and find_stack(name) is None
+    stack: Stack = LocalStack.up(own_stack(work)) if own else open_stack(name)
+    if not own:
         for member in stack.status():
             if not member.healthy and member.kind != Component.kind:
                 raise StackError(
-                    f"{member.name} of the stack in {folder} does not serve ({member.trouble}): "
+                    f"{member.name} of the stack {stack.name} does not serve ({member.trouble}): "
                     f"`onceproof start {member.name}`, or `onceproof down` and up"
                 )
     members = stack.members
     if missing := [name for name in ("master", "store") if name not in members]:
-        raise StackError(f"the stack in {folder} has no {' and no '.join(missing)}: down, and up")
+        raise StackError(f"the stack {stack.name} has no {' and no '.join(missing)}: down, and up")
     is_files = find_sink(work.sink.name).store == "files"
     return Prepared(
-        str(stack.state.folder),
+        stack.name,
         own,
         ",".join(stack.bootstrap),
         members["master"].address,

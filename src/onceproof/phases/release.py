@@ -11,9 +11,9 @@ from onceproof.phases.prepare import own_stack
 from onceproof.prepared import Prepared
 from onceproof.process.handle import end_agent
 from onceproof.run import RunDirectory
+from onceproof.stacks import Stack
 from onceproof.stacks.airflow import Component
-from onceproof.stacks.local import LocalStack
-from onceproof.stacks.state import State
+from onceproof.stacks.opening import find_stack
 from onceproof.stacks.taking_down import take_down
 from onceproof.targets import open_sink
 from onceproof.topics import drop_topic
@@ -29,14 +29,14 @@ def release(run: RunDirectory, work: Work) -> None:
     prepared = Prepared.read(run.prepared) if run.prepared.exists() else None
     if prepared is None or prepared.own:
         _take_down(run, own_stack(work))
-    elif (found := State.load(Path(prepared.stack))) is not None and found.ready:
-        heal(LocalStack(Path(prepared.stack)))
+    elif (found := find_stack(prepared.stack)) is not None:
+        heal(found)
         drop_topic(prepared.bootstrap.split(","), work.workload.topic)
         open_sink(run, work, prepared.address).drop()
     run.released.touch()
 
 
-def heal(stack: LocalStack) -> None:
+def heal(stack: Stack) -> None:
     """Start or resume each member that does not serve; whoever orchestrates is none of a run's."""
     for member in stack.status():
         if not member.healthy and member.kind != Component.kind:

@@ -39,7 +39,7 @@ from onceproof.records import Op, Outcome
 from onceproof.run import RunDirectory
 from onceproof.sinks import Sink
 from onceproof.sinks.reads_log import ReadsLog
-from onceproof.stacks.local import LocalStack
+from onceproof.stacks.opening import open_stack
 from onceproof.stacks.spark_setup import spark_tools
 from onceproof.targets import open_sink
 from onceproof.work import Work
@@ -101,7 +101,7 @@ class Agent:
         return "; ".join(filter(None, [said, *self.broken]))
 
     def _disturbances(self) -> list[Disturbance]:
-        stack = LocalStack(Path(self.prepared.stack))
+        stack = open_stack(self.prepared.stack)
         struck = StruckJob(self.work.run, self.supervisor, self.archive)
         scenes = [
             Scene(self.work, stack, struck, Random(f"{self.work.seed} {fault.name}"))

@@ -17,7 +17,7 @@ from onceproof.fencing import FILE
 from onceproof.prepared import Prepared
 from onceproof.process.attempt import ATTEMPT, JOB, Attempt, start
 from onceproof.run import RunDirectory
-from onceproof.spark.settings import settings
+from onceproof.spark.settings import driver_host, settings
 from onceproof.stacks.spark_launch import environment
 from onceproof.stacks.tools import SparkTools
 from onceproof.work import Work
@@ -78,7 +78,7 @@ class Job:
             **environment(self.tools),
             "PATH": os.environ.get("PATH", "/usr/bin:/bin"),
             "PYSPARK_SUBMIT_ARGS": f"--properties-file {properties.absolute()} pyspark-shell",
-            "SPARK_LOCAL_IP": "127.0.0.1",
+            "SPARK_LOCAL_IP": driver_host(self.prepared.master),
             "SPARK_LOCAL_DIRS": str(local.absolute()),
             "SPARK_LAUNCHER_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
             "PYTHONUNBUFFERED": "1",

@@ -20,11 +20,14 @@ _KEPT = 4
 
 
 def archive_path(home: Path, name: str, java: Java, class_path: Iterable[Path]) -> Path:
-    """Return where the archive for this JVM build and these very jars lies, made or not."""
+    """Return where the archive for this JVM build and these very jars lies, made or not.
+
+    Times count in whole seconds, as they do for the JVM; a container's image keeps no more.
+    """
     digest = hashlib.sha256(f"{java.program}\n{java.text}".encode())
     for jar in class_path:
         found = jar.stat()
-        digest.update(f"\n{jar} {found.st_size} {found.st_mtime_ns}".encode())
+        digest.update(f"\n{jar} {found.st_size} {int(found.st_mtime)}".encode())
     return home / "archives" / f"{name}-{digest.hexdigest()[:16]}.jsa"
 
 

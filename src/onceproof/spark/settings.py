@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Mapping
 
 from onceproof.stacks.spark_launch import java_options
+from onceproof.stacks.state import LOOPBACK
 from onceproof.stacks.tools import SparkTools
 
 # Two executors of one core, a heap that three brokers leave room for, two partitions of a shuffle
@@ -21,11 +23,15 @@ SMALL = {
     "spark.network.timeoutInterval": "4s",
     "spark.sql.session.timeZone": "UTC",
     "spark.ui.enabled": "false",
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.extraJavaOptions": "",
     "spark.executor.extraJavaOptions": "",
 }
+
+
+def driver_host(master: str) -> str:
+    """Return where executors find a driver: on loopback, as the master, or on this host's name."""
+    is_elsewhere = master.startswith("spark://") and not master.startswith("spark://127.")
+    return socket.gethostname() if is_elsewhere else LOOPBACK
 
 
 def settings(tools: SparkTools, master: str) -> Mapping[str, str]:
@@ -36,8 +42,11 @@ def settings(tools: SparkTools, master: str) -> Mapping[str, str]:
     """
     options = " ".join(java_options(tools))
     class_path = ":".join(map(str, tools.jars))
+    host = driver_host(master)
     return SMALL | {
         "spark.master": master,
+        "spark.driver.host": host,
+        "spark.driver.bindAddress": host,
         "spark.driver.extraJavaOptions": options,
         "spark.executor.extraJavaOptions": options,
         "spark.driver.extraClassPath": class_path,

@@ -8,7 +8,7 @@ of something that did not happen. Cures (`resume`, `start`) may be repeated.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any, Literal, Protocol
@@ -46,6 +46,18 @@ class Done:
 
 class Stack(Protocol):
     """What faults, phases and the command line may ask of a stack, whatever it is made of."""
+
+    @property
+    def name(self) -> str:
+        """The text by which `open_stack` finds it again."""
+
+    @property
+    def bootstrap(self) -> list[str]:
+        """The addresses of the brokers, for clients."""
+
+    @property
+    def members(self) -> Mapping[str, Member]:
+        """Every member by name."""
 
     def status(self) -> Sequence[MemberStatus]:
         """Look at every member, now; never raises because a member is dead."""

@@ -35,12 +35,18 @@ class Component:
     @property
     def address(self) -> str:
         """Where people and clients reach Airflow."""
-        return f"http://127.0.0.1:{self.state.ports['airflow']}"
+        host, port = self.server
+        return f"http://{host}:{port}"
+
+    @property
+    def server(self) -> tuple[str, int]:
+        """Host and port of the server, which tells of all of them."""
+        return self.state.host(f"airflow:{PARTS[0]}"), self.state.ports["airflow"]
 
     @property
     def listens_on(self) -> list[tuple[str, int]]:
         """The addresses that must be free before it starts."""
-        return [("127.0.0.1", self.state.ports["airflow"])] if self.part == "api-server" else []
+        return [self.server] if self.part == PARTS[0] else []
 
     def needs(self, living: Collection[str]) -> str:
         """The server tells of all of them."""

@@ -1,4 +1,4 @@
-"""How Airflow is started: its own home below the stack's, on loopback, with a login of its own.
+"""How Airflow is started: its own home below the stack's, with a login of its own.
 
 The settings stand in `airflow.cfg`, which only this user may read: none of them is in a process's
 environment, where a task's children would find the secrets.
@@ -21,29 +21,40 @@ from typing import TextIO
 from onceproof.errors import RequestError
 from onceproof.home import RUNS, dags_folder, onceproof_home, plugins_folder
 from onceproof.setup import making
-from onceproof.stacks.airflow import PARTS
-from onceproof.stacks.state import MARK, Launch, State
+from onceproof.stacks.airflow import PARTS, Component
+from onceproof.stacks.state import LOOPBACK, MARK, Launch, State
 from onceproof.stacks.tools import run_tool
 
 USER = "admin"
+STACK = "ONCEPROOF_STACK_HOME"
 _KEPT = ("PATH", "JAVA_HOME", "HOME", "LANG", "PYTHONPATH")
 
 
 def launch_airflow(state: State, runs: Path) -> dict[str, Launch]:
     """Make Airflow's home, and return how each component is started."""
+    make_home(state)
+    return {f"airflow:{part}": launch_part(state, part, runs, str(state.folder)) for part in PARTS}
+
+
+def make_home(state: State) -> None:
+    """Make what all components share: the settings, the database, the login."""
     place = state.place("airflow")
     place.mkdir()
     shutil.copy(_database(onceproof_home()), place / "airflow.db")
     _write_private(place / "passwords.json", json.dumps({USER: secrets.token_urlsafe(12)}))
     with _private(place / "airflow.cfg") as file:
         _settings(state, place).write(file)
+
+
+def launch_part(state: State, part: str, runs: Path, stack: str) -> Launch:
+    """Return how a component is started, whose runs are on that stack unless they say otherwise."""
+    place = state.place("airflow")
     env = _environment(place) | {
         "ONCEPROOF_HOME": str(onceproof_home()),
-        "ONCEPROOF_STACK_HOME": str(state.folder),
+        STACK: stack,
         RUNS: str(runs.absolute()),
     }
-    argv = [sys.executable, "-m", "airflow"]
-    return {f"airflow:{part}": Launch([*argv, part], env, str(place)) for part in PARTS}
+    return Launch([sys.executable, "-m", "airflow", part], env, str(place))
 
 
 def password_of(state: State) -> str:
@@ -63,7 +74,7 @@ def _environment(place: Path) -> dict[str, str]:
 
 
 def _settings(state: State, place: Path) -> RawConfigParser:
-    address = f"http://127.0.0.1:{state.ports['airflow']}"
+    host, port = Component(state, PARTS[0]).server
     found = RawConfigParser()
     found.read_dict(
         {
@@ -74,15 +85,15 @@ def _settings(state: State, place: Path) -> RawConfigParser:
                 "executor": "LocalExecutor",
                 "parallelism": 6,
                 "dags_are_paused_at_creation": False,
-                "execution_api_server_url": f"{address}/execution/",
+                "execution_api_server_url": f"http://{host}:{port}/execution/",
                 "simple_auth_manager_users": f"{USER}:admin",
                 "simple_auth_manager_passwords_file": place / "passwords.json",
                 "fernet_key": urlsafe_b64encode(secrets.token_bytes(32)).decode(),
             },
             "api": {
-                "host": "127.0.0.1",
-                "port": state.ports["airflow"],
-                "base_url": address,
+                "host": host,
+                "port": port,
+                "base_url": f"http://{LOOPBACK}:{port}",  # where people's browsers are
                 "workers": 1,
                 "secret_key": secrets.token_hex(16),
             },

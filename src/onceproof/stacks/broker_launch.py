@@ -13,8 +13,8 @@ import uuid
 from pathlib import Path
 
 from onceproof.setup.java import QUICK, TIDY
-from onceproof.stacks.brokers import HOST, LISTENERS
-from onceproof.stacks.state import Launch, State
+from onceproof.stacks.brokers import LISTENERS, OUTSIDE
+from onceproof.stacks.state import LOOPBACK, Launch, State
 from onceproof.stacks.tools import KafkaTools
 
 _HEAP = ("-Xms64m", "-Xmx256m", "-Xss512k", "-XX:MaxDirectMemorySize=128m")
@@ -29,7 +29,9 @@ _SETTINGS = {
     "process.roles": "broker,controller",
     "controller.listener.names": "CONTROLLER",
     "inter.broker.listener.name": "BROKER",
-    "listener.security.protocol.map": ",".join(f"{name.upper()}:PLAINTEXT" for name in LISTENERS),
+    "listener.security.protocol.map": ",".join(
+        f"{name.upper()}:PLAINTEXT" for name in (*LISTENERS, OUTSIDE)
+    ),
     "num.partitions": 4,
     "offsets.topic.num.partitions": 4,
     "transaction.state.log.num.partitions": 4,
@@ -42,6 +44,9 @@ _SETTINGS = {
     "controller.quorum.election.backoff.max.ms": 200,
     "controller.quorum.fetch.timeout.ms": 1000,
     "replica.lag.time.max.ms": 3000,
+    # A dead container refuses nothing: who connects to it hears nothing at all.
+    "socket.connection.setup.timeout.ms": 1000,
+    "socket.connection.setup.timeout.max.ms": 2000,
     "replica.fetch.backoff.ms": 200,
     "transaction.max.timeout.ms": 2147483647,
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": 1000,
@@ -78,16 +83,18 @@ def java(tools: KafkaTools, place: Path, *options: str) -> list[str | Path]:
 def _settings(state: State, number: int, place: Path) -> dict[str, str | int]:
     copies = min(3, state.brokers)
     quorum = min(2, state.brokers)
-    own = {kind: f"{HOST}:{state.ports[f'broker:{number}/{kind}']}" for kind in LISTENERS}
+    everyone = [f"broker:{i}" for i in range(1, state.brokers + 1)]
     voters = (
-        f"{i}@{HOST}:{state.ports[f'broker:{i}/controller']}" for i in range(1, state.brokers + 1)
+        f"{i}@{state.host(name)}:{state.ports[f'{name}/controller']}"
+        for i, name in enumerate(everyone, 1)
     )
-    listeners = ",".join(f"{kind.upper()}://{address}" for kind, address in own.items())
+    name = f"broker:{number}"
+    listeners = _listeners(state, name, state.host(name))
     return {
         "node.id": number,
         "controller.quorum.voters": ",".join(voters),
         "listeners": listeners,
-        "advertised.listeners": listeners,
+        "advertised.listeners": _listeners(state, name, LOOPBACK),
         "log.dirs": str(place / "data"),
         "default.replication.factor": copies,
         "min.insync.replicas": quorum,
@@ -97,6 +104,16 @@ def _settings(state: State, number: int, place: Path) -> dict[str, str | int]:
         "share.coordinator.state.topic.replication.factor": copies,
         "share.coordinator.state.topic.min.isr": quorum,
     }
+
+
+def _listeners(state: State, name: str, outside: str) -> str:
+    """Return a broker's listeners; the one for clients from outside goes by a host of its own."""
+    hosts = dict.fromkeys(LISTENERS, state.host(name)) | {OUTSIDE: outside}
+    return ",".join(
+        f"{kind.upper()}://{host}:{state.ports[f'{name}/{kind}']}"
+        for kind, host in hosts.items()
+        if f"{name}/{kind}" in state.ports
+    )
 
 
 def format_storage(cluster_id: str, number: int, data: Path, bootstrap: Path) -> None:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 from onceproof.identity import Identity
@@ -19,7 +20,7 @@ from onceproof.stacks.state import State
 
 T = TypeVar("T")
 LISTENERS = ("client", "broker", "controller")
-HOST = "127.0.0.1"
+OUTSIDE = "outside"  # a fourth, where clients come from beyond the brokers' own network
 # The voters' own word is older than this only while one of them does not follow.
 _FOLLOWS_WITHIN_MS = 3000
 _LOOKS = 6
@@ -44,12 +45,13 @@ class Broker:
     @property
     def address(self) -> str:
         """Where clients reach it."""
-        return f"{HOST}:{self.state.ports[f'{self.name}/client']}"
+        return ":".join(map(str, self.listens_on[0]))
 
     @property
     def listens_on(self) -> list[tuple[str, int]]:
         """The addresses that must be free before it starts."""
-        return [(HOST, self.state.ports[f"{self.name}/{kind}"]) for kind in LISTENERS]
+        host = self.state.host(self.name)
+        return [(host, self.state.ports[f"{self.name}/{kind}"]) for kind in LISTENERS]
 
     def needs(self, living: Collection[str]) -> str:
         """Say what must live beside it before it can serve; empty if all of it does."""
@@ -111,7 +113,10 @@ def ask(addresses: Sequence[str], question: Callable[[Any], T]) -> T:
 def admin(addresses: Sequence[str]) -> Any:
     """Return a new admin client. One made earlier knows only the brokers of its own beginning."""
     from kafka import KafkaAdminClient
+    from kafka.net.compat import KafkaNetClient
 
+    # No setting of the admin client's own: a container that is dead does not refuse, it is silent.
+    quick = {"socket_connection_setup_timeout_ms": 1000}
     return KafkaAdminClient(
         bootstrap_servers=list(addresses),
         bootstrap_timeout_ms=2000,
@@ -120,6 +125,7 @@ def admin(addresses: Sequence[str]) -> Any:
         reconnect_backoff_max_ms=200,
         retry_backoff_ms=50,
         metadata_max_age_ms=1000,
+        kafka_client=partial(KafkaNetClient, **quick),
     )
 
 

@@ -32,12 +32,13 @@ class Master:
     @property
     def address(self) -> str:
         """The URL that drivers and workers are given."""
-        return f"spark://127.0.0.1:{self.state.ports['master']}"
+        return f"spark://{self.state.host(self.name)}:{self.state.ports['master']}"
 
     @property
     def listens_on(self) -> list[tuple[str, int]]:
         """The addresses that must be free before it starts."""
-        return [("127.0.0.1", self.state.ports[name]) for name in ("master", "master/web")]
+        host = self.state.host(self.name)
+        return [(host, self.state.ports[name]) for name in ("master", "master/web")]
 
     def needs(self, living: Collection[str]) -> str:  # noqa: ARG002  the contract of members
         """It needs nobody."""
@@ -52,16 +53,16 @@ class Master:
 
     def trouble(self) -> str:
         """Say what keeps the master from serving."""
-        port = self.state.ports["master/web"]
+        page = self.listens_on[1]
         try:
-            status = _json("127.0.0.1", port)["status"]
+            status = _json(*page)["status"]
         except (OSError, ValueError) as error:
-            return f"its page on port {port} does not answer: {error}"
+            return f"its page on port {page[1]} does not answer: {error}"
         return "" if status == "ALIVE" else f"it says that it is {status}"
 
     def alive_workers(self) -> list[str]:
         """Return the hosts of the workers that the master takes for alive."""
-        workers = _json("127.0.0.1", self.state.ports["master/web"])["workers"]
+        workers = _json(*self.listens_on[1])["workers"]
         return [worker["host"] for worker in workers if worker["state"] == "ALIVE"]
 
 
@@ -83,8 +84,8 @@ class Worker:
 
     @property
     def host(self) -> str:
-        """Its own loopback address."""
-        return f"127.0.0.{self.number}"
+        """Its own loopback address, or its own host."""
+        return self.state.hosts.get(self.name, f"127.0.0.{self.number}")
 
     @property
     def address(self) -> str:

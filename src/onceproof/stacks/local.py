@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import Random
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
-from onceproof.errors import RequestError, StackError
+from onceproof.errors import RequestError
 from onceproof.home import onceproof_home
-from onceproof.stacks import CURES, Done, Member, MemberStatus, Verb, keeper, store
+from onceproof.stacks import Done, Member, MemberStatus, Verb, keeper, store
+from onceproof.stacks.aiming import aim
 from onceproof.stacks.bringing_up import bring_up, refuse_wrong
 from onceproof.stacks.members import members
-from onceproof.stacks.roles import NOBODY, find_role, pick
 from onceproof.stacks.state import State, held
 from onceproof.stacks.taking_down import held_folder, take_down
 from onceproof.stacks.verbs import VERB_BODIES, owner
@@ -77,6 +77,11 @@ class LocalStack:
         take_down(self.state.folder, self.state.mark)
 
     @property
+    def name(self) -> str:
+        """Its folder, by which it is opened again."""
+        return str(self.state.folder)
+
+    @property
     def bootstrap(self) -> list[str]:
         """The addresses of the brokers, for clients."""
         return [one.address for one in self.members.values() if one.kind == "broker"]
@@ -106,28 +111,17 @@ class LocalStack:
 
     def _apply(self, verb: Verb, target: str, rng: Random) -> Done:
         living = self._living()
-        serving = {name: living[name] for name in living if living[name].kind == "broker"}
-        role = find_role(target, [broker.address for broker in serving.values()])
-        if role and verb in CURES:
-            raise RequestError(f"{verb} takes a member, not a role: {target} is whoever leads now")
-        seat = role.seat() if role else None
-        name = f"broker:{seat.broker}" if seat else pick(target, self._names(), living, rng)
-        if seat and seat.broker == NOBODY:
-            raise StackError(f"nobody leads {seat.of} now, so there is no {target} to {verb}")
-        member = store.Store(self.state, True) if name == POSTMASTER else self.members[name]
-        if verb not in member.verbs:
-            raise RequestError(f"{name} has no {verb}: its verbs are {', '.join(member.verbs)}")
-        with held(self.state.folder / "locks" / owner(member), name):
-            if role and role.seat() != seat:
-                raise StackError(
-                    f"{target} was taken over meanwhile: nothing was struck; try again"
-                )
-            proof = VERB_BODIES[verb](self.state, member, living)
-        if role and seat:
-            survivors = [other.address for other in serving.values() if other.name != name]
-            has_majority = len(survivors) > self.state.brokers // 2
-            proof["seat"] = role.moved(seat, survivors) if has_majority else seat.orphaned()
-        return Done(verb, name, proof)
+
+        def act(name: str, refuse_moved: Callable[[], None]) -> dict[str, Any]:
+            member = store.Store(self.state, True) if name == POSTMASTER else self.members[name]
+            if verb not in member.verbs:
+                raise RequestError(f"{name} has no {verb}: its verbs are {', '.join(member.verbs)}")
+            with held(self.state.folder / "locks" / owner(member), name):
+                refuse_moved()
+                return VERB_BODIES[verb](self.state, member, living)
+
+        brokers = self.state.brokers
+        return aim(verb, target, rng, names=self._names(), living=living, brokers=brokers, act=act)
 
     def _names(self) -> list[str]:
         return [*self.members, *([POSTMASTER] if "store" in self.members else [])]

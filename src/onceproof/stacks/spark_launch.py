@@ -25,10 +25,10 @@ _DEPLOY = "org.apache.spark.deploy"
 
 def launch_master(state: State, tools: SparkTools) -> Launch:
     """Return how the master is started."""
-    place = state.place("master")
-    arguments = ["--host", "127.0.0.1", "--port", state.ports["master"]]
+    arguments = ["--host", state.host("master"), "--port", state.ports["master"]]
     arguments += ["--webui-port", state.ports["master/web"]]
-    return _launch(state, tools, "master", [f"{_DEPLOY}.master.Master", *arguments], str(place))
+    main = [f"{_DEPLOY}.master.Master", *arguments]
+    return _launch(state, tools, "master", main, state.host("master"))
 
 
 def launch_worker(state: State, number: int, tools: SparkTools) -> Launch:
@@ -54,7 +54,7 @@ def _launch(state: State, tools: SparkTools, name: str, main: list[Any], host: s
         *("-cp", class_path(tools), *main),
     ]
     env = environment(tools) | {
-        "SPARK_LOCAL_IP": host if host.startswith("127.") else "127.0.0.1",
+        "SPARK_LOCAL_IP": host,
         "SPARK_LOCAL_DIRS": str(place / "tmp"),
     }
     return Launch([str(part) for part in argv], env, str(place))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 import socket
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import closing
 from pathlib import Path
 
 from onceproof.polling import wait_for
-from onceproof.stacks import Member, store
+from onceproof.stacks import Member, airflow, cluster, store
 from onceproof.stacks.members import members
 from onceproof.stacks.ports import refuse_taken
 from onceproof.stacks.state import Launch, State
@@ -39,12 +39,7 @@ def start_all(state: State) -> None:
 
 
 def _start_one(state: State, member: Member, is_over: threading.Event) -> None:
-    if member.kind == "airflow" and member.listens_on == []:  # its server tells of all the others
-        server = ("127.0.0.1", state.ports["airflow"])
-        wait_for(lambda: is_over.is_set() or _answers(*server), 90, "Airflow opens no port")
-    if member.kind == "worker":  # one that finds no master tries again only after 5 to 15 s
-        master = ("127.0.0.1", state.ports["master"])
-        wait_for(lambda: is_over.is_set() or _answers(*master), 60, "the master opens no port")
+    await_first(state, member, is_over.is_set)
     if not is_over.is_set():
         refuse_taken(member.name, member.listens_on)
         main = state.start(member.name)
@@ -53,9 +48,24 @@ def _start_one(state: State, member: Member, is_over: threading.Event) -> None:
             store.refuse_unseen(state, main)
 
 
+def await_first(state: State, member: Member, is_over: Callable[[], bool]) -> None:
+    """Wait for the member whose port must answer before this one is started, if there is one."""
+    first: Member | None = None
+    if member.kind == "airflow" and member.listens_on == []:  # its server tells of all the others
+        first = airflow.Component(state, airflow.PARTS[0])
+    if member.kind == "worker":  # one that finds no master tries again only after 5 to 15 s
+        first = cluster.Master(state)
+    if first is not None:
+        place, name = first.listens_on[0], first.name
+        wait_for(lambda: is_over() or _answers(*place), 90, f"{name} opens no port")
+
+
 def _answers(host: str, port: int) -> bool:
-    with closing(socket.socket()) as probe:
-        return probe.connect_ex((host, port)) == 0
+    try:
+        socket.create_connection((host, port), timeout=1).close()
+    except OSError:
+        return False
+    return True
 
 
 def _notice_stale_archive(state: State, name: str, launch: Launch) -> None:

@@ -27,6 +27,7 @@ SCHEMA = 1
 MARK = "ONCEPROOF_STACK"
 STATE = "stack.json"
 LOCK = "onceproof.lock"
+LOOPBACK = "127.0.0.1"
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,7 @@ class State:
     ports: dict[str, int]
     launches: dict[str, Launch]
     ready: bool = False
+    hosts: dict[str, str] = dataclasses.field(default_factory=dict)
 
     @classmethod
     def new(cls, folder: Path, **parts: Any) -> State:
@@ -78,6 +80,10 @@ class State:
             )
         launches = {name: Launch(**launch) for name, launch in data.pop("launches").items()}
         return cls(folder=folder, launches=launches, **data)
+
+    def host(self, member: str) -> str:
+        """Return the host that a member listens on: loopback, unless it has one of its own."""
+        return self.hosts.get(member, LOOPBACK)
 
     def save(self) -> None:
         """Write `stack.json`, whole or not at all; what its members are given is nobody else's."""

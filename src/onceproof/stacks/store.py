@@ -17,12 +17,11 @@ from pathlib import Path
 from onceproof.errors import StackError
 from onceproof.identity import Identity, everyone
 from onceproof.stacks import VERBS, Verb
-from onceproof.stacks.state import MARK, Launch, State
+from onceproof.stacks.state import LOOPBACK, MARK, Launch, State
 from onceproof.stacks.tools import StoreTools
 
 USER = "onceproof"
 _SETTINGS = {
-    "listen_addresses": "127.0.0.1",
     "unix_socket_directories": "",
     "max_prepared_transactions": 64,
     "max_connections": 100,
@@ -59,12 +58,13 @@ class Store:
     @property
     def address(self) -> str:
         """The connection string."""
-        return f"postgresql://{USER}@127.0.0.1:{self.state.ports['store']}/postgres"
+        host, port = self.listens_on[0]
+        return f"postgresql://{USER}@{host}:{port}/postgres"
 
     @property
     def listens_on(self) -> list[tuple[str, int]]:
         """The addresses that must be free before it starts."""
-        return [("127.0.0.1", self.state.ports["store"])]
+        return [(self.state.host(self.name), self.state.ports["store"])]
 
     @property
     def data(self) -> Path:
@@ -106,13 +106,21 @@ class Store:
 
 
 def launch(state: State, tools: StoreTools) -> Launch:
-    """Copy the prepared data folder and return how the store is started."""
+    """Copy the prepared data folder, unless it was, and return how the store is started."""
     place = state.place("store")
     place.mkdir(parents=True, exist_ok=True)
     place.chmod(0o755)
-    copy_data(tools, place / "data", {MARK: state.mark})
-    argv = [str(tools.programs / "postgres"), "-D", str(place / "data")]
-    for name, value in (_SETTINGS | {"port": state.ports["store"]}).items():
+    data, part = place / "data", place / "data.part"
+    if not data.exists():
+        shutil.rmtree(part, ignore_errors=True)
+        copy_data(tools, part, {MARK: state.mark})
+        part.rename(data)
+    settings = _SETTINGS | {"listen_addresses": LOOPBACK, "port": state.ports["store"]}
+    if state.host("store") != LOOPBACK:  # its clients are other hosts, which would be refused
+        (place / "pg_hba.conf").write_text("host all all samenet trust\n")
+        settings |= {"listen_addresses": "*", "hba_file": place / "pg_hba.conf"}
+    argv = [str(tools.programs / "postgres"), "-D", str(data)]
+    for name, value in settings.items():
         argv += ["-c", f"{name}={value}"]
     return Launch(argv, ENVIRONMENT, str(place), dict(tools.run_as))
 

@@ -56,6 +56,8 @@ def refuse_strange(folder: Path) -> None:
         raise RequestError(f"{folder} is ONCEPROOF_HOME itself: choose a --home below or beside it")
     if "," in str(folder):
         raise RequestError(f"{folder} has a comma, at which Kafka divides: choose another --home")
+    if ":" in folder.name:
+        raise RequestError(f"{folder} has a colon, as composed stacks do: choose another --home")
     if not folder.exists() or (folder / STATE).exists():
         return
     if strange := [entry.name for entry in folder.iterdir() if entry.name not in (LOCK, _PART)]:

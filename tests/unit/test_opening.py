@@ -1,0 +1,126 @@
+"""A stack by its name: which kind it is, and what is said where there is none."""
+
+from dataclasses import replace
+
+import pytest
+
+from onceproof.cli import carry_out
+from onceproof.errors import RequestError, StackError
+from onceproof.spark.settings import driver_host
+from onceproof.stacks.compose import ComposeStack
+from onceproof.stacks.composed import composed_state, service
+from onceproof.stacks.opening import find_stack, open_stack
+from onceproof.stacks.roles import find_role
+from tests.unit.engine_of_paper import ALIVE, DEAD, engine
+
+
+def containers(*names):
+    return [{"Id": "abc", "Labels": {"com.docker.compose.service": name}} for name in names]
+
+
+ALL = containers(*map(service, composed_state().hosts))
+
+
+def test_a_project_is_a_composed_stack(monkeypatch, tmp_path):
+    with engine(monkeypatch, tmp_path, ALIVE, listed=ALL):
+        stack = open_stack("compose:mine")
+    assert isinstance(stack, ComposeStack)
+    assert stack.name == "compose:mine"
+    assert stack.bootstrap == ["broker-1:9092", "broker-2:9092", "broker-3:9092"]
+    assert stack.members["master"].address == "spark://master:7077"
+    assert stack.members["store"].address == "postgresql://onceproof@store:5432/postgres"
+
+
+def test_a_project_that_lacks_a_member_is_refused(monkeypatch, tmp_path):
+    with (
+        engine(monkeypatch, tmp_path, ALIVE, listed=containers("broker-1", "broker-2")),
+        pytest.raises(RequestError, match=r"'mine' has no container of broker:3, master"),
+    ):
+        open_stack("compose:mine")
+
+
+def test_an_engine_that_does_not_answer_is_named_with_the_remedy(monkeypatch, tmp_path):
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")
+    with pytest.raises(RequestError, match=r"none\.sock.*ONCEPROOF_DOCKER_SOCKET"):
+        find_stack("compose:mine")
+
+
+def test_an_engine_elsewhere_is_refused(monkeypatch):
+    monkeypatch.setenv("DOCKER_HOST", "tcp://10.0.0.1:2375")
+    with pytest.raises(RequestError, match=r"tcp://10\.0\.0\.1:2375 is no socket"):
+        open_stack("compose:mine")
+
+
+def test_a_folder_is_a_local_stack(tmp_path):
+    assert find_stack(str(tmp_path)) is None
+    with pytest.raises(RequestError, match="no stack was started"):
+        open_stack(str(tmp_path))
+
+
+def test_a_local_stack_that_never_came_up_does_not_stand(tmp_path):
+    state = replace(composed_state(), folder=tmp_path, ready=False)
+    state.save()
+    assert find_stack(str(tmp_path)) is None
+    replace(state, ready=True).save()
+    assert find_stack(str(tmp_path)).name == str(tmp_path.resolve())
+
+
+def test_the_composed_stack_is_taken_down_from_outside(monkeypatch, tmp_path):
+    with (
+        engine(monkeypatch, tmp_path, ALIVE, listed=ALL),
+        pytest.raises(RequestError, match="docker compose -p mine down --volumes"),
+    ):
+        open_stack("compose:mine").down()
+
+
+def test_commands_that_a_composed_stack_has_not_say_what_to_write(monkeypatch, tmp_path, capsys):
+    monkeypatch.chdir(tmp_path)
+    with engine(monkeypatch, tmp_path, ALIVE, listed=ALL):
+        for words, said in [
+            (["down"], "docker compose -p mine down --volumes"),
+            (["logs", "broker:1"], "`docker compose logs broker-1`"),
+            (["up"], "choose another --home"),
+        ]:
+            assert carry_out([*words, "--home", "compose:mine"]) == 3
+            assert said in capsys.readouterr().err
+
+
+def test_a_dead_member_is_told_without_a_question_to_it(monkeypatch, tmp_path):
+    with engine(monkeypatch, tmp_path, DEAD, listed=ALL):
+        found = open_stack("compose:mine").look("broker:1")
+    assert (found.healthy, found.trouble, found.pid) == (False, "it is dead", None)
+
+
+def test_a_target_that_a_composed_stack_has_not_is_refused(monkeypatch, tmp_path, rng):
+    monkeypatch.setenv("ONCEPROOF_HOME", str(tmp_path))
+    with (
+        engine(monkeypatch, tmp_path, ALIVE, listed=ALL) as orders,
+        pytest.raises(RequestError, match="no member 'store:postmaster'"),
+    ):
+        open_stack("compose:mine").apply("kill", "store:postmaster", rng)
+    assert orders == []
+
+
+def test_a_role_that_moved_before_the_strike_is_not_struck(monkeypatch, tmp_path, rng):
+    monkeypatch.setenv("ONCEPROOF_HOME", str(tmp_path))
+    seats = iter([seat(1), seat(2)])
+    monkeypatch.setattr(type(find_role("broker:controller", [])), "seat", lambda _: next(seats))
+    with (
+        engine(monkeypatch, tmp_path, ALIVE, listed=ALL) as orders,
+        pytest.raises(StackError, match="taken over meanwhile: nothing was struck"),
+    ):
+        open_stack("compose:mine").apply("kill", "broker:controller", rng)
+    assert orders == []
+
+
+def seat(epoch):
+    from onceproof.stacks.roles import Seat
+
+    return Seat("the controllers' quorum", 1, epoch)
+
+
+def test_a_driver_is_found_where_its_master_can_find_it(monkeypatch):
+    monkeypatch.setattr("socket.gethostname", lambda: "airflow-scheduler")
+    assert driver_host("local[2]") == "127.0.0.1"
+    assert driver_host("spark://127.0.0.1:21000") == "127.0.0.1"
+    assert driver_host("spark://master:7077") == "airflow-scheduler"
