@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from configparser import RawConfigParser
 from pathlib import Path
 from random import Random
 from urllib.parse import quote
@@ -25,10 +26,12 @@ from onceproof.process.handle import find_agent
 from onceproof.records import Op
 from onceproof.run import RunDirectory
 from onceproof.scheduling import OVER, Airflow
+from onceproof.stacks.airflow import PARTS
 from onceproof.stacks.brokers import ask
 from onceproof.stacks.local import LocalStack
+from onceproof.stacks.tools import run_tool
 
-RUN = "onceproof_run"
+RUN, NIGHT = "onceproof_run", "onceproof_nightly"
 FROZEN_S = 45  # beyond the time after which Airflow gives up a task that it does not hear of
 _ENDS_WITHIN_S = 400
 _SCENARIO = {
@@ -108,6 +111,43 @@ CASES: dict[str, tuple[str, Case]] = {
 }
 
 
+def move_to_postgresql(stack: LocalStack) -> None:
+    """Give Airflow a database in PostgreSQL in place of its file."""
+    import psycopg
+
+    store = stack.members["store"].address
+    for part in PARTS:
+        stack.apply("stop", f"airflow:{part}", Random(0))
+    with psycopg.connect(store, autocommit=True) as connection:
+        connection.execute("create database airflow")
+    address = store.replace("postgresql:", "postgresql+psycopg:").replace("/postgres", "/airflow")
+    path = stack.state.place("airflow") / "airflow.cfg"
+    settings = RawConfigParser()
+    settings.read(path)
+    settings["database"] = {"sql_alchemy_conn": address, "sql_alchemy_conn_async": address}
+    with path.open("w") as file:
+        settings.write(file)
+    launch = stack.state.launches["airflow:scheduler"]
+    run_tool([*launch.argv[:-1], "db", "migrate"], launch.env, "airflow db migrate")
+    for part in PARTS:
+        stack.apply("start", f"airflow:{part}", Random(0))
+
+
+def _unknown_twice(stack: LocalStack, folder: Path, runs: Path) -> str:
+    """Run a night whose one fault never strikes, and return its row."""
+    airflow, began = Airflow.of(stack), time.monotonic()
+    file = folder / "never.yaml"
+    late = [{"do": "kill", "target": "driver", "when": {"batch": 1_000_000}}]
+    file.write_text(yaml.safe_dump(_SCENARIO | {"faults": late}))
+    before = set(runs.glob("*/*"))
+    night = airflow.trigger(NIGHT, {"tags": [], "scenarios": [str(file)]})
+    over = lambda: airflow.state(NIGHT, night) in OVER  # noqa: E731
+    wait_for(over, _ENDS_WITHIN_S, "the night does not end", every_s=1)
+    found = [RunDirectory(path) for path in sorted(set(runs.glob("*/*")) - before)]
+    name = "nothing, and the fault never strikes"
+    return _line(name, airflow.state(NIGHT, night), stack, found, began)
+
+
 def prove() -> str:
     lines = [
         "| done in the middle of a run | DAG run | verdicts | agents a run | left | seconds |",
@@ -122,6 +162,11 @@ def prove() -> str:
             for name, (task, case) in CASES.items():
                 lines.append(_row(name, stack, file, task, case, runs))
                 sys.stderr.write(f"{lines[-1]}\n")
+            lines.append(_unknown_twice(stack, Path(folder), runs))
+            move_to_postgresql(stack)
+            name = "nothing, with Airflow's database in PostgreSQL"
+            lines.append(_row(name, stack, file, "process", nothing, runs))
+            sys.stderr.write("\n".join([*lines[-2:], ""]))
     return "\n".join(lines)
 
 
@@ -131,14 +176,18 @@ def _row(name: str, stack: LocalStack, file: Path, task: str, case: Case, runs: 
     run = airflow.trigger(RUN, {"scenario": str(file), "seed": 7})
     wait_for(lambda: _is_going(airflow, run, task), 120, f"{task} does not begin", every_s=0.2)
     case(stack, airflow, run)
-    wait_for(lambda: _is_over(airflow, run), _ENDS_WITHIN_S, f"{name}: no end", every_s=1)
+    is_over = comes_true(lambda: _is_over(airflow, run), _ENDS_WITHIN_S, every_s=1)
     found = [RunDirectory(path) for path in sorted(set(runs.glob("*/*")) - before)]
     comes_true(lambda: all(one.released.exists() for one in found), 30)
+    state = airflow.state(RUN, run) if is_over else "does not end"
+    return _line(name, state, stack, found, began)
+
+
+def _line(name: str, state: str, stack: LocalStack, found: list[RunDirectory], began: float) -> str:
     seconds = time.monotonic() - began
     verdicts = ", ".join(map(_verdict, found))
     agents = ", ".join(str(_agents(one)) for one in found)
     left = ", ".join(filter(None, (_left(stack, one) for one in found))) or "nothing"
-    state = airflow.state(RUN, run)
     return f"| {name} | {state} | {verdicts} | {agents} | {left} | {seconds:.0f} |"
 
 
