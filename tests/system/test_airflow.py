@@ -1,6 +1,7 @@
 """Runs and nights in a real Airflow: its scheduler, its triggerer, its server behind its login."""
 
 import json
+from configparser import RawConfigParser
 from pathlib import Path
 
 import pytest
@@ -12,12 +13,14 @@ from onceproof.process.attempt import job_processes
 from onceproof.process.handle import find_agent
 from onceproof.run import RunDirectory
 from onceproof.scheduling import OVER, Airflow
+from onceproof.stacks.airflow_launch import password_of
 from onceproof.stacks.brokers import ask
 from onceproof.stacks.local import LocalStack
 from tests.system.test_runs import ROOT, kill, scenario
 
 pytestmark = [pytest.mark.stack, pytest.mark.spark, pytest.mark.system]
 NIGHT, RUN, GATE = "onceproof_nightly", "onceproof_run", "onceproof_gate"
+PLANTED = "a-password-that-nobody-may-read"
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +32,7 @@ def runs(tmp_path_factory):
 def night_stack(stacks_folder, runs):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(ROOT))  # where the sinks are that lie
+        patch.setenv("ONCEPROOF_PLANTED", PLANTED)
         with LocalStack.up(stacks_folder / "night", brokers=1, airflow_runs=runs) as stack:
             yield stack
 
@@ -187,3 +191,21 @@ def test_a_form_that_is_filled_in_wrongly_is_refused_with_its_field(airflow):
         airflow.trigger(RUN, {"seed": -1})
     with pytest.raises(StackError, match=r"400.*tags"):
         airflow.trigger(NIGHT, {"tags": ["nigthly"]})
+
+
+def test_no_secret_reaches_runs_logs_or_what_tasks_tell(airflow, night_stack, runs):
+    place = night_stack.state.place("airflow")
+    settings = RawConfigParser()
+    settings.read(place / "airflow.cfg")
+    secrets = [
+        *(PLANTED, password_of(night_stack.state), settings["api_auth"]["jwt_secret"]),
+        *(settings["core"]["fernet_key"], settings["api"]["secret_key"]),
+    ]
+    ran = list(runs.glob("*/*/verdict.json"))
+    assert ran, "nothing ran, so nothing could tell a secret"
+    logs = [night_stack.state.log(name).parent for name in night_stack.members]
+    told = [path for folder in {runs, place / "logs", *logs} for path in folder.rglob("*")]
+    told += place.glob("airflow.db*")  # what tasks have told one another
+    for path in filter(Path.is_file, told):
+        text = path.read_bytes()
+        assert [one for one in secrets if one.encode() in text] == [], path

@@ -23,7 +23,7 @@ def test_the_list_is_what_its_schema_says():
         "hold_to": "exactly-once",
         "claims": "FAIL",
         "anomalies": ["duplicated"],
-        "tags": ["quick", "control"],
+        "tags": ["quick", "control", "nightly"],
         "file": "scenarios/append_table.yaml",
     }
 
