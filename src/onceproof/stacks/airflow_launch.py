@@ -105,7 +105,12 @@ def _settings(state: State, place: Path) -> RawConfigParser:
                 "trigger_log_server_port": state.ports["airflow/trigger-log"],
             },
             # Airflow's own pauses between one task and the next would be a third of a short run.
-            "scheduler": {"scheduler_idle_sleep_time": 0.2},
+            # What one that died left is looked for soon, not after five minutes.
+            "scheduler": {
+                "scheduler_idle_sleep_time": 0.2,
+                "orphaned_tasks_check_interval": 20,
+                "task_instance_heartbeat_timeout": 120,
+            },
             "workers": {"min_heartbeat_interval": 1},
             "dag_processor": {"refresh_interval": 60, "min_file_process_interval": 60},
         }
