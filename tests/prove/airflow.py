@@ -6,6 +6,7 @@ A row says what was done, when, the verdict, how many agents the run had, and wh
 from __future__ import annotations
 
 import json
+import signal
 import sys
 import tempfile
 import time
@@ -17,6 +18,7 @@ from urllib.parse import quote
 
 import yaml
 
+from onceproof.errors import StackError
 from onceproof.history import History
 from onceproof.home import onceproof_home
 from onceproof.identity import everyone
@@ -61,13 +63,18 @@ def stop_scheduler(stack: LocalStack, airflow: Airflow, run: str) -> None:
 
 
 def kill_workers(stack: LocalStack, airflow: Airflow, run: str) -> None:
-    """Kill what the scheduler forked, its tasks' supervisors among them."""
-    import signal
+    """Kill every worker that has a task, and the task.
 
+    One that waits is spared: it holds the lock of the executor's queue, and Airflow's scheduler
+    gives out no task any more once that lock has died with it.
+    """
     main = stack.state.identity("airflow:scheduler")
-    for one in everyone():
-        if main and one != main and one.session == main.pid:
-            one.send(signal.SIGKILL)
+    family = [one for one in everyone() if main and one != main and one.session == main.pid]
+    tasks = [one for one in family if one.ancestors()[0] != main]
+    if not tasks:
+        raise StackError("no worker has a task, so none is killed")
+    for one in {*tasks, *(one.ancestors()[0] for one in tasks)}:
+        one.send(signal.SIGKILL)
 
 
 def freeze_server(stack: LocalStack, airflow: Airflow, run: str) -> None:
@@ -102,8 +109,8 @@ CASES: dict[str, tuple[str, Case]] = {
     "nothing": ("process", nothing),
     "the scheduler is killed, and starts again": ("process", kill_scheduler),
     "the scheduler is stopped, and starts again": ("process", stop_scheduler),
-    "workers and tasks are killed at prepare": ("prepare", kill_workers),
-    "workers and tasks are killed at observe": ("observe", kill_workers),
+    "worker and task are killed at prepare": ("prepare", kill_workers),
+    "worker and task are killed at observe": ("observe", kill_workers),
     "the API server is frozen for 45 s": ("process", freeze_server),
     "the run is cleared": ("process", clear_run),
     "the run is marked failed": ("process", mark_failed),
