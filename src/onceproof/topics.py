@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
+from onceproof.admin import ANSWERS_WITHIN_S, ask_patiently
 from onceproof.errors import StackError
 from onceproof.polling import wait_for
-from onceproof.stacks.brokers import admin
 
-T = TypeVar("T")
 _REPLICAS = 3
-# Longer than brokers need to come back from an outage: these are asked while faults strike.
-_ANSWERS_WITHIN_S = 60
 _NO_SUCH_TOPIC = 3  # in Kafka's protocol
 # A broker may hear of a new topic a moment after the others.
 _MISSING_AT_MOST = 30
@@ -45,7 +42,7 @@ def make_topic(bootstrap: Sequence[str], name: str, partitions: int = 4) -> str:
             client.create_topics([NewTopic(name, partitions, replicas, topic_configs=config)])
         client.wait_for_topics([name])
 
-    _ask(bootstrap, make)
+    ask_patiently(bootstrap, make)
     found = len(look(bootstrap, [name])[name]["partitions"])
     if found != partitions:
         raise StackError(
@@ -88,7 +85,7 @@ def look(bootstrap: Sequence[str], names: Sequence[str]) -> dict[str, Any]:
             }
         return topics
 
-    return _ask(bootstrap, see)
+    return ask_patiently(bootstrap, see)
 
 
 def drop_topic(bootstrap: Sequence[str], name: str) -> None:
@@ -99,7 +96,7 @@ def drop_topic(bootstrap: Sequence[str], name: str) -> None:
         with suppress(UnknownTopicOrPartitionError):
             client.delete_topics([name])
 
-    _ask(bootstrap, drop)
+    ask_patiently(bootstrap, drop)
 
 
 def read_back(
@@ -117,7 +114,7 @@ def read_back(
         isolation_level=isolation,
         auto_offset_reset="none",
         max_poll_records=5000,
-        bootstrap_timeout_ms=_ANSWERS_WITHIN_S * 1000,
+        bootstrap_timeout_ms=ANSWERS_WITHIN_S * 1000,
         metrics_enabled=False,
     )
     with closing(consumer):
@@ -139,31 +136,10 @@ def _drain(consumer: Any, ends: Mapping[Any, int]) -> Iterator[Found]:
         return found or ((None, ()),) * is_read()  # the last may be markers, which nobody gets
 
     while not is_read():
-        for part, records in wait_for(read_on, _ANSWERS_WITHIN_S, "a topic has no readable end"):
+        for part, records in wait_for(read_on, ANSWERS_WITHIN_S, "a topic has no readable end"):
             for one in records:
                 if one.offset < ends[part]:
                     yield Found(part.partition, one.offset, one.key, one.value)
-
-
-def _ask(bootstrap: Sequence[str], question: Callable[[Any], T]) -> T:
-    """Put a question to a new admin client, again and again while brokers come and go."""
-    from kafka.errors import RetriableError
-
-    said = "nothing"
-
-    def answer() -> tuple[T] | None:
-        nonlocal said
-        try:
-            with closing(admin(bootstrap)) as client:
-                return (question(client),)
-        except RetriableError as error:
-            said = f"{type(error).__name__}: {error}"
-            return None
-
-    try:
-        return wait_for(answer, _ANSWERS_WITHIN_S, "the brokers do not answer")[0]
-    except StackError as error:
-        raise StackError(f"{error}; last heard: {said}") from None
 
 
 def _no_topic(name: str) -> StackError:

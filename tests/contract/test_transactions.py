@@ -9,8 +9,8 @@ from kafka import KafkaProducer
 from kafka.errors import CoordinatorLoadInProgressError, NotCoordinatorError, ProducerFencedError
 from kafka.protocol.producer.transaction import EndTxnRequest
 
+from onceproof.admin import admin
 from onceproof.polling import wait_for
-from onceproof.stacks.brokers import admin
 from onceproof.stacks.local import LocalStack
 from tests.contract.topics import make_topic, read_back
 

@@ -9,7 +9,7 @@ from tests.repo.tree import MODULES, PACKAGE, imports
 LAYERS = [
     ["errors"],
     ["polling", "home", "identity", "documents", "guarantee", "ledger", "naming", "run"],
-    ["failpoints", "fencing", "records", "verdict", "work"],
+    ["admin", "failpoints", "fencing", "records", "verdict", "work"],
     ["history", "reads"],
     ["plan"],
     ["evidence"],

@@ -7,7 +7,7 @@ of it is held, so that its rows can be told as gone when it is gone.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
@@ -58,7 +58,7 @@ class FolderReader:
         """Return a file's rows in the columns of a look, without the copies."""
         import pyarrow as pa
 
-        parts = [_shown(some, self.target) for some in rows_of(file, self.target)]
+        parts = [shown(some, self.target) for some in rows_of(file, self.target)]
         kinds = [(name, getattr(pa, kind)()) for name, kind in LOOK.items() if name != "copies"]
         return pa.Table.from_batches(parts, pa.schema(kinds))
 
@@ -72,17 +72,22 @@ def read(target: Target, listing: Listing, folder: Path) -> tuple[int, str]:
 
 
 def _read(target: Target, found: Mapping[str, File], folder: Path) -> tuple[int, str]:
+    files = (file for _, file in sorted(found.items()))
+    return write_rows(target, (some for file in files for some in rows_of(file, target)), folder)
+
+
+def write_rows(target: Target, rows: Iterable[Any], folder: Path) -> tuple[int, str]:
+    """Write batches of rows as one file; return their number and the sum of their hashes."""
     import pyarrow.parquet as parquet
 
     count, digest = 0, 0
     folder.mkdir(parents=True, exist_ok=True)
     with parquet.ParquetWriter(folder / "rows.parquet", schema(target)) as writer:
-        for _, file in sorted(found.items()):
-            for some in rows_of(file, target):
-                writer.write_batch(some)
-                count += some.num_rows
-                cells = zip(*(cell.to_pylist() for cell in some.columns), strict=True)
-                digest += sum(map(_hash, cells))
+        for some in rows:
+            writer.write_batch(some)
+            count += some.num_rows
+            cells = zip(*(cell.to_pylist() for cell in some.columns), strict=True)
+            digest += sum(map(_hash, cells))
     return count, f"{digest % (1 << 128):032x}"
 
 
@@ -96,7 +101,8 @@ def _whole(listing: Listing, of: Callable[[Mapping[str, File]], T]) -> T:
     raise StackError(f"{missing} is listed, and is not there: what it held cannot be read")
 
 
-def _shown(rows: Any, target: Target) -> Any:
+def shown(rows: Any, target: Target) -> Any:
+    """Return rows in the columns of a look, without the copies."""
     import pyarrow as pa
 
     version = rows.column(target.version).cast(pa.int64()) if target.version else None

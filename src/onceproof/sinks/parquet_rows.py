@@ -17,6 +17,8 @@ TYPES = {
     "double": "float64",
     "boolean": "bool_",
     "timestamp": "timestamp",
+    "binary": "binary",
+    "array<struct<key:string,value:binary>>": "headers",  # of Kafka's records
 }
 WROTE = ("_batch", "_attempt")
 
@@ -90,4 +92,6 @@ def _arrow(kind: str) -> Any:
 
     if kind == "timestamp":
         return pa.timestamp("us", "UTC")
+    if TYPES[kind] == "headers":
+        return pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
     return getattr(pa, TYPES[kind])()

@@ -11,9 +11,9 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, TypeVar
 
+from onceproof.admin import admin
 from onceproof.identity import Identity
 from onceproof.stacks import VERBS
 from onceproof.stacks.state import State
@@ -108,25 +108,6 @@ def ask(addresses: Sequence[str], question: Callable[[Any], T]) -> T:
             if look == _LOOKS - 1:
                 raise
     raise AssertionError(_LOOKS)
-
-
-def admin(addresses: Sequence[str]) -> Any:
-    """Return a new admin client. One made earlier knows only the brokers of its own beginning."""
-    from kafka import KafkaAdminClient
-    from kafka.net.compat import KafkaNetClient
-
-    # No setting of the admin client's own: a container that is dead does not refuse, it is silent.
-    quick = {"socket_connection_setup_timeout_ms": 1000}
-    return KafkaAdminClient(
-        bootstrap_servers=list(addresses),
-        bootstrap_timeout_ms=2000,
-        request_timeout_ms=2000,
-        reconnect_backoff_ms=20,
-        reconnect_backoff_max_ms=200,
-        retry_backoff_ms=50,
-        metadata_max_age_ms=1000,
-        kafka_client=partial(KafkaNetClient, **quick),
-    )
 
 
 def metadata_quorum(client: Any) -> dict[str, Any]:

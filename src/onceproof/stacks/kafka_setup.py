@@ -8,6 +8,7 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
+from onceproof.admin import admin
 from onceproof.errors import StackError
 from onceproof.identity import spawn
 from onceproof.polling import wait_for
@@ -90,9 +91,9 @@ def _exercise(address: str) -> None:
     from kafka import KafkaConsumer, KafkaProducer
     from kafka.admin import NewTopic
 
-    with closing(brokers.admin([address])) as admin:
-        admin.create_topics([NewTopic("warm", 2, 1)])
-        admin.wait_for_topics(["warm"])
+    with closing(admin([address])) as client:
+        client.create_topics([NewTopic("warm", 2, 1)])
+        client.wait_for_topics(["warm"])
     producer = KafkaProducer(bootstrap_servers=address, acks="all", transactional_id="warm")
     producer.init_transactions()
     for end in (producer.commit_transaction, producer.abort_transaction):

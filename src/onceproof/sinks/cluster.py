@@ -1,0 +1,91 @@
+"""The brokers of a target, and how one connects to them.
+
+Options of a sink that begin with `kafka.` are settings of its clients, by librdkafka's names. Those
+that say how one connects (TLS, SASL) go to every client of a target, in each one's own words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from onceproof.admin import ANSWERS_WITHIN_S, ask_patiently
+from onceproof.errors import RequestError
+from onceproof.sinks import Target
+
+T = TypeVar("T")
+_HEAD = "kafka."
+# librdkafka's name of a setting, and kafka-python's.
+_SECURITY = {
+    "security.protocol": "security_protocol",
+    "sasl.mechanism": "sasl_mechanism",
+    "sasl.mechanisms": "sasl_mechanism",
+    "sasl.username": "sasl_plain_username",
+    "sasl.password": "sasl_plain_password",
+    "ssl.ca.location": "ssl_cafile",
+    "ssl.certificate.location": "ssl_certfile",
+    "ssl.key.location": "ssl_keyfile",
+    "ssl.key.password": "ssl_password",
+}
+_HOSTNAMES = "ssl.endpoint.identification.algorithm"
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """The brokers by their addresses, and settings of clients by librdkafka's names."""
+
+    addresses: tuple[str, ...]
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, target: Target) -> Cluster:
+        """Return a target's, whose address is a list with commas, or raise for what is none."""
+        addresses = tuple(one.strip() for one in target.address.split(",") if one.strip())
+        if not addresses or not all(one.rpartition(":")[2].isdigit() for one in addresses):
+            raise RequestError(
+                f"address {target.address!r} is none of Kafka's: write host:port,host:port"
+            )
+        given = target.options.items()
+        return cls(
+            addresses,
+            {
+                name.removeprefix(_HEAD): str(value)
+                for name, value in given
+                if name.startswith(_HEAD)
+            },
+        )
+
+    @property
+    def security(self) -> dict[str, Any]:
+        """How one connects, in kafka-python's words."""
+        told: dict[str, Any] = {
+            ours: self.settings[name] for name, ours in _SECURITY.items() if name in self.settings
+        }
+        if self.settings.get(_HOSTNAMES) == "none":
+            told["ssl_check_hostname"] = False
+        return told
+
+    def ask(self, question: Callable[[Any], T], limit_s: float = ANSWERS_WITHIN_S) -> T:
+        """Put a question to a new admin client, again and again while brokers come and go."""
+        return ask_patiently(self.addresses, question, limit_s, **self.security)
+
+    def consumer(self, isolation: str) -> Any:
+        """Return a consumer of no group; it raises where it is given an offset that is gone."""
+        from kafka import KafkaConsumer
+
+        return KafkaConsumer(
+            bootstrap_servers=list(self.addresses),
+            isolation_level=isolation,
+            enable_auto_commit=False,
+            auto_offset_reset="none",
+            max_poll_records=5000,
+            request_timeout_ms=4000,
+            bootstrap_timeout_ms=10_000,
+            fetch_max_wait_ms=50,
+            retry_backoff_ms=50,
+            reconnect_backoff_max_ms=500,
+            metadata_max_age_ms=5000,
+            metrics_enabled=False,
+            **self.security,
+        )

@@ -1,0 +1,188 @@
+"""Records of a topic as rows: what is told of them, and how often."""
+
+import datetime as dt
+from collections import namedtuple
+
+import pyarrow as pa
+import pyarrow.parquet as parquet
+import pytest
+
+from onceproof.errors import RequestError, StackError
+from onceproof.sinks import Target
+from onceproof.sinks.cluster import Cluster
+from onceproof.sinks.topic_reader import TopicReader, read
+from onceproof.sinks.topic_rows import HEADERS, are_records, rows_of
+
+COLUMNS = {"id": "bigint", "app": "string", "share": "double", "at": "timestamp", "ok": "boolean"}
+Record = namedtuple("Record", "partition offset key value headers timestamp")
+SIGNED = [("_batch", b"3"), ("_attempt", b"1")]
+TARGET = Target("127.0.0.1:1", "out", COLUMNS, ("id",))
+
+
+def record(value, key=None, headers=SIGNED, offset=0, partition=0):
+    return Record(partition, offset, key, value, headers, 1_700_000_000_123)
+
+
+def row(value, target=TARGET, **more):
+    (found,) = rows_of(target, [record(value, **more)])
+    return found.to_pylist()[0]
+
+
+class Topic:
+    """A consumer's view of a topic: records by partition, markers that nobody gets, and the end."""
+
+    def __init__(self, **partitions):
+        self.records = {int(name[1:]): found for name, found in partitions.items()}
+        self.ends = {number: len(found) for number, found in self.records.items()}
+        self.places, self.fails, self.closed = {}, 0, 0
+
+    def partitions_for_topic(self, topic):
+        return set(self.records)
+
+    def end_offsets(self, parts):
+        return {one: self.ends[one.partition] for one in parts}
+
+    def beginning_offsets(self, parts):
+        return dict.fromkeys(parts, 0)
+
+    def assign(self, parts):
+        self.assigned = parts
+
+    def seek(self, part, offset):
+        self.places[part] = offset
+
+    def position(self, part):
+        return self.places[part]
+
+    def poll(self, timeout_ms):
+        if self.fails:
+            raise StackError("no broker answers")
+        found = {}
+        for part in self.assigned:
+            begin = self.places[part]
+            records = self.records[part.partition][begin : begin + 2]
+            self.places[part] = begin + len(records)
+            if told := [one for one in records if one is not None]:
+                found[part] = told
+        return found
+
+    def close(self):
+        self.closed += 1
+
+
+@pytest.fixture
+def topic(monkeypatch):
+    made = Topic(
+        p0=[record(b'{"id": 1}', offset=0), None, record(b'{"id": 2}', offset=2), None], p1=[None]
+    )
+    monkeypatch.setattr(Cluster, "consumer", lambda self, isolation: made)
+    return made
+
+
+def ids(look):
+    return [one["key"] for one in look.rows.to_pylist()]
+
+
+def test_members_become_columns_and_headers_say_who_wrote():
+    found = row(b'{"id": 7, "app": "a", "share": 0.5, "at": "2024-02-29T23:59:59.5Z", "ok": true}')
+    moment = dt.datetime(2024, 2, 29, 23, 59, 59, 500_000, tzinfo=dt.UTC)
+    assert list(found.values()) == [7, "a", 0.5, moment, True, 3, 1]
+
+
+def test_a_member_that_is_not_there_is_null_and_so_is_an_unsigned_writer():
+    found = row(b'{"id": 7, "more": 1}', headers=[])
+    assert list(found.values()) == [7, None, None, None, None, None, None]
+
+
+@pytest.mark.parametrize("key", [b"7", b"[7]"])
+def test_the_only_key_column_may_stand_in_the_records_key(key):
+    assert row(b'{"app": "a"}', key=key)["id"] == 7
+
+
+def test_numbers_that_json_has_not_are_read_as_spark_writes_them():
+    assert str(row(b'{"share": "NaN"}')["share"]) == "nan"
+    assert row(b'{"share": "-Infinity"}')["share"] == float("-inf")
+
+
+@pytest.mark.parametrize("value", [b"[1]", b"not json", b'{"id": "many"}', b'{"at": 17}'])
+def test_what_is_no_row_is_told_with_its_place(value):
+    with pytest.raises(StackError, match="record 5 of out, partition 2, is no row of id, app"):
+        row(value, offset=5, partition=2)
+
+
+def test_records_as_they_are():
+    columns = {"key": "string", "value": "binary", "headers": HEADERS, "partition": "int"}
+    target = Target("127.0.0.1:1", "out", columns, ("key",))
+    assert are_records(columns)
+    assert not are_records(COLUMNS | {"value": "double"})
+    found = row(b"\x00", target, key=b"k", headers=[("who", b"me"), *SIGNED], partition=2)
+    headers = [{"key": "who", "value": b"me"}]
+    assert list(found.values()) == ["k", b"\x00", headers, 2, 3, 1]
+
+
+def test_rows_are_told_once_and_markers_never(topic):
+    reader = TopicReader(TARGET)
+    assert ids(reader.look()) == ["[1]", "[2]"]
+    assert ids(reader.look()) == []
+    topic.records[1] += [record(b'{"id": 3}', offset=1, partition=1)]
+    topic.ends[1] = 2
+    assert ids(reader.look()) == ["[3]"]
+
+
+def test_only_what_stands_before_the_end_is_told(topic):
+    topic.ends[0] = 2
+    reader = TopicReader(TARGET)
+    assert ids(reader.look()) == ["[1]"]
+    topic.ends[0] = 4
+    assert ids(reader.look()) == ["[2]"]
+
+
+def test_a_look_that_failed_has_told_nothing(topic):
+    reader = TopicReader(TARGET)
+    topic.fails = 1
+    with pytest.raises(StackError, match="out could not be looked at: no broker answers"):
+        reader.look()
+    assert topic.closed == 1
+    topic.fails = 0
+    assert ids(reader.look()) == ["[1]", "[2]"]
+
+
+def test_all_is_written_as_parquet_with_a_digest_of_the_rows(topic, tmp_path):
+    count, digest = read(TARGET, tmp_path)
+    assert parquet.read_table(tmp_path).column("id").to_pylist() == [1, 2]
+    topic.records[0].reverse()
+    topic.records[0] = [one and one._replace(offset=at) for at, one in enumerate(topic.records[0])]
+    assert (count, digest) == read(TARGET, tmp_path)
+
+
+def test_a_look_has_the_columns_of_every_look(topic):
+    (first, *_) = TopicReader(TARGET).look().rows.to_pylist()
+    assert first == {
+        "copies": 1,
+        "key": "[1]",
+        "value": "[null, null, null, null]",
+        "version": None,
+        "position": None,
+        "batch": 3,
+        "attempt": 1,
+    }
+    assert TopicReader(TARGET).look().rows.schema.field("copies").type == pa.int64()
+
+
+@pytest.mark.parametrize("address", ["", "localhost", "a:1,b"])
+def test_an_address_that_is_none_of_kafkas_is_refused(address):
+    with pytest.raises(RequestError, match="write host:port,host:port"):
+        Cluster.of(Target(address, "out", COLUMNS, ("id",)))
+
+
+def test_how_one_connects_is_told_to_every_client_in_its_own_words():
+    options = {"kafka.security.protocol": "SASL_SSL", "kafka.sasl.username": "me"}
+    options |= {"kafka.linger.ms": 5, "kafka.ssl.endpoint.identification.algorithm": "none"}
+    cluster = Cluster.of(Target("a:1, b:2", "out", COLUMNS, ("id",), options=options))
+    assert cluster.addresses == ("a:1", "b:2")
+    assert cluster.settings["linger.ms"] == "5"
+    assert cluster.security == {
+        "security_protocol": "SASL_SSL",
+        "sasl_plain_username": "me",
+        "ssl_check_hostname": False,
+    }
