@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from onceproof.errors import OnceproofError
@@ -48,10 +49,11 @@ class Sleepers:
             self.wake()
 
     def wake(self) -> None:
-        """Let all of them go on."""
+        """Let all of them go on; one that the store refuses meanwhile ends there."""
         sleeping, self.sleeping = self.sleeping, []
         for transaction in sleeping:
-            transaction.pre_commit()
+            with suppress(StoreError):
+                transaction.pre_commit()
 
 
 @dataclass

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from onceproof.guarantee import Guarantee
+from onceproof.model.coordinator import topic_store
 from onceproof.model.shared_runs import SharedSink
 from onceproof.model.stores import (
     ModelCheckpoint,
@@ -19,6 +20,7 @@ from onceproof.model.stores import (
 )
 from onceproof.model.world import World
 from onceproof.sinks.protocol import Part, Transaction
+from onceproof.sinks.protocol.coordinated import CoordinatedParts
 from onceproof.sinks.protocol.remembered import Remembered
 from onceproof.sinks.protocol.two_phase import TwoPhase
 from onceproof.sinks.protocol.wal import Wal
@@ -126,6 +128,19 @@ def two_phase(
     return _Begun(protocol(kept, writer, _nothing), kept)
 
 
+def two_phase_topic(
+    world: World,
+    run: int,
+    tick: Tick,
+    protocol: type[TwoPhase] = TwoPhase,
+    store: Callable[[World, int, Tick], CoordinatedParts] = topic_store,
+) -> ModelSink:
+    """Two-phase commit with Kafka's coordinator, and a memory in a log."""
+    kept = store(world, run, tick)
+    writer = Writer(WRITER, run + 1, kept.memory, ModelCheckpoint(world, tick))
+    return _Begun(protocol(kept, writer, _nothing), kept)
+
+
 def wal(
     world: World, run: int, tick: Tick, *, atomic: bool, store: type[ModelLog] = ModelLog
 ) -> ModelSink:
@@ -140,7 +155,7 @@ class _Begun:
     """A protocol whose store begins the parts."""
 
     protocol: TwoPhase | Wal
-    store: ModelStore | ModelLog
+    store: ModelStore | ModelLog | CoordinatedParts
 
     def begin(self, part: Part) -> Transaction:
         return self.store.begin(part)
@@ -170,5 +185,6 @@ FAMILIES: Mapping[str, Family] = {
     "wal": Family(partial(wal, atomic=False), Guarantee.AT_LEAST_ONCE),
     "wal_atomic": Family(partial(wal, atomic=True), Guarantee.EXACTLY_ONCE),
     "two_phase": Family(two_phase, Guarantee.EXACTLY_ONCE),
+    "two_phase_topic": Family(two_phase_topic, Guarantee.EXACTLY_ONCE),
     "two_phase_shared": Family(partial(SharedSink, writer=WRITER), Guarantee.EXACTLY_ONCE),
 }

@@ -76,10 +76,7 @@ class ModelMemory:
 
     def believe(self, batch: int) -> None:
         """Note that this run is about to be told that it decided a batch."""
-        believers = self.world.believers.setdefault(batch, [])
-        believers.append(self.run)
-        if len(believers) > 1:
-            self.world.violations.append(f"batch {batch} was decided by runs {believers}")
+        self.world.believe(batch, self.run)
 
 
 @dataclass
@@ -125,14 +122,8 @@ class ModelStore(ModelMemory):
     def abort(self, part: Part) -> None:
         """Undo a part, and note if nobody may do that."""
         self.tick()
-        world = self.world
-        decision = world.decisions.get(part.batch)
-        if decision is not None and part in decision.parts:
-            world.violations.append(f"{part.name} was decided and is undone by run {self.run}")
-        owner = world.claimed_by.get(part.epoch)
-        if owner != self.run and owner in world.alive and part.epoch == world.epoch:
-            world.violations.append(f"{part.name} of run {owner} is undone by run {self.run}")
-        world.open.pop(part, None)
+        self.world.check_abort(part, self.run)
+        self.world.open.pop(part, None)
 
 
 class ModelLog(ModelMemory):

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from onceproof.errors import OnceproofError
+from onceproof.model.transactions import Transactions
 from onceproof.sinks.protocol import Decision, Part, Span
 
 # Which rows of the input a batch is, as the offset log says: from the first, up to the last.
@@ -65,6 +66,25 @@ class World:
     alive: set[int] = field(default_factory=set)
     believers: dict[int, list[int]] = field(default_factory=dict)
     violations: list[str] = field(default_factory=list)
+    # Kafka's: the log of decisions, and the coordinator's books.
+    journal: list[str] = field(default_factory=list)
+    transactions: Transactions = field(default_factory=Transactions)
+
+    def believe(self, batch: int, run: int) -> None:
+        """Note that a run is about to be told that it decided a batch."""
+        believers = self.believers.setdefault(batch, [])
+        believers.append(run)
+        if len(believers) > 1:
+            self.violations.append(f"batch {batch} was decided by runs {believers}")
+
+    def check_abort(self, part: Part, run: int) -> None:
+        """Note if nobody may undo a part, which this run is doing."""
+        decision = self.decisions.get(part.batch)
+        if decision is not None and part in decision.parts:
+            self.violations.append(f"{part.name} was decided and is undone by run {run}")
+        owner = self.claimed_by.get(part.epoch)
+        if owner != run and owner in self.alive and part.epoch == self.epoch:
+            self.violations.append(f"{part.name} of run {owner} is undone by run {run}")
 
     @property
     def seen(self) -> Mapping[int, int]:

@@ -1,12 +1,14 @@
 """Protocols with a fault in them: if the model does not see it, its other tests prove nothing."""
 
+import json
 from dataclasses import replace
 from functools import partial
 
 import pytest
 
 from onceproof.guarantee import Guarantee
-from onceproof.model.families import WRITER, Family, two_phase, wal
+from onceproof.model.coordinator import topic_store
+from onceproof.model.families import WRITER, Family, two_phase, two_phase_topic, wal
 from onceproof.model.schedules import (
     attempts_at_tasks,
     failures,
@@ -17,6 +19,8 @@ from onceproof.model.shared_runs import SharedSink
 from onceproof.model.stores import ModelLog, ModelStore
 from onceproof.model.two_drivers import second_drivers
 from onceproof.sinks.protocol import Decision
+from onceproof.sinks.protocol.coordinated import CoordinatedParts
+from onceproof.sinks.protocol.journal import Told
 from onceproof.sinks.protocol.shared_run import SharedRun
 from onceproof.sinks.protocol.two_phase import TwoPhase
 
@@ -128,6 +132,33 @@ class MarksBeforeItsEffect(ModelLog):
         return True
 
 
+class HearsSupersededRuns(Told):
+    def hear(self, place, text):
+        said = json.loads(text)
+        if self._counts(place, said | {"epoch": max(said["epoch"], self.epoch)}):
+            self.counted.add(said["token"])
+            self.epoch = max(said["epoch"], self.epoch)
+
+
+class LeavesOthersOpen(CoordinatedParts):
+    def open(self):
+        return [part for part in super().open() if part.epoch == self.memory.told.epoch]
+
+
+def hearing_superseded_runs(world, run, tick):
+    kept = topic_store(world, run, tick)
+    kept.memory.told = HearsSupersededRuns()
+    return kept
+
+
+def of_kind(kind):
+    def make(world, run, tick):
+        kept = topic_store(world, run, tick)
+        return kind(kept.coordinator, kept.memory, kept.head, kept.begin)
+
+    return make
+
+
 def thinned(kind):
     return partial(kind, every=5)
 
@@ -162,6 +193,19 @@ def test_a_store_that_breaks_its_word_is_seen(store):
     make = partial(two_phase, store=store)
     found = caught(Family(make, Guarantee.EXACTLY_ONCE), thinned(second_drivers))
     assert found
+
+
+@pytest.mark.parametrize(
+    ("store", "kind", "seen"),
+    [
+        (hearing_superseded_runs, thinned(second_drivers), "violations"),
+        (of_kind(LeavesOthersOpen), single_crashes, "left"),
+    ],
+)
+def test_a_fault_in_the_store_of_topics_is_seen(store, kind, seen):
+    make = partial(two_phase_topic, store=store)
+    found = caught(Family(make, Guarantee.EXACTLY_ONCE), kind)
+    assert any(getattr(one, seen) for one in found)
 
 
 def test_a_log_that_marks_first_is_seen_to_lose():

@@ -95,6 +95,7 @@ class TwoPhase:
     def _decided(self, batch: int, parts: Sequence[Part]) -> Decision:
         self.step("all_pre_committed", batch)
         if gone := set(parts) - set(self.store.open()):
+            fenced(batch, "a batch was not decided: a part of it is gone", part=min(gone).name)
             raise StackError(
                 f"batch {batch} cannot be decided: {min(gone).name} was pre-committed and is gone."
                 " Either a newer run has claimed the writer, or somebody ended it by hand"

@@ -1,0 +1,174 @@
+"""Two-phase commit where a coordinator ends transactions by their ids, and may end them by itself.
+
+A part is a transaction under an id that is never used twice, so its producer's epoch is 0 until it
+is ended or taken over. A coordinator forgets, and one whose time-out has passed it aborts, decided
+or not. So what it says is the second witness: the first is the journal, where the sink notes that
+all parts of a batch are committed. Until then the parts of a decision count as open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from onceproof.errors import StackError
+from onceproof.fencing import fenced
+from onceproof.sinks.protocol import Decision, Part, Transaction
+from onceproof.sinks.protocol.journal import JournalMemory
+
+ONGOING, COMMITTED, ABORTED = "Ongoing", "CompleteCommit", "CompleteAbort"
+INTACT = 0  # the epoch of an id that was initialised once and not ended
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a coordinator knows of one id."""
+
+    state: str
+    producer: int
+    epoch: int
+    started_ms: int = 0
+    timeout_ms: int = 0
+
+    @property
+    def is_intact(self) -> bool:
+        """Whether it is open and nobody has taken it over."""
+        return self.state == ONGOING and self.epoch == INTACT
+
+
+class Coordinator(Protocol):
+    """What ends transactions; all of it may be asked by anybody, at any time."""
+
+    def unfinished(self, head: str) -> Mapping[str, Seen]:
+        """Return all that is open and whose id begins so; waits for what is just being ended."""
+
+    def look(self, names: Iterable[str]) -> Mapping[str, Seen]:
+        """Return what is known of ids; one that is not is left out. Waits for what is ending."""
+
+    def end(self, name: str, producer: int, epoch: int, *, commit: bool) -> bool:
+        """End a transaction, durably when it returns; False if it is not that one's to end.
+
+        It may be repeated with the same answer. Ending it raises its epoch, so whoever still
+        writes under the old one is refused.
+        """
+
+
+class LostError(StackError):
+    """A decided part is gone: its rows are lost, and somebody has to know."""
+
+
+@dataclass
+class CoordinatedParts:
+    """A store of two-phase commit; `head` stands before the part's name in its id."""
+
+    coordinator: Coordinator
+    memory: JournalMemory
+    head: str
+    begin: Callable[[Part], Transaction]
+    _seen: dict[Part, Seen] = field(init=False, default_factory=dict)
+    _ended: set[Part] = field(init=False, default_factory=set)
+
+    def open(self) -> Sequence[Part]:
+        """Return what is open and intact, and what is decided and not known to be committed."""
+        parts = {part for one in self.memory.undone() for part in one.parts}
+        return sorted(parts | self.intact().keys())
+
+    def intact(self) -> Mapping[Part, Seen]:
+        """Return what is open; what somebody has taken over is not ours, and is told."""
+        found = {self._part(name): seen for name, seen in self._unfinished().items()}
+        self._seen = {part: seen for part, seen in found.items() if seen.is_intact}
+        return self._seen
+
+    def taken_over(self) -> Mapping[str, Seen]:
+        """Return what is open under an id of ours that somebody has initialised again."""
+        return {name: seen for name, seen in self._unfinished().items() if not seen.is_intact}
+
+    def commit(self, part: Part) -> None:
+        """Let readers see a part; raises `LostError` where that cannot be any more."""
+        seen = self._seen.get(part) or self._look(part)
+        if seen is None or not self._end(part, seen, commit=True):
+            self._settled([part])
+        self._ended.add(part)
+        for decision in self.memory.told.undone():
+            if part in decision.parts and self._ended >= set(decision.parts):
+                self._settled(decision.parts)
+                self._done(decision)
+
+    def abort(self, part: Part) -> None:
+        """Undo a part; one that is gone stays so."""
+        seen = self._seen.get(part) or self._look(part)
+        if seen is not None and seen.is_intact:
+            self._end(part, seen, commit=False)
+            self._look(part)
+
+    def lost(self, decision: Decision) -> list[Part]:
+        """Return the parts of a decision that can never be committed."""
+        found = {part: self._look(part) for part in decision.parts}
+        kept = {p for p, seen in found.items() if seen and (seen.is_intact or _is_committed(seen))}
+        return [part for part in decision.parts if part not in kept]
+
+    def give_up(self, decision: Decision) -> None:
+        """Note a batch as done of which parts are lost: somebody knows, and goes on."""
+        for part in set(decision.parts) - set(self.lost(decision)):
+            self.commit(part)
+        self._done(decision)
+
+    def _done(self, decision: Decision) -> None:
+        self._ended -= set(decision.parts)
+        self.memory.note_done(decision.batch, self.memory.told.epoch)
+
+    def _settled(self, parts: Sequence[Part]) -> None:
+        """Make sure that readers see the parts, or raise."""
+        found = self.coordinator.look([self._id(part) for part in parts])
+        for part in parts:
+            seen = found.get(self._id(part))
+            if seen is None or not _is_committed(seen):
+                raise _lost(part, seen)
+
+    def _end(self, part: Part, seen: Seen, *, commit: bool) -> bool:
+        if not seen.is_intact:
+            return False
+        name, producer = self._id(part), seen.producer
+        is_ours = self.coordinator.end(name, producer, INTACT, commit=commit)
+        self._seen.pop(part, None)
+        return is_ours
+
+    def _look(self, part: Part) -> Seen | None:
+        return self.coordinator.look([self._id(part)]).get(self._id(part))
+
+    def _unfinished(self) -> Mapping[str, Seen]:
+        found = self.coordinator.unfinished(self.head)
+        for name, seen in found.items():
+            if not seen.is_intact:
+                fenced(self._part(name).batch, "an id of ours was taken over", **_facts(name, seen))
+        return found
+
+    def _id(self, part: Part) -> str:
+        return f"{self.head}{part.name}"
+
+    def _part(self, name: str) -> Part:
+        return Part.of(name.removeprefix(self.head))
+
+
+def _is_committed(seen: Seen) -> bool:
+    return seen.state == COMMITTED and seen.epoch == INTACT + 1
+
+
+def _facts(name: str, seen: Seen) -> dict[str, Any]:
+    return {"id": name, "state": seen.state, "epoch": seen.epoch}
+
+
+def _lost(part: Part, seen: Seen | None) -> LostError:
+    if seen is not None and seen.state == ABORTED:
+        said = (
+            f"was aborted by the brokers when its time-out of {seen.timeout_ms:,} ms had passed:"
+            " its rows are lost"
+        )
+    else:
+        known = f"{seen.state} with epoch {seen.epoch}" if seen else "forgotten"
+        said = f"is {known}: whether its rows are there the brokers cannot say"
+    return LostError(
+        f"batch {part.batch} is decided, and its transaction {part.name} {said}. Nothing more is"
+        " written before somebody has told `onceproof sweep` to go on without them"
+    )
