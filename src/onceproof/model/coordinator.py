@@ -39,6 +39,9 @@ class ModelJournal:
     def trim(self, before: int) -> None:
         """Everything is kept."""
 
+    def close(self) -> None:
+        """Nothing is held."""
+
 
 class ModelJournalMemory(JournalMemory):
     """Production's memory, which tells the world who was told what."""
@@ -99,6 +102,9 @@ class ModelCoordinator:
         self.tick()  # ended, and not yet told
         return is_ours
 
+    def close(self) -> None:
+        """Nothing is held."""
+
 
 @dataclass
 class ModelTopicPart:
@@ -141,5 +147,5 @@ def topic_store(world: World, run: int, tick: Tick) -> CoordinatedParts:
     memory.world, memory.run = world, run
     coordinator = ModelCoordinator(world, run, tick)
     return CoordinatedParts(
-        coordinator, memory, HEAD, lambda part: ModelTopicPart(world, part, tick)
+        coordinator, memory, HEAD, "model", lambda part: ModelTopicPart(world, part, tick)
     )

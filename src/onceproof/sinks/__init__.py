@@ -144,6 +144,7 @@ SINKS: Mapping[str, str] = {
     "batch_folder": "onceproof.sinks.batch_folder:BatchFolder",
     "spark_files": "onceproof.sinks.spark_files:SparkFiles",
     "two_phase_files": "onceproof.sinks.two_phase_files:TwoPhaseFiles",
+    "two_phase_topic": "onceproof.sinks.two_phase_topic:TwoPhaseTopic",
 }
 
 

@@ -1,4 +1,4 @@
-"""The brokers of a target, and how one connects to them.
+"""The brokers of a target, how one connects to them, and the clients that do.
 
 Options of a sink that begin with `kafka.` are settings of its clients, by librdkafka's names. Those
 that say how one connects (TLS, SASL) go to every client of a target, in each one's own words.
@@ -88,4 +88,49 @@ class Cluster:
             metadata_max_age_ms=5000,
             metrics_enabled=False,
             **self.security,
+        )
+
+    def producer(self, patience_s: float) -> Any:
+        """Return a producer for single records, each at all replicas before it is told."""
+        from kafka import KafkaProducer
+
+        return KafkaProducer(
+            bootstrap_servers=list(self.addresses),
+            acks="all",
+            enable_idempotence=True,
+            linger_ms=0,
+            request_timeout_ms=4000,
+            delivery_timeout_ms=int(patience_s * 1000),
+            max_block_ms=int(patience_s * 1000),
+            bootstrap_timeout_ms=10_000,
+            retry_backoff_ms=50,
+            reconnect_backoff_max_ms=500,
+            metadata_max_age_ms=5000,
+            metrics_enabled=False,
+            **self.security,
+        )
+
+    def bulk(self, **more: Any) -> Any:
+        """Return a producer for many records; what was set for this cluster comes last."""
+        from confluent_kafka import Producer
+
+        return Producer(
+            {
+                "bootstrap.servers": ",".join(self.addresses),
+                "acks": "all",
+                "enable.idempotence": True,
+                "partitioner": "murmur2_random",  # where Java's clients would put a key
+                "linger.ms": 20,
+                "batch.size": 256 * 1024,
+                "queue.buffering.max.messages": 500_000,
+                "queue.buffering.max.kbytes": 256 * 1024,
+                "delivery.report.only.error": True,
+                "socket.timeout.ms": 4000,
+                "request.timeout.ms": 4000,
+                "retry.backoff.ms": 50,
+                "reconnect.backoff.ms": 20,
+                "reconnect.backoff.max.ms": 500,
+                **more,
+                **self.settings,
+            }
         )

@@ -85,7 +85,8 @@ def news(consumer: Any, topic: str, places: dict[int, int], limit_s: float) -> I
         raise StackError(f"there is no topic {topic!r}: it was never made, or somebody removed it")
     parts = [TopicPartition(topic, number) for number in sorted(numbers)]
     ends = consumer.end_offsets(parts)
-    starts = consumer.beginning_offsets([one for one in parts if one.partition not in places])
+    fresh = [one for one in parts if one.partition not in places]
+    starts = consumer.beginning_offsets(fresh) if fresh else {}
     left = [one for one in parts if places.get(one.partition, starts.get(one)) < ends[one]]
     for one in parts:
         places.setdefault(one.partition, starts.get(one, 0))

@@ -2,8 +2,8 @@
 
 Where the target's columns are those that Spark's Kafka sink knows (`value`, and any of `key`,
 `headers`, `partition`, and `timestamp`), each row is the record that they say. Otherwise the value
-is one JSON object with the columns as its members, as Spark's `to_json` writes it, and the key a
-JSON array of the key columns. Who wrote a record stands in its headers `_batch` and `_attempt`.
+is one JSON object with the columns as its members, as Spark's `to_json` writes it. Who wrote a
+record stands in its headers `_batch` and `_attempt`.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _read_json(target: Target) -> Callable[[Any], list[Any]]:
         if not isinstance(found, dict):
             raise ValueError(f"its value is {type(found).__name__}, and no JSON object")
         if only_key in target.columns and only_key not in found and record.key is not None:
-            found[only_key] = _key(record.key)
+            found[only_key] = record.key.decode()
         cells = [found.get(name) for name, _ in makers]
         return [
             cell if cell is None or make is None else make(cell)
@@ -99,18 +99,6 @@ def _read_json(target: Target) -> Callable[[Any], list[Any]]:
         ]
 
     return read
-
-
-def _key(key: bytes) -> Any:
-    """Return what a key says: that of a JSON array of one, or its text."""
-    text = key.decode()
-    if text.startswith("["):
-        try:
-            (found,) = json.loads(text)
-        except ValueError:
-            return text
-        return found
-    return text
 
 
 def _wrote(record: Any) -> list[int | None]:

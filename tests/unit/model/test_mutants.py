@@ -154,7 +154,7 @@ def hearing_superseded_runs(world, run, tick):
 def of_kind(kind):
     def make(world, run, tick):
         kept = topic_store(world, run, tick)
-        return kind(kept.coordinator, kept.memory, kept.head, kept.begin)
+        return kind(kept.coordinator, kept.memory, kept.head, kept.writer, kept.begin)
 
     return make
 

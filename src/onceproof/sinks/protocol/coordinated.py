@@ -53,6 +53,9 @@ class Coordinator(Protocol):
         writes under the old one is refused.
         """
 
+    def close(self) -> None:
+        """Give back what it holds; the next question opens it again."""
+
 
 class LostError(StackError):
     """A decided part is gone: its rows are lost, and somebody has to know."""
@@ -65,6 +68,7 @@ class CoordinatedParts:
     coordinator: Coordinator
     memory: JournalMemory
     head: str
+    writer: str
     begin: Callable[[Part], Transaction]
     _seen: dict[Part, Seen] = field(init=False, default_factory=dict)
     _ended: set[Part] = field(init=False, default_factory=set)
@@ -114,6 +118,11 @@ class CoordinatedParts:
             self.commit(part)
         self._done(decision)
 
+    def close(self) -> None:
+        """Give back what it holds; the next call opens it again."""
+        self.coordinator.close()
+        self.memory.journal.close()
+
     def _done(self, decision: Decision) -> None:
         self._ended -= set(decision.parts)
         self.memory.note_done(decision.batch, self.memory.told.epoch)
@@ -138,7 +147,7 @@ class CoordinatedParts:
         return self.coordinator.look([self._id(part)]).get(self._id(part))
 
     def _unfinished(self) -> Mapping[str, Seen]:
-        found = self.coordinator.unfinished(self.head)
+        found = self.coordinator.unfinished(f"{self.head}{self.writer}:")
         for name, seen in found.items():
             if not seen.is_intact:
                 fenced(self._part(name).batch, "an id of ours was taken over", **_facts(name, seen))

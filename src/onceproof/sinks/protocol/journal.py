@@ -36,6 +36,9 @@ class Journal(Protocol):
     def trim(self, before: int) -> None:
         """Remove the records before a place, where that can be done; nobody needs them."""
 
+    def close(self) -> None:
+        """Give back what it holds; the next call opens it again."""
+
 
 @dataclass
 class Told:

@@ -1,0 +1,107 @@
+"""A journal that is a topic of one partition, beside the target that it tells of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from onceproof.errors import StackError
+from onceproof.polling import wait_for
+from onceproof.sinks.cluster import Cluster
+from onceproof.sinks.topic_reader import ALL, news
+
+_APPENDED_WITHIN_S = 60.0
+_TAIL = ".decisions"
+
+
+def journal_of(topic: str, writer: str) -> str:
+    """Return the name of the topic that keeps what a writer has decided about a target."""
+    return f"{topic}.{writer}{_TAIL}"
+
+
+def writers_of(topic: str, names: Sequence[str]) -> list[str]:
+    """Return the writers whose journals are among topics; another target's may be among them."""
+    head = f"{topic}."
+    return sorted(
+        name.removeprefix(head).removesuffix(_TAIL)
+        for name in names
+        if name.startswith(head) and name.endswith(_TAIL) and len(name) > len(head + _TAIL)
+    )
+
+
+@dataclass
+class TopicJournal:
+    """One reader of a journal, who may append; its clients last."""
+
+    cluster: Cluster
+    topic: str
+    _places: dict[int, int] = field(init=False, default_factory=dict)
+    _appended: tuple[int, str] = field(init=False, default=(-1, ""))
+    _producer: Any = field(init=False, default=None)
+    _consumer: Any = field(init=False, default=None)
+
+    def append(self, text: str) -> None:
+        """Append a record, at all replicas that are in sync."""
+        from kafka.errors import KafkaError
+
+        try:
+            self._producer = self._producer or self.cluster.producer(_APPENDED_WITHIN_S)
+            sent = self._producer.send(self.topic, text.encode(), partition=0)
+            self._appended = sent.get(_APPENDED_WITHIN_S).offset, text
+        except KafkaError as error:
+            self.close()
+            raise StackError(
+                f"{self.topic} does not say that it holds what was appended: {error}"
+            ) from None
+
+    def read(self) -> Sequence[tuple[int, str]]:
+        """Return what has come, at least up to what was appended here."""
+        from kafka.errors import KafkaError, RetriableError
+
+        place, _ = self._appended
+        if place == self._places.get(0):  # nobody has come in between, so nothing is to be fetched
+            self._places[0] = place + 1
+            return [self._appended]
+        found: list[tuple[int, str]] = []
+
+        def is_read() -> bool:
+            places = dict(self._places)
+            try:
+                self._consumer = self._consumer or self.cluster.consumer(ALL)
+                came = list(news(self._consumer, self.topic, places, _APPENDED_WITHIN_S))
+            except (RetriableError, OSError):
+                self._hang_up()
+                return False
+            self._places = places
+            found.extend((one.offset, one.value.decode()) for one in came)
+            return places.get(0, 0) > place
+
+        try:
+            wait_for(is_read, _APPENDED_WITHIN_S, f"{self.topic} is not read to its end")
+        except KafkaError as error:
+            raise StackError(f"{self.topic} cannot be read: {error}") from None
+        return found
+
+    def trim(self, before: int) -> None:
+        """Remove what stands before a place; who has not the right to leaves it."""
+        from kafka import TopicPartition
+        from kafka.errors import AuthorizationError
+
+        with suppress(AuthorizationError):
+            self.cluster.ask(
+                lambda client: client.delete_records({TopicPartition(self.topic, 0): before})
+            )
+
+    def close(self) -> None:
+        """Close both clients; the next call makes new ones."""
+        self._hang_up()
+        producer, self._producer = self._producer, None
+        if producer is not None:
+            producer.close(timeout=0)
+
+    def _hang_up(self) -> None:
+        consumer, self._consumer = self._consumer, None
+        if consumer is not None:
+            consumer.close()

@@ -1,0 +1,60 @@
+"""Topics that sinks write to, made and removed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+from onceproof.sinks import Target
+from onceproof.sinks.cluster import Cluster
+
+_REPLICAS, _IN_SYNC = 3, 2
+_PARTITIONS = 4
+
+
+def make_target(target: Target) -> None:
+    """Make a target that keeps its records for ever; one that is there stays as it is.
+
+    The option `partitions` says how many it gets.
+    """
+    partitions = int(target.options.get("partitions", _PARTITIONS))
+    make_kept(Cluster.of(target), target.name, partitions)
+
+
+def make_kept(cluster: Cluster, topic: str, partitions: int) -> None:
+    """Make a topic of which nothing expires, and which loses nothing with one broker."""
+    from kafka.admin import NewTopic
+    from kafka.errors import TopicAlreadyExistsError
+
+    def make(client: Any) -> None:
+        replicas = min(_REPLICAS, len(client.describe_cluster()["brokers"]))
+        kept: Mapping[str, str] = {
+            "retention.ms": "-1",
+            "retention.bytes": "-1",
+            "cleanup.policy": "delete",
+            "min.insync.replicas": str(min(_IN_SYNC, replicas)),
+        }
+        with suppress(TopicAlreadyExistsError):
+            client.create_topics([NewTopic(topic, partitions, replicas, topic_configs=kept)])
+        client.wait_for_topics([topic])
+
+    cluster.ask(make)
+
+
+def drop(cluster: Cluster, *topics: str) -> None:
+    """Remove topics; one that is not there is gone already."""
+    from kafka.errors import UnknownTopicOrPartitionError
+
+    def remove(client: Any) -> None:
+        for topic in topics:
+            with suppress(UnknownTopicOrPartitionError):
+                client.delete_topics([topic])
+
+    cluster.ask(remove)
+
+
+def is_there(cluster: Cluster, topic: str) -> bool:
+    """Whether a topic is there."""
+    found: bool = cluster.ask(lambda client: topic in client.list_topics())
+    return found

@@ -1,0 +1,156 @@
+"""One part of a batch, written to a topic by its task: in a transaction of its own, or staged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from onceproof.errors import StackError
+from onceproof.sinks import Target
+from onceproof.sinks.cluster import Cluster
+from onceproof.sinks.parquet_rows import WROTE
+from onceproof.sinks.protocol import Part
+
+_PATIENCE_S = 120.0
+_POLL_EVERY = 2000
+_ABORTED_WITHIN_S = 5.0
+
+
+@dataclass
+class TopicPart:
+    """Records on their way through a producer that one part has for itself.
+
+    With a transactional id they are a transaction, which its task leaves open: whoever decides
+    ends it. The client is then dropped without a word, since to close it would abort.
+    """
+
+    cluster: Cluster
+    topic: str
+    headers: tuple[tuple[str, bytes], ...] = ()
+    transaction: str = ""
+    timeout_ms: int = 0
+    _producer: Any = field(init=False, default=None)
+    _failed: list[Any] = field(init=False, default_factory=list)
+
+    def write(self, rows: Any) -> None:
+        """Produce some rows, which are records as `topic_frames` makes them."""
+        with _said(self.topic):
+            self._producer = self._producer or self._begun()
+            put = self._put(rows)
+            for number, (value, *rest) in enumerate(_records(rows)):
+                put(value, *rest)
+                if not number % _POLL_EVERY:
+                    self._producer.poll(0)
+
+    def pre_commit(self) -> None:
+        """Wait until all records are at all replicas that are in sync, then let go of them."""
+        with _said(self.topic):
+            left = self._producer.flush(_PATIENCE_S)
+        if left or self._failed:
+            said = self._failed[0] if self._failed else f"{left} records are not acknowledged"
+            raise StackError(f"{self.topic} did not take all records: {said}")
+        self._producer = None
+
+    def abort(self) -> None:
+        """Abort the transaction, so that nothing waits for whoever sweeps."""
+        producer, self._producer = self._producer, None
+        if producer is not None and self.transaction:
+            with suppress(Exception):  # it is swept where that fails
+                producer.purge()
+                producer.abort_transaction(_ABORTED_WITHIN_S)
+
+    def _begun(self) -> Any:
+        more: dict[str, Any] = {"on_delivery": self._noted}
+        if not self.transaction:
+            return self.cluster.bulk(**more, **{"delivery.timeout.ms": int(_PATIENCE_S * 1000)})
+        timeout = min(int(_PATIENCE_S * 1000), self.timeout_ms)
+        more |= {
+            "transactional.id": self.transaction,
+            "transaction.timeout.ms": self.timeout_ms,
+            "delivery.timeout.ms": timeout,
+        }
+        producer = self.cluster.bulk(**more)
+        producer.init_transactions(_PATIENCE_S)
+        producer.begin_transaction()
+        return producer
+
+    def _put(self, rows: Any) -> Callable[..., None]:
+        """Return what produces one record with who wrote it."""
+        produce, wait, topic = self._producer.produce, self._producer.poll, self.topic
+        told = [(name, str(rows.column(name)[0].as_py()).encode()) for name in WROTE]
+        headers = [*self.headers, *told]
+
+        def put(value: Any, key: Any, more: Any, partition: Any, moment: Any) -> None:
+            while True:
+                try:
+                    produce(
+                        topic,
+                        value,
+                        key,
+                        -1 if partition is None else partition,
+                        headers=[*more, *headers] if more else headers,
+                        timestamp=0 if moment is None else int(moment.timestamp() * 1000),
+                    )
+                    return
+                except BufferError:
+                    wait(0.1)
+
+        return put
+
+    def _noted(self, error: Any, message: Any) -> None:  # noqa: ARG002
+        if error is not None:
+            self._failed.append(error)
+
+
+@dataclass(frozen=True)
+class BeginTransaction:
+    """Begins the transaction of a part in its task; this is what is sent there."""
+
+    target: Target
+    head: str
+    timeout_ms: int
+
+    def __call__(self, part: Part) -> TopicPart:
+        """Begin."""
+        name, cluster = f"{self.head}{part.name}", Cluster.of(self.target)
+        return TopicPart(cluster, self.target.name, transaction=name, timeout_ms=self.timeout_ms)
+
+
+@dataclass(frozen=True)
+class BeginStaged:
+    """Begins to stage a part, whose records carry its name."""
+
+    target: Target
+    stage: str
+
+    def __call__(self, part: Part) -> TopicPart:
+        """Begin."""
+        headers = (("_part", part.name.encode()),)
+        return TopicPart(Cluster.of(self.target), self.stage, headers)
+
+
+def _records(rows: Any) -> Iterator[tuple[Any, ...]]:
+    """Yield value, key, headers, partition and timestamp of each row."""
+    columns = dict(zip(rows.schema.names, rows.columns, strict=True))
+    absent = [None] * rows.num_rows
+    cells = [
+        columns[name].to_pylist() if name in columns else absent
+        for name in ("value", "key", "headers", "partition", "timestamp")
+    ]
+    for value, key, headers, partition, moment in zip(*cells, strict=True):
+        told = [(one["key"], one["value"]) for one in headers or ()]
+        yield value, key, told, partition, moment
+
+
+@contextmanager
+def _said(topic: str) -> Iterator[None]:
+    """Tell what the client raises in one sentence."""
+    from confluent_kafka import KafkaException
+
+    try:
+        yield
+    except KafkaException as error:
+        said = " ".join(str(error).split())
+        raise StackError(f"{topic} does not take what is written: {said}") from None

@@ -1,0 +1,141 @@
+"""Rows added to a topic of Kafka by two-phase commit: transactions of tasks, decided once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+from onceproof import failpoints
+from onceproof.guarantee import Guarantee
+from onceproof.plan import Writes
+from onceproof.sinks import Reader, Target
+from onceproof.sinks.cluster import Cluster
+from onceproof.sinks.coordinator import Coordinators
+from onceproof.sinks.driver_side import write_by_parts, writer_of
+from onceproof.sinks.protocol import Part, checked_writer
+from onceproof.sinks.protocol.coordinated import CoordinatedParts
+from onceproof.sinks.protocol.journal import JournalMemory
+from onceproof.sinks.protocol.two_phase import TwoPhase
+from onceproof.sinks.topic_checks import check, timeout_ms
+from onceproof.sinks.topic_frames import as_records, record_target
+from onceproof.sinks.topic_journal import TopicJournal, journal_of
+from onceproof.sinks.topic_making import drop, is_there, make_kept, make_target
+from onceproof.sinks.topic_open import blockers, open_in
+from onceproof.sinks.topic_part import BeginTransaction, TopicPart
+from onceproof.sinks.topic_reader import TopicReader, read
+
+MAIN = "main"
+
+
+@dataclass(frozen=True)
+class TwoPhaseTopic:
+    """A topic to which each task adds its rows in a transaction that the driver ends.
+
+    One object is one run: it claims the writer at its first batch, and never again.
+    """
+
+    target: Target
+
+    family = "two_phase"
+    store = "kafka"
+    guarantee = Guarantee.EXACTLY_ONCE
+    atomic_batches = False
+    ordered = False
+    writes = Writes.APPEND
+    modes: ClassVar = ("append", "update", "complete")
+    steps: ClassVar = (
+        *failpoints.TASK,
+        *("all_pre_committed", "decided", "commit_half", "committed", "sink_committed"),
+    )
+
+    def prepare(self) -> None:
+        """Make the topic and the journal beside it, if the brokers are such that it may be."""
+        check(self.target)
+        make_target(self.target)
+        make_kept(self._cluster, self.journal, 1)
+
+    def is_prepared(self) -> bool:
+        """Whether the journal is there; the topic may be somebody else's."""
+        return is_there(self._cluster, self.journal)
+
+    def write(self, frame: Any, batch: int) -> None:
+        """Write a batch; of one that was decided before only the plan is run."""
+        records = as_records(self.target, frame)
+        write_by_parts(self._run, record_target(self.target), records, batch, self._begin)
+
+    def recover(self) -> Mapping[str, Any]:
+        """Commit what dead attempts had decided, and abort the rest of what they began."""
+        with closing(self.parts()) as parts:
+            return self._driver(parts).recover()
+
+    def open(self) -> tuple[int, int]:
+        """Return how many transactions are open in the topic, and how many records they hide."""
+        return open_in(self.target)
+
+    def open_names(self) -> list[str]:
+        """Return the transactional ids of what is open in the topic."""
+        return blockers(self.target)
+
+    def reader(self) -> Reader:
+        """Return somebody who looks at what is committed, again and again."""
+        return TopicReader(self.target)
+
+    def read(self, folder: Path) -> tuple[int, str]:
+        """Write what is committed as parquet."""
+        return read(self.target, folder)
+
+    def drop(self) -> None:
+        """Abort what is open, and remove the topic and its journal."""
+        if self.is_prepared():
+            with closing(self.parts()) as parts:
+                for part in list(parts.intact()):
+                    parts.abort(part)
+        drop(self._cluster, self.target.name, self.journal)
+
+    @property
+    def journal(self) -> str:
+        """The topic that keeps the decisions."""
+        return journal_of(self.target.name, self._writer)
+
+    @property
+    def head(self) -> str:
+        """How the ids of the topic's transactions begin."""
+        return f"onceproof:{self.target.name}:"
+
+    def parts(self) -> CoordinatedParts:
+        """Return the store of a run that has not begun."""
+        memory = JournalMemory(TopicJournal(self._cluster, self.journal))
+        coordinators = Coordinators(self._cluster)
+        return CoordinatedParts(coordinators, memory, self.head, self._writer, self._begin_part)
+
+    def begun(self) -> TwoPhase:
+        """Return the driver's side of a run that has not claimed yet."""
+        return self._driver(self.parts())
+
+    def _driver(self, parts: CoordinatedParts) -> TwoPhase:
+        writer = writer_of(self.target, self._writer, parts.memory)
+        return TwoPhase(parts, writer, failpoints.reached)
+
+    def _begin_part(self, part: Part) -> TopicPart:
+        return self._begin(part)
+
+    @property
+    def _writer(self) -> str:
+        return checked_writer(self.target.writer or MAIN)
+
+    @property
+    def _cluster(self) -> Cluster:
+        return Cluster.of(self.target)
+
+    @cached_property
+    def _begin(self) -> BeginTransaction:
+        target = record_target(self.target)
+        return BeginTransaction(target, self.head, timeout_ms(self.target))
+
+    @cached_property
+    def _run(self) -> TwoPhase:
+        return self.begun()
