@@ -26,9 +26,12 @@ POINTS = {
     "two_phase_files": DECIDED,
     "wal_table": [*APPLIED, "applied_unmarked"],
     "wal_table_atomic": APPLIED,
+    "two_phase_topic": ["all_pre_committed", "commit_half"],
+    "wal_topic": ["applied_unmarked"],
 }
 CRASHES = [(name, point) for name, points in POINTS.items() for point in points]
 MAY_REPEAT = [("wal_table", "apply_half"), ("wal_table", "applied_unmarked")]
+MAY_REPEAT += [("wal_topic", "applied_unmarked")]
 
 
 @pytest.fixture(scope="module")
@@ -57,10 +60,12 @@ def target(tmp_path, stack):
     assert left(tmp_path) == []
 
 
-def target_of(name, target, tmp_path):
-    """The same for a sink of files."""
+def target_of(name, target, tmp_path, stack):
+    """The same for a sink of files, or of topics."""
     if find_sink(name).store == "postgresql":
         return target
+    if find_sink(name).store == "kafka":
+        return replace(target, address=",".join(stack.bootstrap))
     return replace(target, address=str(tmp_path), name="output")
 
 
@@ -128,10 +133,10 @@ def die_at(point, monkeypatch):
 
 @pytest.mark.parametrize(("name", "point"), CRASHES)
 def test_a_job_that_dies_at_a_point_goes_on_exactly(
-    spark, target, tmp_path, monkeypatch, name, point
+    spark, target, tmp_path, monkeypatch, name, point, stack
 ):
     die_at(point, monkeypatch)
-    target = target_of(name, target, tmp_path)
+    target = target_of(name, target, tmp_path, stack)
     with pytest.raises(StreamingQueryException, match="the driver dies here"):
         run(target, 1, name, views(spark, tmp_path))
     sink = run(target, 2, name, views(spark, tmp_path))
@@ -167,9 +172,9 @@ def whole(batch):
     ],
 )
 def test_in_complete_mode_the_newest_batch_is_the_whole_result(
-    spark, target, tmp_path, monkeypatch, name, point, is_calm
+    spark, target, tmp_path, monkeypatch, name, point, is_calm, stack
 ):
-    target, rows = target_of(name, target, tmp_path), views(spark, tmp_path)
+    target, rows = target_of(name, target, tmp_path, stack), views(spark, tmp_path)
     if not is_calm:
         die_at(point, monkeypatch)
         with pytest.raises(StreamingQueryException, match="the driver dies here"):
@@ -182,7 +187,7 @@ def test_in_complete_mode_the_newest_batch_is_the_whole_result(
 
 
 @pytest.mark.parametrize("name", ["batch_folder", "two_phase_files"])
-def test_spark_reads_what_readers_of_the_folder_see(spark, target, tmp_path, name):
-    run(target_of(name, target, tmp_path), 1, name, views(spark, tmp_path))
+def test_spark_reads_what_readers_of_the_folder_see(spark, target, tmp_path, name, stack):
+    run(target_of(name, target, tmp_path, stack), 1, name, views(spark, tmp_path))
     found = spark.read.parquet(str(tmp_path / "output/data")).select("_batch", "name", "views")
     assert sorted(map(tuple, found.collect())) == EXPECTED

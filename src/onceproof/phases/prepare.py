@@ -58,13 +58,14 @@ def _stack(run: RunDirectory, work: Work, home: Path | None) -> Prepared:
     members = stack.members
     if missing := [name for name in ("master", "store") if name not in members]:
         raise StackError(f"the stack {stack.name} has no {' and no '.join(missing)}: down, and up")
-    is_files = find_sink(work.sink.name).store == "files"
+    bootstrap = ",".join(stack.bootstrap)
+    addresses = {"files": str(run.output.absolute()), "kafka": bootstrap}
     return Prepared(
         stack.name,
         own,
-        ",".join(stack.bootstrap),
+        bootstrap,
         members["master"].address,
-        str(run.output.absolute()) if is_files else members["store"].address,
+        addresses.get(find_sink(work.sink.name).store, members["store"].address),
     )
 
 

@@ -141,10 +141,12 @@ SINKS: Mapping[str, str] = {
     "wal_table": "onceproof.sinks.wal_table:WalTable",
     "wal_table_atomic": "onceproof.sinks.wal_table:WalTableAtomic",
     "two_phase_table": "onceproof.sinks.two_phase_table:TwoPhaseTable",
+    "append_topic": "onceproof.sinks.append_topic:AppendTopic",
+    "wal_topic": "onceproof.sinks.wal_topic:WalTopic",
+    "two_phase_topic": "onceproof.sinks.two_phase_topic:TwoPhaseTopic",
     "batch_folder": "onceproof.sinks.batch_folder:BatchFolder",
     "spark_files": "onceproof.sinks.spark_files:SparkFiles",
     "two_phase_files": "onceproof.sinks.two_phase_files:TwoPhaseFiles",
-    "two_phase_topic": "onceproof.sinks.two_phase_topic:TwoPhaseTopic",
 }
 
 

@@ -28,6 +28,8 @@ _SECURITY = {
     "ssl.key.location": "ssl_keyfile",
     "ssl.key.password": "ssl_password",
 }
+_JAVA = {"ssl.ca.location": "ssl.truststore.location", "sasl.mechanisms": "sasl.mechanism"}
+_MECHANISM, _PLAIN = "sasl.mechanism", "plain.PlainLoginModule"
 _HOSTNAMES = "ssl.endpoint.identification.algorithm"
 
 
@@ -64,6 +66,23 @@ class Cluster:
         }
         if self.settings.get(_HOSTNAMES) == "none":
             told["ssl_check_hostname"] = False
+        return told
+
+    @property
+    def java_settings(self) -> dict[str, str]:
+        """The settings in the words of Java's clients, which differ in how one connects."""
+        told = {_JAVA.get(name, name): value for name, value in self.settings.items()}
+        user, word = told.pop("sasl.username", None), told.pop("sasl.password", None)
+        if user is not None:
+            module = "scram.ScramLoginModule" if "SCRAM" in told.get(_MECHANISM, "") else _PLAIN
+            told["sasl.jaas.config"] = (
+                f"org.apache.kafka.common.security.{module} required"
+                f' username="{user}" password="{word}";'
+            )
+        if "ssl.truststore.location" in told:
+            told["ssl.truststore.type"] = "PEM"
+        if told.get(_HOSTNAMES) == "none":
+            told[_HOSTNAMES] = ""
         return told
 
     def ask(self, question: Callable[[Any], T], limit_s: float = ANSWERS_WITHIN_S) -> T:

@@ -23,7 +23,7 @@ def write_batch(target: Target, frame: Any, batch: int, put: Put) -> None:
     """
     rows = chosen(target, frame)
     if failpoints.is_armed("write_half", batch):
-        first, rows = _halves(rows)
+        first, rows = halves(rows)
         if first is not None:
             _write(target, first, batch, put)
             failpoints.reached("write_half", batch)
@@ -39,7 +39,7 @@ def copy_in(connection: Any, into: Any, target: Target, rows: Iterable[bytes]) -
             copy.write(some)
 
 
-def _halves(frame: Any) -> tuple[Any, Any]:
+def halves(frame: Any) -> tuple[Any, Any]:
     """Return the rows in two frames; None and all of them where they are fewer than two."""
     rows = frame.toArrow()
     half = rows.num_rows // 2

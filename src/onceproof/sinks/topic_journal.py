@@ -14,6 +14,7 @@ from onceproof.sinks.topic_reader import ALL, news
 
 _APPENDED_WITHIN_S = 60.0
 _TAIL = ".decisions"
+MAIN = "main"  # the writer of a target that names none
 
 
 def journal_of(topic: str, writer: str) -> str:
@@ -41,6 +42,9 @@ class TopicJournal:
     _appended: tuple[int, str] = field(init=False, default=(-1, ""))
     _producer: Any = field(init=False, default=None)
     _consumer: Any = field(init=False, default=None)
+
+    def __del__(self) -> None:
+        self.close()
 
     def append(self, text: str) -> None:
         """Append a record, at all replicas that are in sync."""
@@ -99,9 +103,11 @@ class TopicJournal:
         self._hang_up()
         producer, self._producer = self._producer, None
         if producer is not None:
-            producer.close(timeout=0)
+            with suppress(Exception):  # its brokers may be gone
+                producer.close(timeout=0)
 
     def _hang_up(self) -> None:
         consumer, self._consumer = self._consumer, None
         if consumer is not None:
-            consumer.close()
+            with suppress(Exception):
+                consumer.close()

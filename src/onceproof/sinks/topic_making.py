@@ -54,6 +54,16 @@ def drop(cluster: Cluster, *topics: str) -> None:
     cluster.ask(remove)
 
 
+def partitions_of(cluster: Cluster, topic: str) -> int:
+    """Return how many partitions a topic has."""
+
+    def see(client: Any) -> int:
+        (found,) = client.describe_topics([topic])
+        return len(found["partitions"])
+
+    return cluster.ask(see)
+
+
 def is_there(cluster: Cluster, topic: str) -> bool:
     """Whether a topic is there."""
     found: bool = cluster.ask(lambda client: topic in client.list_topics())

@@ -13,7 +13,8 @@ from onceproof.sinks.cluster import Cluster
 from onceproof.sinks.parquet_rows import WROTE
 from onceproof.sinks.protocol import Part
 
-_PATIENCE_S = 120.0
+PATIENCE_S = 120.0
+STAGED = "_part"  # the header of a staged record that says whose it is
 _POLL_EVERY = 2000
 _ABORTED_WITHIN_S = 5.0
 
@@ -47,7 +48,7 @@ class TopicPart:
     def pre_commit(self) -> None:
         """Wait until all records are at all replicas that are in sync, then let go of them."""
         with _said(self.topic):
-            left = self._producer.flush(_PATIENCE_S)
+            left = self._producer.flush(PATIENCE_S)
         if left or self._failed:
             said = self._failed[0] if self._failed else f"{left} records are not acknowledged"
             raise StackError(f"{self.topic} did not take all records: {said}")
@@ -64,15 +65,15 @@ class TopicPart:
     def _begun(self) -> Any:
         more: dict[str, Any] = {"on_delivery": self._noted}
         if not self.transaction:
-            return self.cluster.bulk(**more, **{"delivery.timeout.ms": int(_PATIENCE_S * 1000)})
-        timeout = min(int(_PATIENCE_S * 1000), self.timeout_ms)
+            return self.cluster.bulk(**more, **{"delivery.timeout.ms": int(PATIENCE_S * 1000)})
+        timeout = min(int(PATIENCE_S * 1000), self.timeout_ms)
         more |= {
             "transactional.id": self.transaction,
             "transaction.timeout.ms": self.timeout_ms,
             "delivery.timeout.ms": timeout,
         }
         producer = self.cluster.bulk(**more)
-        producer.init_transactions(_PATIENCE_S)
+        producer.init_transactions(PATIENCE_S)
         producer.begin_transaction()
         return producer
 
@@ -127,7 +128,7 @@ class BeginStaged:
 
     def __call__(self, part: Part) -> TopicPart:
         """Begin."""
-        headers = (("_part", part.name.encode()),)
+        headers = ((STAGED, part.name.encode()),)
         return TopicPart(Cluster.of(self.target), self.stage, headers)
 
 

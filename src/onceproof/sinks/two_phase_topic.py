@@ -22,13 +22,11 @@ from onceproof.sinks.protocol.journal import JournalMemory
 from onceproof.sinks.protocol.two_phase import TwoPhase
 from onceproof.sinks.topic_checks import check, timeout_ms
 from onceproof.sinks.topic_frames import as_records, record_target
-from onceproof.sinks.topic_journal import TopicJournal, journal_of
+from onceproof.sinks.topic_journal import MAIN, TopicJournal, journal_of
 from onceproof.sinks.topic_making import drop, is_there, make_kept, make_target
 from onceproof.sinks.topic_open import blockers, open_in
 from onceproof.sinks.topic_part import BeginTransaction, TopicPart
 from onceproof.sinks.topic_reader import TopicReader, read
-
-MAIN = "main"
 
 
 @dataclass(frozen=True)

@@ -78,8 +78,10 @@ class Told:
             return is_news
         is_free = batch not in self.decisions or (self.replaces and batch not in self.done)
         if is_free:
-            self.decisions[batch] = Decision.of(said["decision"])
+            self.decisions[batch] = decision = Decision.of(said["decision"])
             self.places[batch] = place
+            if not decision.parts and not self.replaces:
+                self.done.add(batch)
             self._forget(max(self.decisions) - KEPT)
         return is_free
 
@@ -129,6 +131,11 @@ class JournalMemory:
         """Return the decisions that nobody has noted as done."""
         self._look()
         return self.told.undone()
+
+    def is_undone(self, batch: int, epoch: int) -> bool:
+        """Whether a batch is not noted as done, and no epoch newer than this one was claimed."""
+        self._catch_up()
+        return self.told.epoch <= epoch and batch not in self.told.done
 
     def decide(self, decision: Decision) -> bool:
         """Decide, if no newer epoch was claimed and no other decision stands."""

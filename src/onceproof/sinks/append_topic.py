@@ -1,0 +1,104 @@
+"""Rows added to a topic by Spark's own Kafka sink, as it is: a replay adds them again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from onceproof import failpoints
+from onceproof.errors import RequestError
+from onceproof.guarantee import Guarantee
+from onceproof.plan import Writes
+from onceproof.sinks import Reader, Target
+from onceproof.sinks.cluster import Cluster
+from onceproof.sinks.table_writer import halves
+from onceproof.sinks.topic_frames import as_records
+from onceproof.sinks.topic_making import drop, make_target
+from onceproof.sinks.topic_open import blockers, open_in
+from onceproof.sinks.topic_reader import TopicReader, read
+
+
+@dataclass(frozen=True)
+class AppendTopic:
+    """A topic to which Spark's tasks add records, with no memory of the batch."""
+
+    target: Target
+
+    family = "append"
+    store = "kafka"
+    guarantee = Guarantee.AT_LEAST_ONCE
+    atomic_batches = False
+    ordered = False
+    writes = Writes.APPEND
+    modes: ClassVar = ("append", "update")
+    steps: ClassVar = ("write_half", "written", "sink_committed")
+
+    def prepare(self) -> None:
+        """Make the topic."""
+        make_target(self.target)
+
+    def write(self, frame: Any, batch: int) -> None:
+        """Add the rows of a batch; where `write_half` is armed, one half before the other."""
+        records = self._signed(as_records(self.target, frame), batch)
+        if failpoints.is_armed("write_half", batch):
+            first, records = halves(records)
+            if first is not None:
+                self._save(first)
+                failpoints.reached("write_half", batch)
+        self._save(records)
+        failpoints.reached("written", batch)
+        failpoints.reached("sink_committed", batch)
+
+    def recover(self) -> Mapping[str, Any]:
+        """Nothing is left behind: what a dead task has sent is there."""
+        return {}
+
+    def open(self) -> tuple[int, int]:
+        """Return what others have open in the topic, and how many records they hide."""
+        return open_in(self.target)
+
+    def open_names(self) -> list[str]:
+        """Return the transactional ids of what is open in the topic."""
+        return blockers(self.target)
+
+    def reader(self) -> Reader:
+        """Return somebody who looks at the topic again and again."""
+        return TopicReader(self.target)
+
+    def read(self, folder: Path) -> tuple[int, str]:
+        """Write the topic as parquet."""
+        return read(self.target, folder)
+
+    def drop(self) -> None:
+        """Remove the topic."""
+        drop(Cluster.of(self.target), self.target.name)
+
+    def _signed(self, records: Any, batch: int) -> Any:
+        """Return records with who writes them among their headers."""
+        from pyspark.sql import functions as F
+
+        if "timestamp" in records.columns:
+            raise RequestError(
+                "Spark's Kafka sink has no column timestamp: leave it out, or write two_phase_topic"
+            )
+        told = [
+            F.struct(F.lit(name).alias("key"), F.lit(str(value).encode()).alias("value"))
+            for name, value in (("_batch", batch), ("_attempt", self.target.attempt))
+        ]
+        headers = F.array(*told)
+        if "headers" in records.columns:
+            headers = F.concat(F.coalesce("headers", F.array()), headers)
+        return records.withColumn("headers", headers)
+
+    def _save(self, records: Any) -> None:
+        cluster = Cluster.of(self.target)
+        options = {f"kafka.{name}": value for name, value in cluster.java_settings.items()}
+        (
+            records.write.format("kafka")
+            .option("kafka.bootstrap.servers", ",".join(cluster.addresses))
+            .options(**options)
+            .option("topic", self.target.name)
+            .save()
+        )

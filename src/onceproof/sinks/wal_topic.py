@@ -1,0 +1,110 @@
+"""Rows staged in a topic, and sent to another when the commit log has the batch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+from onceproof import failpoints
+from onceproof.guarantee import Guarantee
+from onceproof.plan import Writes
+from onceproof.sinks import Reader, Target
+from onceproof.sinks.cluster import Cluster
+from onceproof.sinks.driver_side import write_by_parts, writer_of
+from onceproof.sinks.protocol import checked_writer
+from onceproof.sinks.protocol.wal import Wal
+from onceproof.sinks.staged_topic import StagedTopic
+from onceproof.sinks.topic_frames import as_records, record_target
+from onceproof.sinks.topic_journal import MAIN, journal_of
+from onceproof.sinks.topic_making import drop, make_kept, make_target, partitions_of
+from onceproof.sinks.topic_open import blockers, open_in
+from onceproof.sinks.topic_part import BeginStaged
+from onceproof.sinks.topic_reader import TopicReader, read
+
+
+@dataclass(frozen=True)
+class WalTopic:
+    """A topic whose records and their mark are apart: who dies between sends the records again.
+
+    One object is one run: it claims the writer at its first batch, and never again.
+    """
+
+    target: Target
+
+    family = "wal"
+    store = "kafka"
+    guarantee = Guarantee.AT_LEAST_ONCE
+    atomic_batches = False
+    ordered = False
+    writes = Writes.APPEND
+    modes: ClassVar = ("append", "update", "complete")
+    steps: ClassVar = (
+        *failpoints.TASK,
+        *("staged", "sink_committed", "apply_half", "applied_unmarked", "marked"),
+    )
+
+    def prepare(self) -> None:
+        """Make the topic, its stage and its journal."""
+        cluster = Cluster.of(self.target)
+        make_target(self.target)
+        make_kept(cluster, self.stage, partitions_of(cluster, self.target.name))
+        make_kept(cluster, self.journal, 1)
+
+    def write(self, frame: Any, batch: int) -> None:
+        """Apply the batch before, then stage this one."""
+        begin = BeginStaged(self.target, self.stage)
+        records = as_records(self.target, frame)
+        write_by_parts(self._run, record_target(self.target), records, batch, begin)
+
+    def recover(self) -> Mapping[str, Any]:
+        """Apply what the commit log has; call it before each start and at the end."""
+        with closing(self._log()) as log:
+            return self._driver(log).recover()
+
+    def open(self) -> tuple[int, int]:
+        """Return what others have open in the topic; what is staged is not there yet."""
+        return open_in(self.target)
+
+    def open_names(self) -> list[str]:
+        """Return the transactional ids of what is open in the topic."""
+        return blockers(self.target)
+
+    def reader(self) -> Reader:
+        """Return somebody who looks at the topic again and again."""
+        return TopicReader(self.target)
+
+    def read(self, folder: Path) -> tuple[int, str]:
+        """Write the topic as parquet."""
+        return read(self.target, folder)
+
+    def drop(self) -> None:
+        """Remove the topics."""
+        drop(Cluster.of(self.target), self.target.name, self.stage, self.journal)
+
+    @property
+    def stage(self) -> str:
+        """The topic that is staged in."""
+        return f"{self.target.name}.{self._writer}.staged"
+
+    @property
+    def journal(self) -> str:
+        """The topic that keeps what is decided."""
+        return journal_of(self.target.name, self._writer)
+
+    @property
+    def _writer(self) -> str:
+        return checked_writer(self.target.writer or MAIN)
+
+    def _log(self) -> StagedTopic:
+        return StagedTopic(self.target, self.journal, self.stage)
+
+    def _driver(self, log: StagedTopic) -> Wal:
+        return Wal(log, writer_of(self.target, self._writer, log), failpoints.reached, atomic=False)
+
+    @cached_property
+    def _run(self) -> Wal:
+        return self._driver(self._log())
