@@ -36,6 +36,7 @@ class Real:
     def init(self):
         settings = {"bootstrap.servers": ",".join(self.bootstrap), "linger.ms": 0}
         settings |= {"transactional.id": self.name, "transaction.timeout.ms": self.timeout_ms}
+        settings["error_cb"] = lambda error: None  # one that was fenced is told by its record
         settings |= {"delivery.timeout.ms": min(self.timeout_ms, 30_000)}
         self.producer = Producer(settings)
         self.producer.init_transactions(30)

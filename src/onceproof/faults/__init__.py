@@ -89,11 +89,13 @@ def mechanisms() -> tuple[Mechanism, ...]:
     """Return every mechanism, in the order in which they are asked."""
     from onceproof.faults import (
         fail_step,
+        hijack,
         kill_driver,
         kill_executor,
         kill_task,
         pause_job,
         start_rival,
+        strike_brokers,
         strike_member,
     )
 
@@ -105,6 +107,8 @@ def mechanisms() -> tuple[Mechanism, ...]:
         pause_job.EXECUTOR,
         fail_step.MECHANISM,
         start_rival.MECHANISM,
+        hijack.MECHANISM,
+        strike_brokers.MECHANISM,
         strike_member.MECHANISM,
     )
 

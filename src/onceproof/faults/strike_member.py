@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from onceproof.faults import Mechanism, Proof, Scene
+from onceproof.faults.open_transaction import open_transaction
 from onceproof.stacks import Verb
 from onceproof.work import FaultPart
 
 _VERBS: dict[str, Verb] = {"kill": "kill", "pause": "pause", "stop": "stop"}
 _CURES: dict[str, Verb] = {"kill": "start", "pause": "resume", "stop": "start"}
 LEADER = "broker:leader="
+COORDINATOR = "broker:coordinator"
 
 
 def strike(fault: FaultPart, scene: Scene) -> Proof:
-    """Do the verb; `broker:leader=N` is the leader of partition N of the run's own topic."""
+    """Do the verb; `broker:leader=N` is the leader of partition N of the run's own topic.
+
+    `broker:coordinator` is that of a transaction which is open in the run's output.
+    """
     target = fault.target
+    if target == COORDINATOR:
+        target = f"{COORDINATOR}={open_transaction(scene)}"
     if target.startswith(LEADER) and "/" not in target:
         partition = target.removeprefix(LEADER)
         target = f"{LEADER}{scene.work.workload.topic}/{partition}"

@@ -14,7 +14,7 @@ from onceproof.scenario.commands import OF_THE_JOB, PLACEHOLDERS, has_lone_brack
 from onceproof.scenario.draft import Draft
 from onceproof.scenario.page import none_of
 from onceproof.scenario.targets import find_target
-from onceproof.sinks import SINKS, Sink
+from onceproof.sinks import SINKS, Sink, find_sink
 
 _STATE_FORMAT_2 = re.compile(r"checkpointformatversion\W*2", re.IGNORECASE)
 _LOSSY = re.compile(r"failondataloss\W*false", re.IGNORECASE)
@@ -108,11 +108,23 @@ def _settings_of(draft: Draft) -> str:
 
 
 def check_sink_options(draft: Draft) -> None:
-    """Our tables have no options."""
+    """Of ours, sinks of topics have options, and settings of Kafka's clients beside them."""
     if not draft.has("sink") or draft.sink_name not in SINKS:
         return
+    sink = find_sink(draft.sink_name)
+    known: tuple[str, ...] = getattr(sink, "options", ())
     for name in draft.sink_options:
-        draft.refuse(f"{draft.sink_name} has no options: leave it out", "sink", name)
+        if name in known or (sink.store == "kafka" and name.startswith("kafka.")):
+            continue
+        has = (
+            f"has the options {', '.join([*known, 'kafka.<setting>'])}"
+            if known
+            else "has no options"
+        )
+        draft.refuse(f"{draft.sink_name} {has}: leave it out", "sink", name)
+
+
+_OF_KAFKA = ("broker:coordinator", "transaction")
 
 
 def check_faults(draft: Draft, sink: type[Sink] | None) -> None:
@@ -147,6 +159,8 @@ def _misplaced(verb: str, target: str, step: str | None, sink: type[Sink] | None
     if sink and step in failpoints.HALTS and step not in sink.steps:
         steps = ", ".join((*failpoints.SEEN, *sink.steps))
         return f"no batch of {sink.__name__} comes to {step}: write one of {steps}"
+    if target in _OF_KAFKA and sink and sink.store != "kafka":
+        return f"{sink.__name__} has no transactions that brokers coordinate: write another target"
     if target == "task" and not in_task:
         return f"a task is struck at a step of its own: write one of {', '.join(failpoints.TASK)}"
     if target == "executor" and step in failpoints.HALTS and not in_task:

@@ -19,6 +19,9 @@ TARGETS: Mapping[str, str] = {
     "broker:any": "one broker",
     "broker:controller": "the broker that is controller",
     "broker:leader=<partition>": "the broker that leads partition {number} of the input",
+    "broker:coordinator": "the broker that coordinates a transaction which is open in the output",
+    "broker:all": "every broker",
+    "transaction": "a transaction that is open in the output",
     "worker:any": "one worker",
     "master": "the master",
     "store": "the store",
@@ -53,8 +56,9 @@ _PROOFS = {
     "stop": "its processes by pid, ended by themselves",
     "raise": "the process at the failpoint, which says that it raised",
     "start": "both drivers by pid, alive when the second had committed a batch",
+    "hijack": "the id's state and epoch, before and after",
 }
-_SEATS = ("broker:controller", "broker:leader=")
+_SEATS = ("broker:controller", "broker:leader=", "broker:coordinator")
 
 
 def say_proof(verb: str, target: str) -> str:

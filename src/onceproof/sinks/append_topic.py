@@ -32,6 +32,7 @@ class AppendTopic:
     atomic_batches = False
     ordered = False
     writes = Writes.APPEND
+    options: ClassVar = ("partitions",)
     modes: ClassVar = ("append", "update")
     steps: ClassVar = ("write_half", "written", "sink_committed")
 

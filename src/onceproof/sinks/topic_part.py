@@ -63,7 +63,7 @@ class TopicPart:
                 producer.abort_transaction(_ABORTED_WITHIN_S)
 
     def _begun(self) -> Any:
-        more: dict[str, Any] = {"on_delivery": self._noted}
+        more: dict[str, Any] = {"on_delivery": self._noted, "error_cb": self._troubled}
         if not self.transaction:
             return self.cluster.bulk(**more, **{"delivery.timeout.ms": int(PATIENCE_S * 1000)})
         timeout = min(int(PATIENCE_S * 1000), self.timeout_ms)
@@ -102,6 +102,10 @@ class TopicPart:
 
     def _noted(self, error: Any, message: Any) -> None:  # noqa: ARG002
         if error is not None:
+            self._failed.append(error)
+
+    def _troubled(self, error: Any) -> None:
+        if error.fatal():  # it was fenced; without a callback the client fails in odd words
             self._failed.append(error)
 
 

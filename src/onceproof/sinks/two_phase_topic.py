@@ -44,6 +44,7 @@ class TwoPhaseTopic:
     atomic_batches = False
     ordered = False
     writes = Writes.APPEND
+    options: ClassVar = ("partitions", "transaction_timeout_ms")
     modes: ClassVar = ("append", "update", "complete")
     steps: ClassVar = (
         *failpoints.TASK,

@@ -41,6 +41,7 @@ class WalTopic:
     atomic_batches = False
     ordered = False
     writes = Writes.APPEND
+    options: ClassVar = ("partitions",)
     modes: ClassVar = ("append", "update", "complete")
     steps: ClassVar = (
         *failpoints.TASK,

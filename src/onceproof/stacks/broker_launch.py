@@ -49,6 +49,7 @@ _SETTINGS = {
     "socket.connection.setup.timeout.max.ms": 2000,
     "replica.fetch.backoff.ms": 200,
     "transaction.max.timeout.ms": 2147483647,
+    "transactional.id.expiration.ms": 3600000,  # ids of ours are never used again
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": 1000,
     "num.network.threads": 2,
     "num.io.threads": 2,

@@ -1,0 +1,30 @@
+"""Takes an open transaction's id over, as a second program does that was given the same one."""
+
+from __future__ import annotations
+
+from onceproof.faults import Mechanism, Proof, Scene, nothing_to_heal
+from onceproof.faults.open_transaction import open_transaction
+from onceproof.sinks.cluster import Cluster
+from onceproof.sinks.coordinator import Coordinators
+from onceproof.work import FaultPart
+
+_WITHIN_S = 30.0
+
+
+def strike(fault: FaultPart, scene: Scene) -> Proof:  # noqa: ARG001  the contract
+    """Initialise a producer under the id, which aborts what is open; the proof is its epoch."""
+    name = open_transaction(scene)
+    cluster = Cluster(tuple(scene.stack.bootstrap))
+    coordinators = Coordinators(cluster)
+    before = coordinators.look([name])[name]
+    cluster.bulk(**{"transactional.id": name}).init_transactions(_WITHIN_S)
+    after = coordinators.look([name])[name]
+    coordinators.close()
+    return {
+        "id": name,
+        "before": {"state": before.state, "epoch": before.epoch},
+        "after": {"state": after.state, "epoch": after.epoch},
+    }
+
+
+MECHANISM = Mechanism(("hijack",), ("transaction",), strike, nothing_to_heal)

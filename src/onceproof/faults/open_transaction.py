@@ -1,0 +1,17 @@
+"""A transaction that is open in a run's output when a fault strikes."""
+
+from __future__ import annotations
+
+from onceproof.errors import StackError
+from onceproof.faults import Scene
+from onceproof.sinks import Target
+from onceproof.sinks.topic_open import blockers
+
+
+def open_transaction(scene: Scene) -> str:
+    """Return the transactional id of one, or raise if none is open."""
+    topic = scene.work.sink.target
+    found = blockers(Target(",".join(scene.stack.bootstrap), topic, {}, ()))
+    if not found:
+        raise StackError(f"no transaction is open in {topic}: nothing was struck")
+    return scene.rng.choice(found)
