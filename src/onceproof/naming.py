@@ -2,19 +2,54 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from onceproof.errors import RequestError
+
+FILE = ".py:"
 
 
 def find_attribute(place: str, wrong: str, write: str) -> Any:
     """Return what a `module:attribute` names, or raise `RequestError`.
 
+    The module is one on PYTHONPATH, or a file by its whole path, `/path/to/module.py:attribute`.
     `wrong` begins the sentence of the error and `write` ends it with what to write instead.
     """
-    module, _, attribute = place.partition(":")
+    module, _, attribute = place.rpartition(":") if FILE in place else place.partition(":")
     try:
-        return getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
+        found = _load(Path(module)) if FILE in place else importlib.import_module(module)
+        return getattr(found, attribute)
+    except (ImportError, AttributeError, ValueError, OSError) as error:
         raise RequestError(f"{wrong} cannot be had ({error}): write {write}") from None
+
+
+def located(place: str, folder: str) -> str:
+    """Return a name that holds in any folder: a file's is made whole from the one that is given."""
+    if FILE not in place:
+        return place
+    path, _, attribute = place.rpartition(":")
+    return f"{Path(folder, path).resolve()}:{attribute}"
+
+
+def _load(path: Path) -> ModuleType:
+    """Return the module of a file, the same one at every call."""
+    name = f"onceproof_{hashlib.sha256(bytes(path)).hexdigest()[:12]}"
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module

@@ -34,6 +34,7 @@ class Op(StrEnum):
     ATTEMPT_END = "attempt.end"
     BATCH_OFFSETS = "batch.offsets"
     BATCH_COMMIT = "batch.commit"
+    CHECKPOINT_ANEW = "checkpoint.anew"
     DECISION = "decision"
     FAULT_STRIKE = "fault.strike"
     FAULT_HEAL = "fault.heal"

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from onceproof.references import find_reference
+from onceproof.references.declared import reference_of
 from onceproof.run import RunDirectory
 from onceproof.sinks import Sink, Target, find_sink
+from onceproof.sinks.outputs import is_output
 from onceproof.work import Work
 
 
 def target_of(run: RunDirectory, work: Work, address: str) -> Target:
     """Return what a run writes to, for whoever only reads; columns and key are its reference's."""
-    reference = find_reference(work.pipeline.reference)
+    reference = reference_of(work.pipeline)
     return Target(
         address,
         work.sink.target,
@@ -25,3 +26,10 @@ def target_of(run: RunDirectory, work: Work, address: str) -> Target:
 def open_sink(run: RunDirectory, work: Work, address: str) -> Sink:
     """Return the sink of a run, for phases and readers."""
     return find_sink(work.sink.name)(target_of(run, work, address))
+
+
+def shown(run: RunDirectory, work: Work, address: str) -> str:
+    """Return what a run writes to, as its job is told."""
+    kind = find_sink(work.sink.name)
+    target = target_of(run, work, address)
+    return kind.place.shown(target) if is_output(kind) else target.name

@@ -25,6 +25,7 @@ class Found:
     offset: int
     key: bytes | None
     value: bytes | None
+    headers: tuple[tuple[str, bytes], ...] = ()
 
 
 def make_topic(bootstrap: Sequence[str], name: str, partitions: int = 4) -> str:
@@ -139,7 +140,8 @@ def _drain(consumer: Any, ends: Mapping[Any, int]) -> Iterator[Found]:
         for part, records in wait_for(read_on, ANSWERS_WITHIN_S, "a topic has no readable end"):
             for one in records:
                 if one.offset < ends[part]:
-                    yield Found(part.partition, one.offset, one.key, one.value)
+                    headers = tuple(map(tuple, one.headers or ()))
+                    yield Found(part.partition, one.offset, one.key, one.value, headers)
 
 
 def _no_topic(name: str) -> StackError:

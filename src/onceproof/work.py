@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from dataclasses import field as made
 from pathlib import Path
 from typing import Any
 
 from onceproof.documents import count, field, read_object
+
+EARLIEST, LATEST = "earliest", "latest"
 
 
 @dataclass(frozen=True)
@@ -31,12 +34,21 @@ class WorkloadPart:
 
 @dataclass(frozen=True)
 class PipelinePart:
-    """The job under test: a command, and the `module:attribute` of its reference."""
+    """The job under test: a command, and its reference.
+
+    A reference is a `module:attribute`, or a word for one that is made of `output`: of the `key` of
+    what the job writes, the `columns` that are compared, and `from` where in the input the key
+    stands. `starting` is where the query begins to read. `runtime` is what it runs on where that is
+    not Onceproof's own: `python`, `spark_home`, `jars`, `master` and `env`.
+    """
 
     name: str
     command: tuple[str, ...]
     reference: str
     options: Mapping[str, Any]
+    starting: str = EARLIEST
+    output: Mapping[str, Any] = made(default_factory=dict)
+    runtime: Mapping[str, Any] = made(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -111,6 +123,9 @@ class Work:
                 tuple(field(pipeline, "command", list, "the plan's pipeline")),
                 field(pipeline, "reference", str, "the plan's pipeline"),
                 field(pipeline, "options", dict, "the plan's pipeline"),
+                pipeline.get("starting", EARLIEST),
+                pipeline.get("output", {}),
+                pipeline.get("runtime", {}),
             ),
             sink=SinkPart(
                 field(sink, "name", str, "the plan's sink"),

@@ -1,10 +1,11 @@
 """What must hold for every workload that is registered."""
 
+from pathlib import Path
+
 import pyarrow as pa
 import pytest
 
 from onceproof.workloads import WORKLOADS, find_workload
-from onceproof.workloads.sentinel import sentinel
 
 COLUMNS = {
     "id": pa.int64(),
@@ -15,30 +16,44 @@ COLUMNS = {
     "amount": pa.int64(),
     "kind": pa.string(),
 }
+# What is sent as it is beside those; such records may have no key and no time.
+AS_IS = {
+    "record_key": pa.binary(),
+    "value": pa.binary(),
+    "headers": pa.list_(pa.struct([("name", pa.string()), ("value", pa.binary())])),
+}
 EVENTS, PRODUCERS = 30_001, 3
+NEEDED = {
+    "records": {"file": str(Path(__file__).with_name("three_records.jsonl"))},
+    "template": {"value": {"order_id": "id", "amount": "int 1 9"}, "key": "order_id"},
+}
 
 pytestmark = pytest.mark.parametrize("workload", WORKLOADS, ids=lambda one: one.name)
 
 
 def tables(workload, seed=7, **given):
-    options = workload.resolve({"events": EVENTS, "producers": PRODUCERS, **given})
+    needed = NEEDED.get(workload.name, {})
+    options = workload.resolve({"events": EVENTS, "producers": PRODUCERS, **needed, **given})
     return [pa.concat_tables(workload.events(options, seed, one)) for one in range(PRODUCERS)]
 
 
 def test_it_is_found_by_its_name_and_its_defaults_are_good(workload):
-    options = find_workload(workload.name).resolve({})
+    options = find_workload(workload.name).resolve(NEEDED.get(workload.name, {}))
     assert find_workload(workload.name).resolve(options) == options
 
 
 def test_the_same_seed_gives_the_same_events_and_another_gives_others(workload):
     assert tables(workload) == tables(workload)
-    assert tables(workload) != tables(workload, seed=8)
+    if workload.name != "records":  # a file is a file
+        assert tables(workload) != tables(workload, seed=8)
 
 
 def test_its_columns_are_those_of_the_ledger(workload):
     for table in tables(workload):
-        assert {one.name: one.type for one in table.schema} == COLUMNS
-        assert sum(column.null_count for column in table.columns) == 0
+        more = {} if workload.name == "page_views" else AS_IS
+        assert {one.name: one.type for one in table.schema} == COLUMNS | more
+        known = set(COLUMNS) - ({"key", "event_ms"} if more else set())
+        assert sum(table[name].null_count for name in known) == 0
 
 
 def test_every_id_is_there_once_but_for_redeliveries(workload):
@@ -49,12 +64,17 @@ def test_every_id_is_there_once_but_for_redeliveries(workload):
 
 def test_seq_grows_within_a_key_of_a_producer(workload):
     found = pa.concat_tables(tables(workload)).to_pandas()
-    for _, seqs in found[found.kind == "event"].groupby(["producer", "key"]).seq:
+    for _, seqs in found[found.kind == "event"].groupby(["producer", "key"], dropna=False).seq:
         assert seqs.is_monotonic_increasing
         assert seqs.is_unique
 
 
 def test_the_sentinel_is_an_event_like_the_others(workload):
     (schema,) = {table.schema for table in tables(workload)}
-    last = sentinel(EVENTS, 5)
+    given = {"events": EVENTS, **NEEDED.get(workload.name, {})}
+    told = {} if workload.name == "page_views" else {"sentinel": '{"order_id": 0}'}
+    last = workload.sentinel(workload.resolve(given | told), 5)
     assert {one.name: one.type for one in last.schema} == {one.name: one.type for one in schema}
+    if told:
+        assert last["value"].to_pylist() == [b'{"order_id": 0}']
+        assert workload.sentinel(workload.resolve(given), 5) is None

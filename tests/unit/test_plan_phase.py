@@ -178,7 +178,7 @@ def test_a_command_without_files_has_no_version_to_be_known():
 
 def test_what_cannot_be_planned_leaves_no_directory(tmp_path, monkeypatch):
     (one,) = read(JOB)
-    monkeypatch.setattr("onceproof.phases.plan.find_reference", _gone)
+    monkeypatch.setattr("onceproof.phases.plan.reference_of", _gone)
     with pytest.raises(RequestError, match="gone"):
         make_plan(one, 7, tmp_path)
     assert list(tmp_path.iterdir()) == []

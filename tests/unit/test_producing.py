@@ -65,8 +65,8 @@ def test_a_payload_is_the_event_as_json(tmp_path):
     for row in rows.to_dict("records"):
         event = {name: row[name] for name in ("id", "producer", "key", "seq", "event_ms", "amount")}
         assert row["payload"] == json.dumps({**event, "run": "a_run"}, separators=(",", ":"))
-    assert [value.decode() for _, _, value in client.sent] == list(rows.payload)
-    assert [key.decode() for _, key, _ in client.sent] == list(rows.key)
+    assert [value.decode() for _, _, value, _ in client.sent] == list(rows.payload)
+    assert [key.decode() for _, key, _, _ in client.sent] == list(rows.key)
 
 
 def test_a_key_of_any_text_makes_good_json(tmp_path):

@@ -144,8 +144,8 @@ def test_confluent_is_refused_where_it_is_not_installed(monkeypatch):
     ("name", "said"),
     [
         ("page_hits", "workload 'page_hits' cannot be had"),
-        ("nowhere:VIEWS", "write page_views, or module:attribute with the module on PYTHONPATH"),
-        ("json:dumps", "json:dumps is a function, and must be a Workload"),
+        ("nowhere:VIEWS", "write page_views, records, template, or module:attribute with the"),
+        ("json:codecs", "json:codecs is a module, and must be a Workload, or a function of"),
     ],
 )
 def test_a_workload_that_is_none_is_refused(name, said):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from onceproof.checkpoint.archive import queries
 from onceproof.checkpoint.checks import log_troubles
 from onceproof.checkpoint.coverage import Range, committed_batches, position, ranges
 from onceproof.checkpoint.log import Planned, committed, newest
@@ -36,7 +37,8 @@ def offset_log(evidence: Evidence) -> Finding:
     delay_ms = None
     if told.get("delay_ms") is not None:
         delay_ms = count(told, "delay_ms", "recomputed.json")
-    wrong, held = _watermarks(evidence, log, found, delay_ms)
+    rests = told.get("rests_on_log", True)
+    wrong, held = _watermarks(evidence, log, found, delay_ms) if rests else ([], 0)
     said = [
         *log_troubles(evidence.run.checkpoint, archive),
         *_beside_the_ledger(evidence, log),
@@ -47,6 +49,10 @@ def offset_log(evidence: Evidence) -> Finding:
     if said:
         return Finding("offset_log", Grade.UNKNOWN, "; ".join(said), numbers)
     reason = f"The offset log of {len(log):,} batches is whole and covers the ledger"
+    if not rests:
+        reason += "; what is expected does not rest on it"
+    if anew := len(queries(archive)) - 1:
+        reason += f"; the checkpoint was lost and begun anew {anew:,} time(s)"
     if delay_ms is not None:
         reason += ", and every watermark follows from the events"
     if held:

@@ -2,6 +2,7 @@
 
 Each batch is recorded in the history when its file is first seen, or seen again with other
 contents: then the checkpoint was restored or damaged, and what it said before is kept beside it.
+What another query has logged before the checkpoint was lost is kept below `query-1/` and so on.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from onceproof.history import History
 from onceproof.records import Op, Outcome
 
 ACTOR = "archive"
+_BEFORE = "query-"  # the logs of a query whose checkpoint was lost, by its number
 Stamp = tuple[int, int, int]
 
 
@@ -39,8 +41,15 @@ class Archive:
     def catch_up(self) -> None:
         """Archive and record all that is new on disk; return when it is."""
         with self._lock:
+            self._look_who_it_is()
             for name, take in (("offsets", self._take_offsets), ("commits", self._take_commit)):
                 self._take_new(name, take)
+
+    def forget_commit(self, batch: int) -> None:
+        """Hold a batch for uncommitted, whose commit a fault has taken away; it will come again."""
+        with self._lock:
+            self.committed.pop(batch, None)
+            self._seen.pop(self.checkpoint / "commits" / str(batch), None)
 
     @property
     def newest(self) -> tuple[int, int]:
@@ -52,12 +61,48 @@ class Archive:
         newest = self.newest[1]
         return self.planned[newest].offsets if newest in self.planned else {}
 
+    def _look_who_it_is(self) -> None:
+        """Archive the query's id and where it began; put another query's logs aside.
+
+        A checkpoint that was lost is one that a new query has begun: its batches count anew.
+        """
+        for path in (self.checkpoint / "metadata", *self.checkpoint.glob("sources/*/0")):
+            kept = self.folder / path.relative_to(self.checkpoint)
+            try:
+                stamp = path.stat()
+                if self._seen.get(path) == (
+                    now := (stamp.st_ino, stamp.st_size, stamp.st_mtime_ns)
+                ):
+                    continue
+                text = path.read_bytes()
+            except FileNotFoundError:
+                continue
+            if path.name == "metadata" and kept.exists() and kept.read_bytes() != text:
+                self._put_aside(text)
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            kept.write_bytes(text)
+            self._seen[path] = now
+
+    def _put_aside(self, metadata: bytes) -> None:
+        number = len(queries(self.folder))
+        aside = self.folder / f"{_BEFORE}{number}"
+        aside.mkdir()
+        for name in ("offsets", "commits", "sources", "metadata"):
+            if (self.folder / name).exists():
+                os.replace(self.folder / name, aside / name)
+        for name in ("offsets", "commits"):
+            (self.folder / name).mkdir()
+        self._seen.clear()
+        self.planned.clear()
+        self.committed.clear()
+        proof = {"query": metadata.decode(errors="replace").strip()[:200], "number": number + 1}
+        self._history.append(ACTOR, Op.CHECKPOINT_ANEW, proof=proof)
+
     def _take_new(self, name: str, take: Callable[[int], None]) -> None:
         for batch in log.batches(self.checkpoint / name):
             path = self.checkpoint / name / str(batch)
             try:
-                stat = path.stat()
-                stamp = (stat.st_ino, stat.st_size, stat.st_mtime_ns)
+                stamp = _stamp(path)
                 if self._seen.get(path) == stamp:
                     continue
                 text = path.read_bytes()
@@ -90,6 +135,17 @@ class Archive:
         proof = {"next_watermark_ms": found.next_watermark_ms}
         self._history.append(ACTOR, Op.BATCH_COMMIT, batch=batch, proof=proof)
         self.committed[batch] = found
+
+
+def queries(folder: Path) -> list[Path]:
+    """Return the folders of the logs of every query that began in a checkpoint, the first first."""
+    numbers = sorted(int(path.name.removeprefix(_BEFORE)) for path in folder.glob(f"{_BEFORE}*"))
+    return [*(folder / f"{_BEFORE}{number}" for number in numbers), folder]
+
+
+def _stamp(path: Path) -> Stamp:
+    stat = path.stat()
+    return stat.st_ino, stat.st_size, stat.st_mtime_ns
 
 
 def _keep(kept: Path, text: bytes) -> None:

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from onceproof.checkpoint.log import Planned, batches, newest, planned
+from onceproof.checkpoint.log import Planned, batches, first_offsets, newest, planned
 from onceproof.errors import EvidenceError
 
 
 @dataclass(frozen=True)
 class Range:
-    """The records that one batch read of one partition: from `begin` up to `end`, exclusive."""
+    """The records that one batch read of one partition: from `begin` up to `end`, exclusive.
+
+    Those that are not read lie before the first record of the query that began with this batch.
+    """
 
     topic: str
     partition: int
     begin: int
     end: int
     batch: int
+    query: int = 0
+    is_read: bool = True
 
 
 def committed_batches(folder: Path) -> list[Planned]:
@@ -61,3 +67,32 @@ def ranges(log: list[Planned]) -> list[Range]:
 def position(log: list[Planned]) -> dict[tuple[str, int], int]:
     """Return the next offset of each partition after the last batch."""
     return {(one.topic, one.partition): one.end for one in ranges(log)}
+
+
+def first_reads(folders: Sequence[Path]) -> list[Range]:
+    """Return which batch has read each record first, over the logs of one query after the other.
+
+    What a query planned counts as read, committed or not. What it left out, since it began behind
+    that, is told by ranges that are not read.
+    """
+    found: list[Range] = []
+    covered: dict[tuple[str, str], int] = {}
+    for number, folder in enumerate(folders):
+        ends = {
+            (topic, partition): begin
+            for topic, begins in first_offsets(folder).items()
+            for partition, begin in begins.items()
+        }
+        for batch in batches(folder / "offsets"):
+            for topic, partitions in planned(folder, batch).offsets.items():
+                for partition, end in partitions.items():
+                    at, so_far = (topic, partition), covered.get((topic, partition), 0)
+                    begin = ends.get(at, 0)
+                    where = (topic, int(partition))
+                    if begin > so_far:
+                        found.append(Range(*where, so_far, begin, batch, number, is_read=False))
+                    if end > (begin := max(begin, so_far)):
+                        found.append(Range(*where, begin, end, batch, number))
+                    covered[at] = max(begin, end)
+                    ends[at] = max(ends.get(at, 0), end)
+    return found

@@ -80,6 +80,19 @@ def committed(folder: Path, batch: int) -> Committed:
     return Committed(batch, watermark_ms, _object(head, "stateUniqueIds", where))
 
 
+def first_offsets(folder: Path) -> Offsets:
+    """Return from where a query began to read, as its Kafka sources note it; {} if not yet."""
+    found: dict[str, Mapping[str, int]] = {}
+    for path in sorted(folder.glob("sources/*/0")):
+        try:
+            *_, last = _lines(path)
+        except EvidenceError:  # it is being written, or removed with its checkpoint
+            continue
+        if last[:1] == "{":
+            found |= _kafka_offsets([last], f"sources/{path.parent.name}/0")
+    return found
+
+
 def newest(folder: Path) -> tuple[int, int]:
     """Return the newest batch of the offset log and of the commit log; -1 where there is none."""
     found = (batches(folder / name) for name in ("offsets", "commits"))

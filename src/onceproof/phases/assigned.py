@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from onceproof.checkpoint.coverage import ranges
+from onceproof.checkpoint.coverage import Range, ranges
 from onceproof.checkpoint.log import Planned
 from onceproof.references import Events
 
 _BEFORE_ALL_MS = -(1 << 62)
+_READ = "topic string, partition int, begin long, end long, batch int, unread boolean, query int"
 _RANGE = "topic string, partition int, begin long, end long, batch int, late_ms long, bucket long"
 
 
@@ -21,6 +22,35 @@ def as_engine_read(ledger: Any, log: list[Planned]) -> Events:
         for step in log
     ]  # fmt: skip
     return Events(_with_batches(ledger, log), _watermarks(spark, steps))
+
+
+def as_sent(ledger: Any, read: list[Range], *, from_the_first: bool) -> Events:
+    """Return all rows of the ledger, with the batch that has read each first, null if none has.
+
+    `from_the_first` is false for a job that begins at the latest offsets: what the first query left
+    out is then none of its input. `unread` is true of what later ones left out.
+    """
+    from pyspark.sql import functions as F
+
+    asked = ledger.withColumns({"key": F.col("key"), "value": F.col("payload").cast("string")})
+    told = [
+        (one.topic, one.partition, one.begin, one.end, one.batch, not one.is_read, one.query)
+        for one in read
+    ]
+    ranges_read = ledger.sparkSession.createDataFrame(told, _READ)
+    lies = (F.col("offset") >= F.col("begin")) & (F.col("offset") < F.col("end"))
+    beside = [asked[name] == ranges_read[name] for name in ("topic", "partition")]
+    joined = asked.join(F.broadcast(ranges_read), [*beside, lies], "left")
+    frame = joined.select(
+        *(asked[name] for name in ("id", "kind", "event_ms", "key", "value")),
+        *(asked[name] for name in ("topic", "partition", "offset")),
+        "batch",
+        F.coalesce("unread", F.lit(True)).alias("unread"),
+        "query",
+    )
+    if not from_the_first:
+        frame = frame.where("not (unread and query <=> 0)")
+    return Events(frame, None)
 
 
 def as_if_at_once(events: Events, log: list[Planned]) -> Events:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,6 +12,8 @@ from onceproof.guarantee import Anomaly
 from onceproof.records import Op, Record
 
 MOST_SAMPLED = 20
+UNREAD = "unread"
+INFERRED = ("input", UNREAD)  # of rows that tell no batch
 _PLACE = ("topic", "partition", "offset", "batch", "attempt")
 
 
@@ -32,6 +35,7 @@ def _blamed(evidence: Evidence, sample: Mapping[str, Any]) -> dict[str, Any]:
         **place,
         "step": step,
         "fault": strike.actor if strike else None,
+        "inferred": sample.get("by") in INFERRED,
         "sentence": _sentence(evidence, sample, strike) if place["batch"] is not None else "",
     }
 
@@ -53,21 +57,42 @@ def _step(strike: Record | None) -> str | None:
 
 def _sentence(evidence: Evidence, sample: Mapping[str, Any], strike: Record | None) -> str:
     batch, step = sample["batch"], _step(strike)
+    if sample.get("by") == UNREAD:
+        return _unread(evidence, batch, strike)
+    is_inferred = sample.get("by") in INFERRED
     when = f"{strike.actor}{f' at {step}' if step else ''}" if strike else ""
-    attempts = known(lambda: _attempts(evidence, batch)) or []
+    attempts = known(lambda: _attempts(evidence, sample)) or []
+    more = " (inferred: it has read the key; the rows do not tell)" if is_inferred else ""
     if sample.get("class") == Anomaly.DUPLICATED and len(attempts) > 1:
         first, *later = attempts
         rest = " and ".join(f"by attempt {attempt}" for attempt in later)
         times = "twice" if len(attempts) == 2 else f"{len(attempts)} times"
         before, after = (f" before {when}", " after it") if when else ("", "")
-        return f"Batch {batch} was applied {times}: by attempt {first}{before}, {rest}{after}"
+        return f"Batch {batch} was applied {times}: by attempt {first}{before}, {rest}{after}{more}"
     at = f" at {step}" if step else ""
-    return f"Batch {batch} was under way when {strike.actor} struck{at}" if strike else ""
+    return f"Batch {batch} was under way when {strike.actor} struck{at}{more}" if strike else ""
 
 
-def _attempts(evidence: Evidence, batch: Any) -> list[int]:
+def _unread(evidence: Evidence, batch: Any, strike: Record | None) -> str:
+    said = f"No batch has read it: batch {batch} is the first of a query that began behind it"
+    if not evidence.of(Op.CHECKPOINT_ANEW):
+        return f"{said}; a job that starts at the latest offsets needs starting: latest"
+    return f"{said}, without the checkpoint{f', after {strike.actor}' if strike else ''}"
+
+
+def _attempts(evidence: Evidence, sample: Mapping[str, Any]) -> list[int]:
+    """Return the attempts that wrote a row, as it tells, or as its copies came into sight."""
+    if sample.get("by") not in INFERRED:
+        rows = evidence.reads.ask(
+            "select distinct batch, attempt from reads where copies > 0 and attempt is not null"
+            " order by all"
+        )
+        return [attempt for of, attempt in rows if of == sample["batch"]]
+    wanted = list(map(str, sample["key"].values()))
     rows = evidence.reads.ask(
-        "select distinct batch, attempt from reads where copies > 0 and attempt is not null"
-        " order by all"
+        "select key, since from reads join polls on number = poll where copies > 0 order by since"
     )
-    return [attempt for of, attempt in rows if of == batch]
+    starts = [(record.seq, record.attempt) for record in evidence.of(Op.ATTEMPT_START)]
+    seen = [since for key, since in rows if list(map(str, json.loads(key))) == wanted]
+    of = ([attempt for seq, attempt in starts if seq <= since][-1:] for since in seen)
+    return sorted({attempt for some in of for attempt in some if attempt is not None})

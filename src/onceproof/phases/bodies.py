@@ -10,6 +10,7 @@ from pathlib import Path
 
 from onceproof.home import onceproof_home
 from onceproof.phases.awaiting import await_agent, await_phase
+from onceproof.phases.calm import run_calm
 from onceproof.phases.compare import compare_run
 from onceproof.phases.observe import observe
 from onceproof.phases.phase import phase
@@ -22,6 +23,8 @@ from onceproof.prepared import Prepared
 from onceproof.process.handle import find_agent
 from onceproof.run import RunDirectory
 from onceproof.spark.session import spark_session
+from onceproof.stacks.keeper import keep
+from onceproof.stacks.local import LocalStack
 from onceproof.stacks.spark_setup import spark_tools
 from onceproof.targets import open_sink
 from onceproof.work import Work
@@ -30,9 +33,16 @@ MASTER = "local[2]"
 
 
 def prepared(run: RunDirectory, work: Work, home: Path | None = None) -> Prepared:
-    """Carry out `prepare`."""
+    """Carry out `prepare`, and the calm run where what that leaves is the expectation.
+
+    A stack of this run alone is taken down if this process dies.
+    """
     with phase(run, "prepare"):
-        return prepare(run, work, home)
+        found = prepare(run, work, home)
+        if found.own:
+            keep(LocalStack(Path(found.stack)).state)
+        run_calm(run, work, Path(found.stack))
+        return found
 
 
 def produced(run: RunDirectory, work: Work, progress: Progress | None = None) -> None:

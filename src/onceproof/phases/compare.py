@@ -16,7 +16,7 @@ from onceproof.judge.found import samples_of, write_details
 from onceproof.ledger import parquet_files
 from onceproof.phases.origins import origins
 from onceproof.plan import Writes
-from onceproof.references import find_reference
+from onceproof.references.declared import ORIGIN, reference_of
 from onceproof.run import RunDirectory
 from onceproof.sinks import find_sink
 from onceproof.work import Work
@@ -58,14 +58,18 @@ def compare_run(run: RunDirectory, work: Work) -> Mapping[str, Any]:
 
 
 def _key(work: Work) -> list[str]:
-    reference = find_reference(work.pipeline.reference)
-    version = reference.version if find_sink(work.sink.name).writes is Writes.APPEND else None
+    reference = reference_of(work.pipeline)
+    version = (
+        reference.version
+        if find_sink(work.sink.name, work.sink.options).writes is Writes.APPEND
+        else None
+    )
     return [*reference.key, *([version] if version and version not in reference.key else [])]
 
 
 def _compared(run: RunDirectory, key: Sequence[str], part: Path) -> Differences:
     present = {name for folder in (run.expected, run.observed) for name in _columns(folder)}
-    ignored = [name for name in ("_batch", "_attempt") if name in present]
+    ignored = [name for name in (*ORIGIN, "_attempt") if name in present]
     try:
         found = compare(run.expected, run.observed, key=key, ignore=ignored, write_to=part)
     except RequestError as error:

@@ -25,13 +25,19 @@ def origins(run: RunDirectory, details: Sequence[Row]) -> list[dict[str, Any]]:
     falls to who wrote it: of several copies the last attempt. A changed one falls to the later of
     both: what was written wrongly, or what was not written over it. `by` is `sink` where one batch
     wrote the same row more often than it was to. What nobody can know is None.
+
+    Where rows tell nothing, a key falls to the batch that has read it first: `by` is `input` then,
+    or `unread` where the query began behind it.
     """
     blamed = [_written(detail) for detail in details]
     ids = [row.get("id") for row, _ in blamed]
     places = _deliveries(run, [one for one in ids if isinstance(one, int)])
     ranges: dict[Any, Mapping[Partition, range] | None] = {}
     found = []
-    for (row, by), one in zip(blamed, ids, strict=True):
+    for (row, by), one, detail in zip(blamed, ids, details, strict=True):
+        if (inferred := _by_input(detail)) is not None:
+            found.append(inferred)
+            continue
         batch = row.get("_batch")
         if batch not in ranges:
             ranges[batch] = known(lambda batch=batch: _ranges(run, batch))  # type: ignore[misc]
@@ -39,6 +45,16 @@ def origins(run: RunDirectory, details: Sequence[Row]) -> list[dict[str, Any]]:
         told = dict(zip(("topic", "partition", "offset"), place or (None,) * 3, strict=True))
         found.append({**told, "batch": batch, "attempt": row.get("_attempt"), "by": by})
     return found
+
+
+def _by_input(detail: Row) -> dict[str, Any] | None:
+    """Return what the expected rows tell of where their key was read; None where rows tell it."""
+    told = [row for row in detail["expected"] if "_offset" in row]
+    if not told:
+        return None
+    (row, *_) = told
+    place = {name: row[f"_{name}"] for name in ("topic", "partition", "offset", "batch")}
+    return {**place, "attempt": None, "by": "unread" if row["_unread"] else "input"}
 
 
 def _written(detail: Row) -> tuple[Row, str | None]:

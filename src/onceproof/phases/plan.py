@@ -20,10 +20,11 @@ from onceproof.home import expectations_folder
 from onceproof.phases.new_run import make_directory, name_of, write_plan
 from onceproof.phases.subject import Subject, find_subject, find_versions
 from onceproof.plan import Writes
-from onceproof.references import find_reference
+from onceproof.references.declared import reference_of
 from onceproof.run import RunDirectory
 from onceproof.scenario import Scenario
 from onceproof.scenario.commands import fill
+from onceproof.sinks.outputs import is_output
 
 SCHEMA = 1
 
@@ -112,6 +113,9 @@ def _pipeline(scenario: Scenario) -> dict[str, Any]:
         "command": list(fill(pipeline.command, {"here": scenario.folder, **pipeline.options})),
         "reference": pipeline.reference,
         "options": dict(pipeline.options),
+        "starting": pipeline.starting,
+        "output": dict(pipeline.output),
+        "runtime": dict(pipeline.runtime),
     }
 
 
@@ -128,11 +132,12 @@ def _workload(scenario: Scenario, run: str) -> dict[str, Any]:
 def _sink(scenario: Scenario, run: str) -> dict[str, Any]:
     """Return the sink with its traits; `versioned` where rows of a key replace each other."""
     kind = scenario.sink.kind
-    version = find_reference(scenario.pipeline.reference).version
+    version = reference_of(scenario.pipeline).version
+    options = scenario.sink.options
     return {
         "name": scenario.sink.name,
-        "target": f"{run}.output",
-        "options": dict(scenario.sink.options),
+        "target": options.get(kind.place.called if is_output(kind) else "", f"{run}.output"),
+        "options": dict(options),
         "family": kind.family,
         "store": kind.store,
         "guarantee": kind.guarantee,

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from typing import Any
 
 from onceproof.checkpoint import log
 from onceproof.documents import write_whole
@@ -23,9 +24,8 @@ from onceproof.producing.settling import settle
 from onceproof.records import Op
 from onceproof.run import RunDirectory
 from onceproof.topics import look
-from onceproof.work import Work
+from onceproof.work import LATEST, Work
 from onceproof.workloads import find_workload
-from onceproof.workloads.sentinel import sentinel
 
 ACTOR = "produce"
 _BEGUN = "_begun"
@@ -46,6 +46,9 @@ def produce(
     progress: Progress | None = None,
 ) -> None:
     """Send all events, then the sentinel once the job has committed them; write the ledger.
+
+    A job that starts at the latest offsets is waited for: what is sent before it has looked where
+    that is, it would never read. Without a sentinel the events are all.
 
     `is_over` tells that the job will commit no more: then there is nothing to wait for. `position`
     tells how far it has committed; by default the archived checkpoint log does. `progress` is
@@ -72,9 +75,11 @@ def produce(
     if not options["events"]:  # a sentinel alone would make an empty input look like one
         _write_ends(run, {})
         return
+    if work.pipeline.starting == LATEST:
+        sender.wait_for_start()
     sent = sender.send(order, options["producers"])
     sender.wait_for_commits(position or (lambda: committed(run)))
-    sender.send_sentinel(sent)
+    sender.send_sentinel(sent, options)
     _write_ends(run, {work.workload.topic: settle(run.ledger, bootstrap, work.workload.topic)})
 
 
@@ -153,11 +158,24 @@ class _Sender:
         words = "the job has not committed the workload in time"
         wait_for(is_covered, self.work.limits.run_s, words)
 
-    def send_sentinel(self, sent: tuple[int, int]) -> None:
-        """Send the one event that lies far ahead of all, which lets every window close."""
+    def wait_for_start(self) -> None:
+        """Wait until the query has written from where it reads."""
+
+        def is_there() -> bool:
+            is_done = bool(log.first_offsets(self.run.checkpoint))
+            self._stop_if_over("its query had written its first offsets", is_done)
+            return is_done
+
+        words = "the query has not written its first offsets in time"
+        wait_for(is_there, self.work.limits.run_s, words)
+
+    def send_sentinel(self, sent: tuple[int, int], options: Mapping[str, Any]) -> None:
+        """Send the one event that lies far ahead of all, if there is one: every window closes."""
         workload = self.work.workload
         newest = query_parquet(self.run.ledger, "select max(event_ms) from read_parquet(?)")[0][0]
-        events = sentinel(workload.events, newest)
+        events = find_workload(workload.name).sentinel(options, newest)
+        if events is None:
+            return
         sends = Sends(events, self.work.run, workload.topic, workload.partitions)
         with closing(KafkaPython(self.bootstrap, workload.topic, self.patience_s)) as client:
             files = self.run.ledger / "part-sentinel"

@@ -13,20 +13,25 @@ import os
 import shutil
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from onceproof.checkpoint.coverage import committed_batches, position
+from onceproof.checkpoint.archive import queries
+from onceproof.checkpoint.coverage import committed_batches, first_reads, position
+from onceproof.checkpoint.log import Planned
 from onceproof.documents import write_whole
 from onceproof.errors import EvidenceError
 from onceproof.ledger import Ledger, count_rows, query_parquet
-from onceproof.phases.assigned import as_engine_read, as_if_at_once
+from onceproof.phases.assigned import as_engine_read, as_if_at_once, as_sent
+from onceproof.phases.calm import calm_of, refuse_late
 from onceproof.phases.open_state import compare_state
 from onceproof.plan import Plan, Writes
-from onceproof.references import Events, Reference, find_reference
+from onceproof.references import Events, Reference
+from onceproof.references.declared import CALM, reference_of
 from onceproof.references.windows import LATE_COLUMNS
 from onceproof.run import RunDirectory
-from onceproof.work import Work
+from onceproof.work import EARLIEST, Work
 
 _LATE_TYPES = "id long, key string, event_ms long, topic string, partition int, offset long"
 
@@ -39,15 +44,19 @@ def recompute_in(spark: Any, run: RunDirectory, work: Work) -> Mapping[str, Any]
     """
     began = time.monotonic()
     run.recomputed.unlink(missing_ok=True)
-    reference = find_reference(work.pipeline.reference)
-    writes = Plan.read(run.plan).writes
+    reference = reference_of(work.pipeline)
     log = committed_batches(run.checkpoint_log)
     covered, uncovered = _counted(run, position(log))
     sent = spark.read.parquet(str(run.ledger)).where("ack = 'ok'")
-    events = as_engine_read(sent, log)
-    emitted = reference.emitted(events)
-    rows = newest(emitted, reference) if writes is Writes.UPSERT else emitted
-    _replace(run.expected, rows.select(*reference.columns, "_batch"))
+    if reference.rests_on_log:
+        events = as_engine_read(sent, log)
+        emitted = reference.emitted(events)
+        upserts = Plan.read(run.plan).writes is Writes.UPSERT
+        rows = newest(emitted, reference) if upserts else emitted
+        _replace(run.expected, rows.select(*reference.columns, "_batch"))
+    else:
+        events = _as_sent(spark, run, work, sent)
+        _replace(run.expected, reference.emitted(events))
     _replace(run.late, _late(spark, reference, events))
     document = {
         "schema": 1,
@@ -57,12 +66,23 @@ def recompute_in(spark: Any, run: RunDirectory, work: Work) -> Mapping[str, Any]
         "covered": covered,
         "uncovered": uncovered,
         "delay_ms": reference.lateness.delay_ms if reference.lateness else None,
-        "r0": _plain(spark.read.parquet(str(run.expected)), reference, as_if_at_once(events, log)),
+        "rests_on_log": reference.rests_on_log,
+        "r0": _plain(spark.read.parquet(str(run.expected)), reference, events, log),
         "state": compare_state(spark, run.checkpoint, len(log) - 1, reference, events),
         "seconds": round(time.monotonic() - began, 3),
     }
     write_whole(run.recomputed, json.dumps(document, indent=2, default=str) + "\n")
     return document
+
+
+def _as_sent(spark: Any, run: RunDirectory, work: Work, sent: Any) -> Events:
+    """Return what was sent, and what a calm run has left of it where the reference is that."""
+    reads = first_reads(queries(run.checkpoint_log))
+    events = as_sent(sent, reads, from_the_first=work.pipeline.starting == EARLIEST)
+    if work.pipeline.reference != CALM:
+        return events
+    refuse_late(run)
+    return replace(events, calm=spark.read.parquet(str(calm_of(run).observed)))
 
 
 def newest(emitted: Any, reference: Reference) -> Any:
@@ -107,7 +127,9 @@ def _late(spark: Any, reference: Reference, events: Events) -> Any:
     return reference.lateness.dropped(events).select(*LATE_COLUMNS)
 
 
-def _plain(expected: Any, reference: Reference, events: Events) -> Mapping[str, int]:
+def _plain(
+    expected: Any, reference: Reference, events: Events, log: list[Planned]
+) -> Mapping[str, int]:
     """Return the rows of R0, and of how many keys the newest rows of R0 and R1 differ."""
     from pyspark.sql import functions as F
 
@@ -115,7 +137,7 @@ def _plain(expected: Any, reference: Reference, events: Events) -> Mapping[str, 
         return {"rows": expected.select(*reference.key).distinct().count(), "differ": 0}
     values = [name for name in reference.columns if name not in reference.key]
     row = F.struct("_batch", *values)
-    sides = [expected, reference.emitted(events).select(*expected.columns)]
+    sides = [expected, reference.emitted(as_if_at_once(events, log)).select(*expected.columns)]
     marked = [side.select("*", F.lit(nth).alias("_side")) for nth, side in enumerate(sides)]
     told = marked[0].unionByName(marked[1]).groupBy(*reference.key)
     r1, r0 = (F.max(F.when(F.col("_side") == nth, row)) for nth in (0, 1))

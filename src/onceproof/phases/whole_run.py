@@ -17,8 +17,6 @@ from onceproof.phases.recomputing import recomputing
 from onceproof.phases.validate import become_ready
 from onceproof.process.handle import start_agent
 from onceproof.run import RunDirectory
-from onceproof.stacks.keeper import keep
-from onceproof.stacks.local import LocalStack
 from onceproof.verdict import Verdict
 from onceproof.work import Work
 
@@ -66,9 +64,7 @@ def _phases(
     run: RunDirectory, work: Work, home: Path | None, say: Say, progress: Progress | None
 ) -> None:
     say("prepare")
-    found = prepared(run, work, home)
-    if found.own:
-        keep(LocalStack(Path(found.stack)).state)
+    prepared(run, work, home)
     say("process")
     start_agent(run, Identity.of(os.getpid()))
     say("produce")

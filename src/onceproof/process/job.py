@@ -6,20 +6,23 @@ All that Spark must know of the stack goes through its own settings, so a job ne
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from onceproof.errors import RequestError
 from onceproof.failpoints import FOLDER
 from onceproof.fencing import FILE
 from onceproof.prepared import Prepared
 from onceproof.process.attempt import ATTEMPT, JOB, Attempt, start
+from onceproof.process.runtime import NOT_INHERITED, jdbc_of, python_of, submitted, tools_of
 from onceproof.run import RunDirectory
+from onceproof.spark.session import LOCAL_CLUSTER
 from onceproof.spark.settings import driver_host, settings
 from onceproof.stacks.spark_launch import environment
 from onceproof.stacks.tools import SparkTools
+from onceproof.targets import shown
 from onceproof.work import Work
 
 
@@ -38,54 +41,79 @@ class Job:
         local = self.run.root / "spark-local"
         local.mkdir(exist_ok=True)
         self.run.logs.mkdir(exist_ok=True)
-        env = self._environment(self._write_settings(number), local)
+        tools, master = self._runs_on(local)
+        self._write_settings(number, tools, master)
+        env = self._environment(tools, master, local)
         log = self.run.logs / f"driver-{number}.log"
         return start(number, self.work.run, self.command(), env, self.run.root, log)
+
+    def _runs_on(self, local: Path) -> tuple[SparkTools, str]:
+        """Return what it is started from, and its master: ours, or what the scenario says."""
+        runtime = self.work.pipeline.runtime
+        tools = tools_of(runtime, self.tools, local / "home")
+        own = self.prepared.master if tools == self.tools else LOCAL_CLUSTER
+        return tools, runtime.get("master", own)
 
     def command(self) -> list[str]:
         """Return the plan's command with its placeholders filled in."""
         values = {
-            "python": sys.executable,
+            "python": python_of(self.work.pipeline.runtime),
             "jobs": str(self.jobs),
             "bootstrap": self.prepared.bootstrap,
             "topic": self.work.workload.topic,
             "checkpoint": str(self.run.checkpoint.absolute()),
             "sink": self.work.sink.name,
-            "target": self.work.sink.target,
+            "target": shown(self.run, self.work, self.prepared.address),
             "address": self.prepared.address,
+            "jdbc": jdbc_of(self.prepared.address),
             "reference": self.work.pipeline.reference,
         }
         try:
-            return [word.format_map(values) for word in self.work.pipeline.command]
+            words = [word.format_map(values) for word in self.work.pipeline.command]
+            return submitted(words, self._properties)
         except (KeyError, ValueError, IndexError) as error:
             raise RequestError(
                 f"the command has a placeholder that is none ({error}): there are"
                 f" {', '.join(f'{{{name}}}' for name in values)}"
             ) from None
 
-    def _write_settings(self, number: int) -> Path:
+    @property
+    def _properties(self) -> Path:
+        return self.run.root.absolute() / "spark.conf"
+
+    def _write_settings(self, number: int, tools: SparkTools, master: str) -> None:
         ours = {JOB: self.work.run, ATTEMPT: str(number), FOLDER: self._failpoints()}
         if path := os.environ.get("PYTHONPATH"):
             ours["PYTHONPATH"] = path
-        found = dict(settings(self.tools, self.prepared.master))
+        ours |= {name: str(value) for name, value in self._given.items()}
+        found = dict(settings(tools, master))
         found |= {f"spark.executorEnv.{name}": value for name, value in ours.items()}
-        target = self.run.root / "spark.conf"
-        target.write_text("".join(f"{name} {value}\n" for name, value in found.items() if value))
-        return target
+        text = "".join(f"{name} {value}\n" for name, value in found.items() if value)
+        self._properties.write_text(text)
 
-    def _environment(self, properties: Path, local: Path) -> Mapping[str, str]:
+    @property
+    def _given(self) -> Mapping[str, Any]:
+        return dict(self.work.pipeline.runtime.get("env", {}))
+
+    def _environment(self, tools: SparkTools, master: str, local: Path) -> Mapping[str, str]:
+        python = python_of(self.work.pipeline.runtime)
+        folders = (Path(python).parent, tools.home / "bin")
+        path = os.environ.get("PATH", "/usr/bin:/bin")
         spark = {
-            **environment(self.tools),
-            "PATH": os.environ.get("PATH", "/usr/bin:/bin"),
-            "PYSPARK_SUBMIT_ARGS": f"--properties-file {properties.absolute()} pyspark-shell",
-            "SPARK_LOCAL_IP": driver_host(self.prepared.master),
+            **environment(tools),
+            "PATH": ":".join([path, *map(str, folders)]),
+            "PYSPARK_PYTHON": python,
+            "PYSPARK_DRIVER_PYTHON": python,
+            "PYSPARK_SUBMIT_ARGS": f"--properties-file {self._properties} pyspark-shell",
+            "SPARK_LOCAL_IP": driver_host(master),
             "SPARK_LOCAL_DIRS": str(local.absolute()),
             "SPARK_LAUNCHER_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
             "PYTHONUNBUFFERED": "1",
             FOLDER: self._failpoints(),
             FILE: str(self.run.fenced.absolute()),
         }
-        return {**os.environ, **spark}
+        found = {name: value for name, value in os.environ.items() if name not in NOT_INHERITED}
+        return {**found, **spark, **{name: str(value) for name, value in self._given.items()}}
 
     def _failpoints(self) -> str:
         return str(self.run.failpoints.absolute())

@@ -66,8 +66,8 @@ class KafkaPython:
         """Send some rows."""
         send, topic = self._producer.send, self._topic
         self._under_way.extend(
-            (send(topic, value, key, partition=number), sends, place)
-            for place, (number, key, value) in enumerate(sends.rows(begin, end), begin)
+            (send(topic, value, key, headers, number), sends, place)
+            for place, (number, key, value, headers) in enumerate(sends.rows(begin, end), begin)
         )
 
     def serve(self) -> None:
@@ -115,11 +115,11 @@ class Confluent:
     def send(self, sends: Sends, begin: int, end: int) -> None:
         """Send some rows; waits where the client's queue is full."""
         produce, topic, noted = self._producer.produce, self._topic, self._noted
-        for place, (number, key, value) in enumerate(sends.rows(begin, end), begin):
+        for place, (number, key, value, headers) in enumerate(sends.rows(begin, end), begin):
             outcome = partial(noted, sends, place)
             while True:
                 try:
-                    produce(topic, value, key, number, outcome)
+                    produce(topic, value, key, number, outcome, headers=headers or [])
                     break
                 except BufferError:
                     self._producer.poll(0.1)

@@ -5,12 +5,19 @@ from __future__ import annotations
 import json
 import os
 import zlib
+from collections.abc import Iterator
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
 OK, FAILED, UNKNOWN = "ok", "failed", "unknown"
 _NOWHERE = -1
 _FIELDS = ("id", "producer", "key", "seq", "event_ms", "amount")
+# Headers of records that are sent as they are: whence they come stands here, never in the value.
+ID, RUN = "onceproof.id", "onceproof.run"
+Headers = list[tuple[str, bytes]] | None
+_SENT = ["record_key", "value", "headers"]
+Row = tuple[int, bytes | None, bytes | None, Headers]
 
 
 class Sends:
@@ -21,15 +28,15 @@ class Sends:
         import numpy
         import pyarrow
 
-        keys = events["key"].combine_chunks().dictionary_encode()
-        places = [partition_of(key, partitions) for key in keys.dictionary.to_pylist()]
+        self._as_is = events.select(_SENT) if "value" in events.column_names else None
+        self._run = run.encode()
         nought = pyarrow.array(numpy.zeros(events.num_rows, dtype=numpy.int8))
         self._table = pyarrow.table(
             {
                 **{name: events[name] for name in (*_FIELDS, "kind")},
-                "payload": payloads(events, run),
+                "payload": payloads(events, run) if self._as_is is None else events["value"],
                 "topic": pyarrow.array([topic]).take(nought),
-                "partition": pyarrow.array(places, "int32").take(keys.indices),
+                "partition": _partitions(events, partitions),
             }
         )
         self._offsets = [_NOWHERE] * len(self)
@@ -39,11 +46,22 @@ class Sends:
     def __len__(self) -> int:
         return int(self._table.num_rows)
 
-    def rows(self, begin: int, end: int) -> zip[tuple[int, bytes, bytes]]:
-        """Return partition, key and value of the sends from `begin` up to `end`."""
+    def rows(self, begin: int, end: int) -> Iterator[Row]:
+        """Yield partition, key, value and headers of the sends from `begin` up to `end`."""
         part = self._table.slice(begin, end - begin)
-        keys, values = (part[name].cast("binary").to_pylist() for name in ("key", "payload"))
-        return zip(part["partition"].to_pylist(), keys, values, strict=True)
+        places = part["partition"].to_pylist()
+        if self._as_is is None:
+            keys, values = (part[name].cast("binary").to_pylist() for name in ("key", "payload"))
+            return zip(places, keys, values, repeat(None), strict=False)
+        own = self._as_is.slice(begin, end - begin)
+        keys, values, headers = (own[name].to_pylist() for name in _SENT)
+        told = map(self._headers, headers, part["id"].to_pylist())
+        return zip(places, keys, values, told, strict=True)
+
+    def _headers(self, own: list[dict[str, Any]], number: int) -> Headers:
+        """Return the user's headers of a record, and those that say whence it comes."""
+        named = [(one["name"], one["value"]) for one in own]
+        return [*named, (ID, b"%d" % number), (RUN, self._run)]
 
     def acknowledge(self, place: int, offset: int | None) -> None:
         """Note that a send is in the topic; a client may not know where."""
@@ -75,6 +93,22 @@ def write_rows(table: Any, path: Path) -> None:
     half_made = path.with_name(f"_{path.name}")
     parquet.write_table(table, half_made, compression="zstd")
     os.replace(half_made, path)
+
+
+def _partitions(events: Any, partitions: int) -> Any:
+    """Return the partition of each event: that of its key, in turn where it has none."""
+    import pyarrow
+
+    if events["key"].null_count:
+        rows = zip(events["key"].to_pylist(), events["id"].to_pylist(), strict=True)
+        places = [
+            number % partitions if key is None else partition_of(key, partitions)
+            for key, number in rows
+        ]
+        return pyarrow.array(places, "int32")
+    keys = events["key"].combine_chunks().dictionary_encode()
+    places = [partition_of(key, partitions) for key in keys.dictionary.to_pylist()]
+    return pyarrow.array(places, "int32").take(keys.indices)
 
 
 def partition_of(key: str, partitions: int) -> int:

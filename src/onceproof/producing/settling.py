@@ -9,15 +9,18 @@ from typing import Any
 
 from onceproof.errors import EvidenceError
 from onceproof.ledger import Ledger, parquet_files, query_parquet
-from onceproof.producing.rows import FAILED, OK, UNKNOWN, write_rows
+from onceproof.producing.rows import FAILED, ID, OK, UNKNOWN, write_rows
 from onceproof.topics import look, read_back
+
+_NOBODY = -1
 
 
 def settle(folder: Path, bootstrap: Sequence[str], topic: str) -> dict[str, int]:
     """Give every send its place or call it failed; return the next offset of each partition.
 
     Afterwards ledger and topic are the same records: what the topic holds more or less raises
-    `EvidenceError`. A send is known by its payload; of several copies each takes the next place.
+    `EvidenceError`. A send is known by its payload, or by the id in its headers where it is sent as
+    it is; of several copies each takes the next place.
     """
     unknown = query_parquet(
         folder,
@@ -32,23 +35,26 @@ def settle(folder: Path, bootstrap: Sequence[str], topic: str) -> dict[str, int]
 
 def _places(
     folder: Path, bootstrap: Sequence[str], topic: str, partitions: Sequence[int]
-) -> dict[str, list[int]]:
-    """Return where the payloads of unknown outcome stand, but for the places that are known."""
+) -> dict[int, list[int]]:
+    """Return where the events of unknown outcome stand, but for the places that are known."""
     rows = query_parquet(
         folder,
-        'select payload, list("offset") filter ("offset" is not null) from read_parquet(?)'
-        " group by payload having bool_or(ack = 'unknown')",
+        'select id, any_value(payload), list("offset") filter ("offset" is not null)'
+        " from read_parquet(?) group by id having bool_or(ack = 'unknown')",
     )
-    known = {payload: set(offsets or ()) for payload, offsets in rows}
-    places: dict[str, list[int]] = defaultdict(list)
+    known = {number: set(offsets or ()) for number, _, offsets in rows}
+    named = {payload: number for number, payload, _ in rows}
+    places: dict[int, list[int]] = defaultdict(list)
     for found in read_back(bootstrap, topic, partitions):
+        told = dict(found.headers).get(ID)
         payload = (found.value or b"").decode(errors="replace")
-        if payload in known and found.offset not in known[payload]:
-            places[payload].append(found.offset)
+        number = int(told) if told else named.get(payload, _NOBODY)
+        if number in known and found.offset not in known[number]:
+            places[number].append(found.offset)
     return places
 
 
-def _settle_file(path: Path, places: Mapping[str, list[int]]) -> None:
+def _settle_file(path: Path, places: Mapping[int, list[int]]) -> None:
     import pyarrow
     import pyarrow.parquet as parquet
 
@@ -56,9 +62,9 @@ def _settle_file(path: Path, places: Mapping[str, list[int]]) -> None:
     acks, offsets = table["ack"].to_pylist(), table["offset"].to_pylist()
     if UNKNOWN not in acks:
         return
-    for place, payload in enumerate(table["payload"].to_pylist()):
+    for place, number in enumerate(table["id"].to_pylist()):
         if acks[place] == UNKNOWN:
-            found = places.get(payload)
+            found = places.get(number)
             acks[place], offsets[place] = (OK, found.pop(0)) if found else (FAILED, None)
     for name, cells in (("ack", acks), ("offset", offsets)):
         number = table.schema.get_field_index(name)

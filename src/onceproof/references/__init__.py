@@ -21,11 +21,12 @@ class Events:
     `frame` holds the ledger's rows that the offset log covers, with `batch` (int) and `late_ms`
     (long): W(batch - 1). `watermarks` has a row for each batch of the log: `batch`, `before_ms`
     (W of the batch before, below any time for the first) and `watermark_ms` (W of this batch). Both
-    are DataFrames of one session.
+    are DataFrames of one session. `calm` is what a run without faults has left, if there was one.
     """
 
     frame: Any
     watermarks: Any
+    calm: Any = None
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,8 @@ class Reference:
     that the engine had to emit, in the batch that emitted it. `state` returns what must be open
     after the last batch, in the columns that `state_columns` (expressions over `key` and `value`)
     reads from Spark's state; None where the pipeline keeps none. `lateness` is None where nothing
-    is ever too late. `mode` is the output mode of the query.
+    is ever too late. `mode` is the output mode of the query. One that does not rest on the offset
+    log is given all that was sent (`onceproof.references.declared`).
     """
 
     columns: Mapping[str, str]
@@ -61,6 +63,7 @@ class Reference:
     state_columns: tuple[str, ...] = ()
     lateness: Lateness | None = None
     mode: str = "append"
+    rests_on_log: bool = True
 
     @property
     def is_stateful(self) -> bool:
@@ -74,10 +77,12 @@ REFERENCES: Mapping[str, str] = {
 }
 
 
+WRITE = "module:attribute, with the module on PYTHONPATH"
+
+
 def find_reference(name: str) -> Reference:
     """Return the reference that a `module:attribute` names."""
-    write = "module:attribute, with the module on PYTHONPATH"
-    found = find_attribute(name, f"reference {name!r}", write)
+    found = find_attribute(name, f"reference {name!r}", WRITE)
     if not isinstance(found, Reference):
         raise RequestError(f"{name} is a {type(found).__name__}, and must be a Reference")
     return found

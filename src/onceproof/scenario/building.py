@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, TypeVar
 
 from onceproof import sinks, workloads
 from onceproof.errors import RequestError
 from onceproof.guarantee import Anomaly, Guarantee, Promise
-from onceproof.references import REFERENCES, Reference, find_reference
+from onceproof.naming import located
+from onceproof.references import REFERENCES, Reference
+from onceproof.references.declared import reference_of
 from onceproof.scenario import crosschecks
 from onceproof.scenario.commands import OF_THE_JOB, default_command, named
 from onceproof.scenario.draft import Draft
-from onceproof.scenario.fields import SCENARIO, WORKLOAD
+from onceproof.scenario.fields import OUTPUT, RUNTIME, SCENARIO, WORKLOAD
 from onceproof.scenario.kinds import read_fields
 from onceproof.scenario.model import Scenario, Sink, Workload
 from onceproof.scenario.page import Item
-from onceproof.sinks import find_sink
+from onceproof.sinks import OUTPUTS, find_sink
 from onceproof.verdict import Claim, Grade
 from onceproof.work import FaultPart, LimitsPart, PipelinePart
 from onceproof.workloads import find_workload
@@ -31,7 +34,8 @@ def build(owner: Item, items: Mapping[str, Item]) -> Scenario | None:
     draft = Draft(owner, items, read_fields(owner, items, SCENARIO))
     sink = _sink_class(draft)
     workload = _workload(draft)
-    reference = _reference(draft)
+    pipeline = _pipeline(draft) if draft.has("pipeline", "sink", "name") else None
+    reference = _reference(draft, pipeline) if pipeline else None
     claim = _claim(draft, sink)
     crosschecks.check_name(draft)
     crosschecks.check_command(draft)
@@ -42,7 +46,7 @@ def build(owner: Item, items: Mapping[str, Item]) -> Scenario | None:
         crosschecks.check_query(draft, sink, reference)
     crosschecks.check_faults(draft, sink)
     crosschecks.check_restart(draft)
-    if len(owner.page.complaints) > before or not (sink and workload and claim):
+    if len(owner.page.complaints) > before or not (sink and workload and claim and pipeline):
         return None
     values = draft.values
     return Scenario(
@@ -50,9 +54,9 @@ def build(owner: Item, items: Mapping[str, Item]) -> Scenario | None:
         name=values["name"],
         tags=values["tags"],
         is_ours=draft.own_command is None,
-        pipeline=_pipeline(draft),
+        pipeline=pipeline,
         workload=workload,
-        sink=Sink(draft.sink_name, draft.sink_options, sink),
+        sink=Sink(draft.sink_name, _located(draft), sink),
         faults=_faults(draft),
         restart=values["restart"],
         limits=LimitsPart(**values["limits"]),
@@ -64,22 +68,29 @@ def _sink_class(draft: Draft) -> type[sinks.Sink] | None:
     if not draft.has("sink"):
         return None
     path = ["name"] if draft.items["sink"].is_mapping else []
-    return _find(draft, find_sink, draft.sink_name, "sink", *path)
+    name, options = draft.sink_name, draft.sink_options
+    return _find(draft, lambda: find_sink(name, options), name, "sink", *path)
 
 
-def _reference(draft: Draft) -> Reference | None:
-    if not draft.has("pipeline"):
-        return None
-    if draft.own_command is None:
-        return find_reference(REFERENCES[draft.pipeline_name])
-    name = draft.values["pipeline"]["reference"]
-    return _find(draft, find_reference, name, "pipeline", "reference")
+def _located(draft: Draft) -> Options:
+    """Return the sink's options; of an output's, names of files hold in any folder."""
+    options = draft.sink_options
+    if draft.sink_name in OUTPUTS and "folder" in options:
+        options["folder"] = str(Path(draft.folder, options["folder"]).resolve())
+    if draft.sink_name in OUTPUTS and "read" in options:
+        options["read"] = located(options["read"], draft.folder)
+    return options
 
 
-def _find(draft: Draft, find: Callable[[str], T], name: str, *path: str) -> T | None:
+def _reference(draft: Draft, pipeline: PipelinePart) -> Reference | None:
+    path = ("pipeline", "reference")
+    return _find(draft, lambda: reference_of(pipeline), pipeline.reference, *path)
+
+
+def _find(draft: Draft, find: Callable[[], T], name: str, *path: str) -> T | None:
     """Return what a name stands for; None, and a complaint, where it cannot be had."""
     try:
-        return find(name)
+        return find()
     except RequestError as error:
         draft.refuse(str(error), *path)
     except Exception as error:  # whatever the user's own module raises while it is imported
@@ -93,14 +104,19 @@ def _workload(draft: Draft) -> Workload | None:
     if not draft.has("workload"):
         return None
     values = draft.values["workload"]
-    workload = _find(draft, find_workload, values["name"], "workload", "name")
+    name = located(values["name"], draft.folder)
+    workload = _find(draft, lambda: find_workload(name), name, "workload", "name")
     given = {name: value for name, value in values.items() if name not in WORKLOAD.fields}
     if not workload:
         return None
-    fits = [_fits(draft, workload, {name: given[name]}, name) for name in given]  # tell of each
+    needed = {name: given[name] for name in workload.needs if name in given}
+    tried = given if len(needed) == len(workload.needs) else ()
+    fits = [_fits(draft, workload, needed | {name: given[name]}, name) for name in tried]
     if not all(fits) or not _fits(draft, workload, given):
         return None
-    return Workload(values["name"], values["partitions"], workload.resolve(given))
+    options = workload.resolve(given)
+    pinned = _find(draft, lambda: workload.pinned(options, draft.folder), name, "workload")
+    return None if pinned is None else Workload(name, values["partitions"], pinned)
 
 
 def _fits(draft: Draft, workload: workloads.Workload, given: Options, *path: str) -> bool:
@@ -142,7 +158,15 @@ def _pipeline(draft: Draft) -> PipelinePart:
         )
     used = {one: value for one, value in given.items() if one in named(command)}
     pipeline = draft.values["pipeline"]
-    return PipelinePart(name, command, pipeline["reference"], pipeline["options"] | used)
+    return PipelinePart(
+        name,
+        command,
+        located(pipeline["reference"], draft.folder),
+        pipeline["options"] | used,
+        pipeline["starting"],
+        {one: pipeline[one] for one in OUTPUT if one in pipeline},
+        {one: pipeline[one] for one in RUNTIME if one in pipeline},
+    )
 
 
 def _faults(draft: Draft) -> tuple[FaultPart, ...]:

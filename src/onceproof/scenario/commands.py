@@ -7,15 +7,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 PLACEHOLDERS = {
-    "python": "the Python that Onceproof runs on",
+    "python": "the job's `python`, or the one that Onceproof runs on",
     "jobs": "the folder of our own jobs",
     "here": "the folder of the scenario file; the job itself is started in the run's directory",
     "bootstrap": "the brokers' addresses, host:port,host:port",
     "topic": "the input's topic",
     "checkpoint": "the folder of the job's checkpoint",
     "sink": "the sink's name",
-    "target": "what the sink writes to; for a table schema.table",
+    "target": "what the sink writes to: schema.table, the path of an output's folder, or a topic",
     "address": "the store's address",
+    "jdbc": "the same as JDBC wants it",
     "reference": "the reference, module:attribute",
 }
 ENTRY = "{jobs}/stream.py"  # starts any pipeline of ours, by the name that follows

@@ -14,7 +14,7 @@ from onceproof.scenario.commands import OF_THE_JOB, PLACEHOLDERS, has_lone_brack
 from onceproof.scenario.draft import Draft
 from onceproof.scenario.page import none_of
 from onceproof.scenario.targets import find_target
-from onceproof.sinks import SINKS, Sink, find_sink
+from onceproof.sinks import OUTPUTS, SINKS, Sink, find_sink
 
 _STATE_FORMAT_2 = re.compile(r"checkpointformatversion\W*2", re.IGNORECASE)
 _LOSSY = re.compile(r"failondataloss\W*false", re.IGNORECASE)
@@ -27,7 +27,7 @@ def check_name(draft: Draft) -> None:
     pipeline, sink, fault = draft.name_parts
     if pipeline != draft.pipeline_name:
         draft.refuse(f"begins with {pipeline!r}: write {draft.pipeline_name}__...", "name")
-    if sink != draft.sink_name and draft.sink_name in SINKS:
+    if sink != draft.sink_name and draft.sink_name in {**SINKS, **OUTPUTS}:
         said = f"names the sink {sink!r}, and it is {draft.sink_name}"
         draft.refuse(f"{said}: write {pipeline}__{draft.sink_name}__{fault}", "name")
     is_calm = fault.partition("_")[0] == "calm"

@@ -18,6 +18,11 @@ class Draft:
     items: Mapping[str, Item]
     values: Mapping[str, Any]
 
+    @property
+    def folder(self) -> str:
+        """The folder of the file, from which it names others."""
+        return self.owner.page.folder
+
     def has(self, *names: str) -> bool:
         """Whether none of these fields was refused, so that what needs them can be checked."""
         return all(self.values.get(name) is not BAD for name in names)

@@ -10,14 +10,17 @@ from typing import Any
 
 from onceproof.guarantee import Anomaly, Guarantee
 from onceproof.references import REFERENCES
+from onceproof.references.declared import WORDS
 from onceproof.scenario import restart
 from onceproof.scenario.kinds import Either, Field, Many, Shape
 from onceproof.scenario.page import BAD, Item, none_of
-from onceproof.scenario.scalars import ANY, ELEMENT, Word, text, whole
+from onceproof.scenario.scalars import ANY, ELEMENT, Tree, Word, text, whole
 from onceproof.scenario.targets import TARGETS, find_target, verbs
 from onceproof.scenario.triggers import When
-from onceproof.sinks import SINKS
+from onceproof.sinks import OUTPUTS, SINKS
+from onceproof.sinks.tables import TYPES
 from onceproof.verdict import Grade
+from onceproof.work import EARLIEST, LATEST
 from onceproof.workloads import WORKLOADS
 
 NAME = text(r"[a-z][a-z0-9_]{0,59}", "at most 60 small letters, digits and _")
@@ -80,25 +83,53 @@ class Every:
 
 
 _TIME = text(rf"[1-9]\d* ({'|'.join(_UNITS)})", "a time such as 6 seconds, or leave it out")
+_WORD = text(r"[^\0]+", "a text, in quotes where it looks like a number")
+_COLUMN = text(r"[^\0`]+", "the name of a column")
+_PLACE = text(r"(key|value)(\..+)?", "key, value, or value.FIELD where that is JSON")
+# Of a job's output: its key, what of it is compared, and where in the input the key stands.
+OUTPUT = {
+    "key": Field(Many(_COLUMN), "the columns that tell the rows of its output apart", None),
+    "columns": Field(
+        Shape({}, others=Word(tuple(TYPES))), "what is compared of a row, with its type", None
+    ),
+    "from": Field(
+        Shape({}, others=_PLACE),
+        "where in the input a column of the key stands; left out: value.COLUMN",
+        None,
+    ),
+}
+# What a job runs on, where that is not what Onceproof runs on.
+RUNTIME = {
+    "python": Field(_WORD, "the interpreter of the driver and its workers", None),
+    "spark_home": Field(_WORD, "the folder of its Spark; left out: that of its pyspark", None),
+    "jars": Field(Many(_WORD), "jars on its class path, in place of ours", None),
+    "master": Field(_WORD, "the master it is given; left out: the stack's", None),
+    "env": Field(Shape({}, others=ANY), "what is in its environment beside ours", None),
+}
 PIPELINE = Shape(
     {
-        "command": Field(
-            Many(text(r"[^\0]+", "a text, in quotes where it looks like a number")),
-            "the command that starts the job, word by word",
+        "command": Field(Many(_WORD), "the command that starts the job, word by word"),
+        "reference": Field(
+            Element(WORDS),
+            "what it should have written: `each_once`, `calm`, or `module:attribute`",
         ),
-        "reference": Field(ELEMENT, "`module:attribute` of its reference"),
+        **OUTPUT,
+        "starting": Field(
+            Word((EARLIEST, LATEST)), "where in the topic its query begins to read", EARLIEST
+        ),
+        **RUNTIME,
         "options": Field(
             Shape({}, others=ANY), "values for placeholders of your own in the command", {}
         ),
     }
 )
-SINK = Shape({"name": Field(Element(tuple(SINKS)), "which sink")}, others=ANY)
+SINK = Shape({"name": Field(Element((*SINKS, *OUTPUTS)), "which sink")}, others=ANY)
 WORKLOAD = Shape(
     {
         "name": Field(Element(OURS), "which workload", "page_views"),
         "partitions": Field(whole(1, 1000), "partitions of its topic", 4),
     },
-    others=ANY,
+    others=Tree(),
 )
 FAULT = Shape(
     {
@@ -131,7 +162,8 @@ SCENARIO = Shape(
             WORKLOAD, "the events that are sent", {"name": "page_views", "partitions": 4}
         ),
         "sink": Field(
-            Either(Element(tuple(SINKS)), SINK), "where the pipeline writes, and how it is read"
+            Either(Element((*SINKS, *OUTPUTS)), SINK),
+            "where the pipeline writes, and how it is read",
         ),
         "state_store": Field(
             Word(("hdfs", "rocksdb", "rocksdb_changelog")), "where Spark keeps its state", "hdfs"

@@ -21,9 +21,10 @@ BAD = Mark()  # it was refused, and a complaint noted
 
 @dataclass(frozen=True)
 class Page:
-    """One file, by the name that people know it by, and the complaints about it so far."""
+    """One file, by the name that people know it by, its folder, and the complaints so far."""
 
     file: str
+    folder: str = "."
     complaints: dict[tuple[int, str], None] = field(default_factory=dict)
 
     def refuse(self, line: int, key: str, said: str) -> None:
@@ -117,7 +118,7 @@ class Unplain:
         return self.said
 
 
-def compose(text: str, file: str) -> Item:
+def compose(text: str, file: str, folder: str = ".") -> Item:
     """Return a file's one document, or raise `RequestError` with the line that is no YAML."""
     try:
         node = yaml.compose(text, yaml.SafeLoader)
@@ -128,7 +129,7 @@ def compose(text: str, file: str) -> Item:
         raise RequestError(f"{file}: no YAML: {error}") from None
     if node is None:
         raise RequestError(f"{file} is empty: write a scenario; docs/scenarios.md tells its fields")
-    return Item(Page(file), node, "", node.start_mark.line + 1)
+    return Item(Page(file, folder), node, "", node.start_mark.line + 1)
 
 
 def none_of(value: Any, words: Iterable[str]) -> str:

@@ -27,12 +27,12 @@ def read_file(path: Path, shown: str = "") -> list[Scenario]:
     except (OSError, UnicodeDecodeError) as error:
         raise RequestError(f"{shown or path} cannot be read: {error}") from None
     folder = str(path.resolve().parent)
-    return [replace(one, folder=folder) for one in read_text(text, shown or str(path))]
+    return [replace(one, folder=folder) for one in read_text(text, shown or str(path), folder)]
 
 
-def read_text(text: str, file: str) -> list[Scenario]:
-    """Return the scenarios of a file's text."""
-    root = compose(text, file)
+def read_text(text: str, file: str, folder: str = ".") -> list[Scenario]:
+    """Return the scenarios of a file's text; files that it names are named from its folder."""
+    root = compose(text, file, folder)
     found: list[Scenario] = []
     names: dict[str, int] = {}
     for owner, fields in _parts(root):

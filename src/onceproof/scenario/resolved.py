@@ -39,5 +39,10 @@ def resolved(scenario: Scenario) -> dict[str, Any]:
 def _job(scenario: Scenario) -> Mapping[str, Any]:
     pipeline = scenario.pipeline
     own = {name: value for name, value in pipeline.options.items() if name not in OF_THE_JOB}
-    options = {"options": own} if own else {}
-    return {"command": list(pipeline.command), "reference": pipeline.reference, **options}
+    told = {**pipeline.output, **pipeline.runtime, **({"options": own} if own else {})}
+    return {
+        "command": list(pipeline.command),
+        "reference": pipeline.reference,
+        "starting": pipeline.starting,
+        **{name: list(one) if isinstance(one, tuple) else one for name, one in told.items()},
+    }

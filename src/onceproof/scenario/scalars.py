@@ -91,4 +91,24 @@ SECONDS = number(0, what="a number of seconds")
 ANY = Scalar(
     "a text, a number, true or false", _is_plain, {"type": ["string", "number", "boolean"]}
 )
-ELEMENT = text(r"[\w.]+:\w+", "module:attribute, with the module on PYTHONPATH")
+ELEMENT = text(
+    r"([\w.]+|[^:\0]+\.py):\w+",
+    "module:attribute, with the module on PYTHONPATH, or FILE.py:attribute",
+)
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A scalar, or a mapping of them, of any depth."""
+
+    def read(self, item: Item) -> Any:
+        """Return it as YAML reads it."""
+        if not item.is_mapping:
+            return ANY.read(item)
+        found = item.fields()
+        values = {name: self.read(one) for name, one in (found or {}).items()}
+        return BAD if found is None or BAD in values.values() else values
+
+    def schema(self) -> dict[str, Any]:
+        """Return anything."""
+        return {"type": ["string", "number", "boolean", "object"]}

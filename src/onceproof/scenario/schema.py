@@ -14,7 +14,7 @@ from typing import Any
 from onceproof.scenario.fields import OURS, SCENARIO, WORKLOAD
 from onceproof.scenario.scalars import ELEMENT
 from onceproof.workloads import SENDING, WORKLOADS
-from onceproof.workloads.options import Number, Option, Whole
+from onceproof.workloads.options import Fields, Number, Option, Whole
 
 
 def file_schema() -> dict[str, Any]:
@@ -75,7 +75,7 @@ def _option(option: Option) -> dict[str, Any]:
         return {"type": "integer", "minimum": option.least, "maximum": option.most}
     if isinstance(option, Number):
         return {"type": "number", "minimum": 0, "maximum": option.most}
-    return {"type": "string"}
+    return {"type": "object"} if isinstance(option, Fields) else {"type": "string"}
 
 
 if __name__ == "__main__":

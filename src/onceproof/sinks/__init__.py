@@ -148,12 +148,25 @@ SINKS: Mapping[str, str] = {
     "spark_files": "onceproof.sinks.spark_files:SparkFiles",
     "two_phase_files": "onceproof.sinks.two_phase_files:TwoPhaseFiles",
 }
+# What jobs of somebody else write to, which is only read.
+OUTPUTS: Mapping[str, str] = {
+    "table": "onceproof.sinks.outputs.table:Table",
+    "parquet": "onceproof.sinks.outputs.folder:Parquet",
+    "json": "onceproof.sinks.outputs.folder:Json",
+    "rows": "onceproof.sinks.outputs.rows:Rows",
+}
 
 
-def find_sink(name: str) -> type[Sink]:
-    """Return the class of one of `SINKS`, or the one that a `module:attribute` names."""
-    write = f"one of {', '.join(SINKS)}, or module:attribute with the module on PYTHONPATH"
-    found = find_attribute(SINKS.get(name, name), f"sink {name!r}", write)
+def find_sink(name: str, options: Mapping[str, Any] | None = None) -> type[Sink]:
+    """Return the class of one of `SINKS` or `OUTPUTS`, or the one that `module:attribute` names.
+
+    With the options of an output it declares what they say.
+    """
+    known = {**SINKS, **OUTPUTS}
+    write = f"one of {', '.join(known)}, or module:attribute with the module on PYTHONPATH"
+    found = find_attribute(known.get(name, name), f"sink {name!r}", write)
+    if options is not None and name in OUTPUTS:
+        found = found.declaring(options)
     if missing := [part for part in _PARTS if not hasattr(found, part)]:
         raise RequestError(f"{name} has no {missing[0]}: a sink has {', '.join(_PARTS)}")
     kind: type[Sink] = found

@@ -20,6 +20,7 @@ from onceproof.sinks.parquet_rows import WROTE, rows_of, schema
 
 T = TypeVar("T")
 Listing = Callable[[], Mapping[str, File]]
+Rows = Callable[[File, Target], Iterable[Any]]
 _TRIES = 20
 
 
@@ -32,6 +33,7 @@ class FolderReader:
 
     target: Target
     listing: Listing
+    rows: Rows = rows_of
     _told: dict[tuple[str, File], Any] = field(default_factory=dict)
 
     def look(self) -> Look:
@@ -58,32 +60,32 @@ class FolderReader:
         """Return a file's rows in the columns of a look, without the copies."""
         import pyarrow as pa
 
-        parts = [shown(some, self.target) for some in rows_of(file, self.target)]
+        parts = [shown(some, self.target) for some in self.rows(file, self.target)]
         kinds = [(name, getattr(pa, kind)()) for name, kind in LOOK.items() if name != "copies"]
         return pa.Table.from_batches(parts, pa.schema(kinds))
 
 
-def read(target: Target, listing: Listing, folder: Path) -> tuple[int, str]:
+def read(target: Target, listing: Listing, folder: Path, rows: Rows = rows_of) -> tuple[int, str]:
     """Write all rows of the files as one of parquet; return their number and their digest.
 
     The digest is the sum of a hash of every row, so neither their order nor their files count.
     """
-    return _whole(listing, lambda found: _read(target, found, folder))
+
+    def all_of(found: Mapping[str, File]) -> tuple[int, str]:
+        files = (file for _, file in sorted(found.items()))
+        return write_rows(target, (some for file in files for some in rows(file, target)), folder)
+
+    return _whole(listing, all_of)
 
 
-def _read(target: Target, found: Mapping[str, File], folder: Path) -> tuple[int, str]:
-    files = (file for _, file in sorted(found.items()))
-    return write_rows(target, (some for file in files for some in rows_of(file, target)), folder)
-
-
-def write_rows(target: Target, rows: Iterable[Any], folder: Path) -> tuple[int, str]:
-    """Write batches of rows as one file; return their number and the sum of their hashes."""
+def write_rows(target: Target, batches: Iterable[Any], folder: Path) -> tuple[int, str]:
+    """Write batches of rows as one file of parquet; return their number and their digest."""
     import pyarrow.parquet as parquet
 
     count, digest = 0, 0
     folder.mkdir(parents=True, exist_ok=True)
     with parquet.ParquetWriter(folder / "rows.parquet", schema(target)) as writer:
-        for some in rows:
+        for some in batches:
             writer.write_batch(some)
             count += some.num_rows
             cells = zip(*(cell.to_pylist() for cell in some.columns), strict=True)

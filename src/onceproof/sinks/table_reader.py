@@ -18,7 +18,7 @@ from typing import Any
 from onceproof.errors import StackError
 from onceproof.sinks import Look, Target
 from onceproof.sinks.sessions import connect
-from onceproof.sinks.tables import WROTE, table
+from onceproof.sinks.tables import TYPES, WROTE, table
 
 LOOK_AT_MOST_S = 20.0
 # Of a row: key, value, version, batch, attempt.
@@ -29,11 +29,13 @@ Row = tuple[str, str, int | None, int | None, int | None]
 class TableReader:
     """Somebody who looks again and again; with `keyed` a row takes the place of its key's last.
 
-    What was seen is held in memory, some 500 bytes a row.
+    Rows that are not `signed` do not tell who wrote them. What was seen is held in memory, some 500
+    bytes a row.
     """
 
     target: Target
     keyed: bool
+    signed: bool = True
     told: dict[str, Row] = field(default_factory=dict)
     _places: dict[str, str] = field(default_factory=dict)  # of each key, where its row stands
     _oldest: int = 0  # the oldest transaction that was under way at the last look
@@ -123,7 +125,7 @@ class TableReader:
             self._text(target.key),
             self._text(values),
             sql.SQL("{}::int8").format(version),
-            *map(sql.Identifier, WROTE),
+            *(sql.Identifier(one) if self.signed else sql.SQL("null::int8") for one in WROTE),
         ]
 
     def _text(self, names: Iterable[str]) -> Any:
@@ -131,10 +133,11 @@ class TableReader:
         from psycopg import sql
 
         cells = (
-            sql.SQL("{} + 0.0::float8" if self.target.columns[name] == "double" else "{}").format(
-                sql.Identifier(name)
+            sql.SQL("{}::{} + 0.0::float8" if kind == "double" else "{}::{}").format(
+                sql.Identifier(name), sql.SQL(TYPES[kind])
             )
             for name in names
+            for kind in [self.target.columns[name]]
         )
         return sql.SQL("json_build_array({})::text").format(sql.SQL(", ").join(cells))
 

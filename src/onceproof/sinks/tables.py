@@ -56,6 +56,16 @@ def listed(names: Iterable[str]) -> Any:
     return sql.SQL(", ").join(map(sql.Identifier, names))
 
 
+def cast(names: Mapping[str, str]) -> Any:
+    """Return quoted names with their types, so that a column of another type is read as this."""
+    from psycopg import sql
+
+    cells = (
+        sql.SQL("{}::{}").format(sql.Identifier(name), sql.SQL(of)) for name, of in names.items()
+    )
+    return sql.SQL(", ").join(cells)
+
+
 def copying(into: Any, names: Iterable[str]) -> Any:
     """Return the statement that copies CSV into these columns of a table."""
     from psycopg import sql
@@ -70,7 +80,6 @@ def make(target: Target, *, unique: bool) -> None:
     """
     from psycopg import sql
 
-    schema, _ = parts_of(target)
     parts = [
         sql.SQL("{} {}").format(sql.Identifier(name), sql.SQL(kind))
         for name, kind in columns(target).items()
@@ -78,17 +87,23 @@ def make(target: Target, *, unique: bool) -> None:
     if unique:
         parts.append(sql.SQL("unique nulls not distinct ({})").format(listed(target.key)))
     with transaction(target) as connection:
-        if not connection.execute(
-            "select 1 from pg_namespace where nspname = %s", [schema]
-        ).fetchone():
-            connection.execute(sql.SQL("create schema {}").format(sql.Identifier(schema)))
-            connection.execute(
-                sql.SQL("comment on schema {} is {}").format(sql.Identifier(schema), _MADE)
-            )
+        make_schema(connection, target)
         connection.execute(
             sql.SQL("create table if not exists {} ({})").format(
                 table(target), sql.SQL(", ").join(parts)
             )
+        )
+
+
+def make_schema(connection: Any, target: Target) -> None:
+    """Make the schema of a target unless it is there, with the mark by which `drop` knows it."""
+    from psycopg import sql
+
+    schema, _ = parts_of(target)
+    if not connection.execute("select 1 from pg_namespace where nspname = %s", [schema]).fetchone():
+        connection.execute(sql.SQL("create schema {}").format(sql.Identifier(schema)))
+        connection.execute(
+            sql.SQL("comment on schema {} is {}").format(sql.Identifier(schema), _MADE)
         )
 
 
@@ -114,19 +129,20 @@ def drop(target: Target) -> None:
             return
 
 
-def read(target: Target, folder: Path) -> tuple[int, str]:
+def read(target: Target, folder: Path, *, signed: bool = True) -> tuple[int, str]:
     """Write the table as parquet, as one transaction sees it; return its rows and their digest.
 
-    The digest is the sum of a hash of every row, so their order does not count.
+    The digest is the sum of a hash of every row, so their order does not count. Without `signed`
+    its rows do not tell who wrote them.
     """
     import pyarrow as pa
     import pyarrow.parquet as parquet
     from psycopg import sql
 
-    held = columns(target)
+    held = {name: kind for name, kind in columns(target).items() if signed or name not in WROTE}
     schema = pa.schema([(name, _arrow(kind)) for name, kind in held.items()])
     query = sql.SQL("copy (select {} from {}) to stdout (format binary)").format(
-        listed(held), table(target)
+        cast(held), table(target)
     )
     count, digest = 0, 0
     folder.mkdir(parents=True, exist_ok=True)

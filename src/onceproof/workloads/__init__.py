@@ -12,8 +12,9 @@ from typing import Any
 
 from onceproof.errors import RequestError
 from onceproof.naming import find_attribute
-from onceproof.workloads import page_views
+from onceproof.workloads import as_is, page_views, records, template
 from onceproof.workloads.options import Client, Number, Option, Whole, resolve
+from onceproof.workloads.sentinel import sentinel as _far_ahead
 
 # What every workload has: how many events, and how they are sent. `rate` is records a second over
 # all producers; 0 is as fast as possible.
@@ -25,6 +26,14 @@ SENDING: Mapping[str, Option] = {
 }
 
 
+def _as_given(options: Mapping[str, Any], folder: str) -> Mapping[str, Any]:  # noqa: ARG001
+    return options
+
+
+def _ours(options: Mapping[str, Any], newest_ms: int) -> Any:
+    return _far_ahead(options["events"], newest_ms)
+
+
 @dataclass(frozen=True)
 class Workload:
     """Events, in batches of columns.
@@ -33,11 +42,22 @@ class Workload:
     It yields Arrow tables in the order of sending, with the columns `id`, `producer`, `key`, `seq`,
     `event_ms`, `amount` and `kind`: `event`, or `redelivery` for one that is sent a second time.
     Ids are unique over all producers and below `events`; `seq` grows within a key of a producer.
+    A table with a `value` (binary) has records that are sent as they are: see `as_is.table`.
+
+    `pinned` returns the options as the plan has them, files named from the scenario's folder.
+    `sentinel` returns the table of the one event that is sent last, None where there is none.
     """
 
     name: str
     options: Mapping[str, Option]
     events: Callable[[Mapping[str, Any], int, int], Iterator[Any]]
+    pinned: Callable[[Mapping[str, Any], str], Mapping[str, Any]] = _as_given
+    sentinel: Callable[[Mapping[str, Any], int], Any] = _ours
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The options that have no default."""
+        return tuple(name for name, one in self.options.items() if one.default is None)
 
     def resolve(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return every option with its value, or raise `RequestError` for what is bad."""
@@ -51,16 +71,26 @@ class Workload:
         return found
 
 
-WORKLOADS: tuple[Workload, ...] = (Workload("page_views", page_views.OPTIONS, page_views.events),)
+WORKLOADS: tuple[Workload, ...] = (
+    Workload("page_views", page_views.OPTIONS, page_views.events),
+    Workload("records", records.OPTIONS, records.events, records.pinned, as_is.sentinel),
+    Workload("template", template.OPTIONS, template.events, template.pinned, as_is.sentinel),
+)
 
 
 def find_workload(name: str) -> Workload:
-    """Return a workload by its name, or the one that a `module:attribute` names."""
+    """Return a workload by its name, or the one that a `module:attribute` names.
+
+    An attribute that is a function of a seed yields the records themselves.
+    """
     known = {workload.name: workload for workload in WORKLOADS}
     if name in known:
         return known[name]
     write = f"{', '.join(known)}, or module:attribute with the module on PYTHONPATH"
     found = find_attribute(name, f"workload {name!r}", write)
-    if not isinstance(found, Workload):
-        raise RequestError(f"{name} is a {type(found).__name__}, and must be a Workload")
-    return found
+    if isinstance(found, Workload):
+        return found
+    if not callable(found) or isinstance(found, type):
+        what = type(found).__name__
+        raise RequestError(f"{name} is a {what}, and must be a Workload, or a function of a seed")
+    return Workload(name, as_is.OPTIONS, as_is.from_function(found), sentinel=as_is.sentinel)

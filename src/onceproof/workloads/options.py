@@ -76,6 +76,30 @@ class Client:
         return ""
 
 
+@dataclass(frozen=True)
+class Text:
+    """A text; one without a default must be given, and `write` says in words what."""
+
+    write: str
+    default: str | None = None
+
+    def wrong(self, value: Any) -> str:
+        """Say what it must be, unless it is."""
+        return "" if isinstance(value, str) else f"must be a text: write {self.write}"
+
+
+@dataclass(frozen=True)
+class Fields:
+    """A mapping of names to texts, or to mappings of the same kind, that must be given."""
+
+    write: str
+    default: None = None
+
+    def wrong(self, value: Any) -> str:
+        """Say what it must be, unless it is."""
+        return "" if value and isinstance(value, dict) else f"must be a mapping: write {self.write}"
+
+
 def resolve(where: str, known: Mapping[str, Option], given: Mapping[str, Any]) -> dict[str, Any]:
     """Return every option with its value, or raise `RequestError` for the first that is bad."""
     for name in given:

@@ -1,0 +1,131 @@
+"""The calm run: the same seed without faults, carried out first; what it leaves is the expectation.
+
+It is a run of its own in the folder `calm/` of the run, with its own topic, output and checkpoint.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from onceproof.checkpoint.archive import queries
+from onceproof.checkpoint.coverage import Range, first_reads
+from onceproof.checkpoint.log import batches, planned
+from onceproof.documents import read_object, write_whole
+from onceproof.errors import EvidenceError
+from onceproof.identity import Identity
+from onceproof.ledger import query_parquet
+from onceproof.phases.awaiting import await_agent
+from onceproof.phases.observe import observe
+from onceproof.phases.prepare import prepare
+from onceproof.phases.produce import produce
+from onceproof.phases.release import release
+from onceproof.process.handle import find_agent, start_agent
+from onceproof.references.declared import CALM
+from onceproof.run import RunDirectory
+from onceproof.targets import open_sink
+from onceproof.work import Work
+
+
+def calm_of(run: RunDirectory) -> RunDirectory:
+    """Return the directory of a run's calm run."""
+    return RunDirectory(run.root / "calm")
+
+
+def run_calm(run: RunDirectory, work: Work, home: Path) -> None:
+    """Carry out the calm run on the stack of a run, where the reference is that; once."""
+    calm = calm_of(run)
+    if work.pipeline.reference != CALM or (calm.observed.exists() and calm.released.exists()):
+        return
+    calm.logs.mkdir(parents=True, exist_ok=True)
+    write_whole(calm.plan, json.dumps(calm_plan(read_object(run.plan)), indent=1))
+    own = Work.read(calm.plan)
+    prepared = prepare(calm, own, home)
+    bootstrap = prepared.bootstrap.split(",")
+    try:
+        start_agent(calm, Identity.of(os.getpid()))
+        produce(calm, own, bootstrap, is_over=lambda: _has_ended(calm))
+        await_agent(calm, own)
+        if not observe(calm, open_sink(calm, own, prepared.address)):
+            raise EvidenceError("the calm run's output did not come to rest: it is no expectation")
+    finally:
+        release(calm, own)
+
+
+def calm_plan(plan: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the plan of the calm run: another name, and no fault."""
+    name = f"{plan['run']}_c"
+    sink, workload = plan["sink"], plan["workload"]
+    target = str(sink["target"]).replace(plan["run"], name)
+    return {
+        **plan,
+        "run": name,
+        "faults": [],
+        "workload": {**workload, "topic": workload["topic"].replace(plan["run"], name)},
+        "sink": {**sink, "target": target},
+    }
+
+
+def _has_ended(calm: RunDirectory) -> bool:
+    agent = find_agent(calm)
+    return agent is not None and not agent.is_alive
+
+
+def refuse_late(run: RunDirectory) -> None:
+    """Raise `EvidenceError` where rows came late in either run: then a calm one proves nothing.
+
+    A fault rightly changes where batches end, and with that which rows are late and are dropped.
+    """
+    for one, which in ((calm_of(run), "the calm run"), (run, "this run")):
+        watermarks = _watermarks(one)
+        if not any(watermarks.values()):
+            continue  # the job has no watermark, so nothing is ever late
+        late = _late(one, watermarks)
+        if late is None:
+            raise EvidenceError(
+                "the job has a watermark, and nobody says which field holds the event time, so rows"
+                " may have come late, and which of them are dropped depends on where batches end:"
+                " write the workload's event_time, or a function as the reference"
+            )
+        if late:
+            raise EvidenceError(
+                f"{late:,} rows came late in {which}: which of them are dropped depends on where"
+                " batches end, and faults rightly change that, so a calm run is the wrong test:"
+                " write a function as the reference, or input without late rows"
+            )
+
+
+def _watermarks(run: RunDirectory) -> dict[tuple[int, int], int]:
+    """Return the watermark before which rows were late in each batch of each query."""
+    found = {}
+    for number, folder in enumerate(queries(run.checkpoint_log)):
+        for batch in batches(folder / "offsets"):
+            found[number, batch + 1] = planned(folder, batch).watermark_ms
+    return found
+
+
+def _late(run: RunDirectory, watermarks: Mapping[tuple[int, int], int]) -> int | None:
+    """Return how many rows came behind the watermark; None where a row tells no event time."""
+    import duckdb
+    import pyarrow as pa
+
+    def bound(one: Range) -> int:
+        return watermarks.get((one.query, one.batch), 0)
+
+    reads = first_reads(queries(run.checkpoint_log))
+    names = ("topic", "partition", "begin", "end")
+    columns = {name: [getattr(one, name) for one in reads] for name in names}
+    with duckdb.connect() as store:
+        store.register("ranges", pa.table(columns | {"bound": list(map(bound, reads))}))
+        ((untold, late),) = query_parquet(run.ledger, _LATE, store)
+    return None if untold else int(late)
+
+
+_LATE = """
+    select count(*) filter (where event_ms is null), count(*) filter (where event_ms <= bound)
+    from read_parquet(?, union_by_name=true) sent join ranges on sent.topic = ranges.topic
+        and sent.partition = ranges.partition and "offset" >= "begin" and "offset" < "end"
+    where kind <> 'sentinel'"""

@@ -1,0 +1,152 @@
+"""Folders of parquet or JSON lines that a job of somebody else writes to.
+
+Where Spark's own sink keeps its manifest there, readers go by that, as Spark does. Else every file
+counts whose name does not begin with `_` or `.`; folders `name=value` are columns.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from onceproof.errors import RequestError, StackError
+from onceproof.sinks import Reader, Sink, Target
+from onceproof.sinks.folder_reader import FolderReader
+from onceproof.sinks.folder_reader import read as read_files
+from onceproof.sinks.folders import File
+from onceproof.sinks.outputs import Place, is_own, output
+from onceproof.sinks.outputs.plain_rows import batch_of, unsigned
+from onceproof.sinks.parquet_rows import schema
+from onceproof.sinks.spark_manifest import MANIFEST, Manifest
+
+CALLED = "folder"
+Rows = Callable[[File, Target], Iterator[Any]]
+
+
+def path_of(target: Target) -> Path:
+    """Return the folder: one of the run's own, or the one that is named."""
+    return Path(target.address, target.name)
+
+
+def prepare(target: Target) -> None:
+    """Make the folder above it; refuse one that holds files before the job has begun."""
+    folder = path_of(target)
+    if target.options.get("empty"):
+        shutil.rmtree(folder, ignore_errors=True)
+    if folder.is_dir() and any(folder.iterdir()):
+        raise RequestError(
+            f"{folder} holds files before the job has begun: write empty: true if it may be"
+            " removed, or leave `folder` out and let the job write to {target}"
+        )
+    folder.parent.mkdir(parents=True, exist_ok=True)
+
+
+def drop(target: Target) -> None:
+    """Remove what the run made; remove a folder that may be emptied."""
+    if is_own(target, CALLED) or target.options.get("empty"):
+        shutil.rmtree(path_of(target), ignore_errors=True)
+
+
+def files(target: Target, ending: str) -> Mapping[str, File]:
+    """Return the files that readers see, by their names."""
+    folder = path_of(target)
+    if (folder / MANIFEST).is_dir():
+        return Manifest(folder).files()
+    found = {}
+    for path in sorted(folder.rglob(f"*{ending}*")):
+        name = path.relative_to(folder)
+        if path.is_file() and not any(part[0] in "_." for part in name.parts):
+            found[str(name)] = File.of(path)
+    return found
+
+
+def of_parquet(file: File, target: Target) -> Iterator[Any]:
+    """Yield a file's rows, some at once; raises `StackError` where they cannot be read."""
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+
+    wanted, named = schema(target), dict(_named(file.path))
+    try:
+        with file.path.open("rb") as opened, parquet.ParquetFile(opened) as found:
+            for some in found.iter_batches():
+                cells = [
+                    _cast(_column(some, name, named), wanted.field(name).type)
+                    for name in target.columns
+                ]
+                yield unsigned(cells, some.num_rows, target)
+    except (pa.ArrowException, KeyError) as error:
+        said = " ".join(str(error).split())
+        raise StackError(f"{file.path.name} cannot be read: {said}") from None
+
+
+def of_json(file: File, target: Target) -> Iterator[Any]:
+    """Yield a file's rows; raises `StackError` for a line that is no JSON object."""
+    opened: Any = gzip.open if file.path.suffix == ".gz" else open
+    with opened(file.path, "rt", encoding="utf-8") as lines:
+        try:
+            named = dict(_named(file.path))
+            rows = [named | json.loads(line) for line in lines if line.strip()]
+        except (ValueError, TypeError) as error:
+            raise StackError(f"{file.path.name} is not JSON lines: {error}") from None
+    yield batch_of(target, rows, file.path.name)
+
+
+def _named(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield the columns that a file's folders name."""
+    for part in path.parts[:-1]:
+        name, sign, value = part.partition("=")
+        if sign:
+            yield name, value
+
+
+def _column(rows: Any, name: str, named: Mapping[str, str]) -> Any:
+    import pyarrow as pa
+
+    if name not in rows.schema.names and name in named:
+        return pa.repeat(pa.scalar(named[name]), rows.num_rows)
+    if name not in rows.schema.names:
+        raise KeyError(f"it has no column {name}, but {', '.join(rows.schema.names)}")
+    return rows.column(name)
+
+
+def _cast(found: Any, wanted: Any) -> Any:
+    import pyarrow as pa
+
+    if pa.types.is_timestamp(found.type) and pa.types.is_timestamp(wanted):
+        found = found.cast(pa.timestamp("us", found.type.tz))  # Spark's own are UTC, unsaid
+    return found.cast(wanted)
+
+
+def _read(rows: Rows, ending: str, target: Target, folder: Path) -> tuple[int, str]:
+    if not path_of(target).is_dir():
+        raise StackError(f"there is no folder {path_of(target)}: the job has made none")
+    return read_files(target, partial(files, target, ending), folder, rows)
+
+
+def _reader(rows: Rows, ending: str, target: Target) -> Reader:
+    return FolderReader(target, partial(files, target, ending), rows)
+
+
+def _output(name: str, ending: str, rows: Rows) -> type[Sink]:
+    return output(
+        name,
+        Place(
+            store="files",
+            called=CALLED,
+            options=("empty",),
+            shown=lambda target: str(path_of(target)),
+            prepare=prepare,
+            reader=partial(_reader, rows, ending),
+            read=partial(_read, rows, ending),
+            drop=drop,
+        ),
+    )
+
+
+Parquet = _output("parquet", ".parquet", of_parquet)
+Json = _output("json", ".json", of_json)

@@ -1,0 +1,114 @@
+"""A table of PostgreSQL that a job of somebody else writes to.
+
+The run's own by default, in a schema that is made for it; `create` is the statement that makes the
+table, if the job does not. One that `table` names is left as it is found, unless it may be emptied.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from onceproof.errors import RequestError, StackError
+from onceproof.sinks import Look, Target, tables
+from onceproof.sinks.outputs import Place, is_own, output
+from onceproof.sinks.sessions import transaction
+from onceproof.sinks.table_reader import TableReader
+
+CALLED = "table"
+
+
+def prepare(target: Target) -> None:
+    """Make the schema, and the table if there is a statement for it; refuse rows that are there."""
+    with transaction(target) as connection:
+        if is_own(target, CALLED):
+            tables.make_schema(connection, target)
+        if create := target.options.get("create"):
+            connection.execute(str(create).replace("{target}", target.name))
+        if not _is_there(connection, target):
+            return
+        if target.options.get("empty"):
+            _empty(connection, target)
+        elif rows := _count(connection, target):
+            raise RequestError(
+                f"{target.name} holds {rows:,} rows before the job has begun: write empty: true if"
+                " they may be removed, or leave `table` out and let the job write to {target}"
+            )
+
+
+def drop(target: Target) -> None:
+    """Remove what the run made; empty a table that may be emptied."""
+    if is_own(target, CALLED):
+        tables.drop(target)
+    elif target.options.get("empty"):
+        with transaction(target) as connection:
+            if _is_there(connection, target):
+                _empty(connection, target)
+
+
+def read(target: Target, folder: Path) -> tuple[int, str]:
+    """Write the table as parquet; one that is not there raises `StackError`."""
+    with transaction(target) as connection:
+        if not _is_there(connection, target):
+            raise StackError(f"there is no table {target.name}: the job has made none")
+    return tables.read(target, folder, signed=False)
+
+
+@dataclass
+class Watcher:
+    """Somebody who looks at a table that the job may not have made yet."""
+
+    target: Target
+    _reader: TableReader = field(init=False)
+    _is_there: bool = field(init=False, default=False)
+
+    def __post_init__(self) -> None:
+        self._reader = TableReader(self.target, keyed=False, signed=False)
+
+    def look(self) -> Look:
+        """Look at the whole table; at nothing, as long as there is none."""
+        if not self._is_there:
+            with transaction(self.target) as connection:
+                self._is_there = _is_there(connection, self.target)
+        return self._reader.look() if self._is_there else Look.of([])
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._reader.close()
+
+
+def _is_there(connection: Any, target: Target) -> bool:
+    schema, name = tables.parts_of(target)
+    found = connection.execute(
+        "select 1 from pg_tables where schemaname = %s and tablename = %s", [schema, name]
+    )
+    return found.fetchone() is not None
+
+
+def _count(connection: Any, target: Target) -> int:
+    from psycopg import sql
+
+    query = sql.SQL("select count(*) from {}").format(tables.table(target))
+    return int(connection.execute(query).fetchone()[0])
+
+
+def _empty(connection: Any, target: Target) -> None:
+    from psycopg import sql
+
+    connection.execute(sql.SQL("truncate {}").format(tables.table(target)))
+
+
+Table = output(
+    "table",
+    Place(
+        store="postgresql",
+        called=CALLED,
+        options=("create", "empty"),
+        shown=lambda target: target.name,
+        prepare=prepare,
+        reader=Watcher,
+        read=read,
+        drop=drop,
+    ),
+)

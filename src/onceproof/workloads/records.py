@@ -1,0 +1,83 @@
+"""Records of a file, as they are, from its first line to its last, again and again to a size.
+
+The file has a JSON object a line, with `key`, `value` and `headers`; what is left out is null. A
+value that is an object is sent as its JSON text. `key_base64` and `value_base64` hold bytes.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from onceproof.errors import RequestError
+from onceproof.workloads import as_is
+from onceproof.workloads.as_is import Record
+from onceproof.workloads.options import Option, Text, Whole
+
+OPTIONS: Mapping[str, Option] = {
+    "file": Text("the file of the records, named from the scenario's folder"),
+    "events": Whole(0, 0, 1_000_000_000),  # 0: as many as the file has
+    **as_is.OPTIONS,
+}
+_KNOWN = ("key", "key_base64", "value", "value_base64", "headers")
+_CHUNK = 20_000
+
+
+def pinned(options: Mapping[str, Any], folder: str) -> Mapping[str, Any]:
+    """Return the options with the file's whole path, and with as many events as it has."""
+    path = Path(folder, options["file"]).resolve()
+    found = read(path)
+    if options["event_time"]:
+        for one in found:
+            as_is.time_of(one.value, options["event_time"])
+    return {**options, "file": str(path), "events": options["events"] or len(found)}
+
+
+def events(options: Mapping[str, Any], seed: int, producer: int) -> Iterator[Any]:  # noqa: ARG001
+    """Yield the events of one producer; the seed changes nothing."""
+    found = read(Path(options["file"]))
+    first, end = as_is.share(options, producer)
+    for begin in range(first, end, _CHUNK):
+        ids = range(begin, min(begin + _CHUNK, end))
+        some = [found[one % len(found)] for one in ids]
+        yield as_is.table(some, ids, producer, options["event_time"])
+
+
+def read(path: Path) -> list[Record]:
+    """Return a file's records, or raise `RequestError` with the line that is none."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise RequestError(f"the records of {path} cannot be read: {error}") from None
+    found = [_record(line, f"{path}:{number}") for number, line in enumerate(lines, 1) if line]
+    if not found:
+        raise RequestError(f"{path} holds no record: write a JSON object a line")
+    return found
+
+
+def _record(line: str, where: str) -> Record:
+    try:
+        told = json.loads(line)
+        if not isinstance(told, dict) or told.keys() - set(_KNOWN):
+            raise ValueError(f"its fields are {', '.join(_KNOWN)}")
+        headers = {name: _content(of) or b"" for name, of in told.get("headers", {}).items()}
+        return Record(_one(told, "key"), _one(told, "value"), tuple(headers.items()))
+    except (ValueError, AttributeError) as error:
+        raise RequestError(
+            f'{where} is no record: {error}; write {{"key": "k", "value": {{...}}}}'
+        ) from None
+
+
+def _one(told: Mapping[str, Any], name: str) -> bytes | None:
+    if f"{name}_base64" in told:
+        return base64.b64decode(told[f"{name}_base64"], validate=True)
+    return _content(told.get(name))
+
+
+def _content(value: Any) -> bytes | None:
+    if value is None:
+        return None
+    return (value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)).encode()

@@ -1,0 +1,66 @@
+"""JSON objects of typed fields, drawn from the seed: input that a job of somebody else can parse.
+
+Times, lateness and redelivery are those of page views. What an event holds depends on the seed and
+its id alone, so one that is sent again is the same record.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from onceproof.errors import RequestError
+from onceproof.workloads import as_is, page_views
+from onceproof.workloads.as_is import Record
+from onceproof.workloads.options import Fields, Option, Text
+from onceproof.workloads.typed_fields import Drawn, objects
+
+OPTIONS: Mapping[str, Option] = {
+    "value": Fields("the fields of the JSON object, such as {order_id: id, amount: int 1 100}"),
+    "key": Text("the field that is the record's key too", ""),
+    **{name: one for name, one in page_views.OPTIONS.items() if name not in ("keys", "skew")},
+    "sentinel": as_is.OPTIONS["sentinel"],
+}
+
+
+def pinned(options: Mapping[str, Any], folder: str) -> Mapping[str, Any]:  # noqa: ARG001
+    """Return the options, or raise for fields of no known type."""
+    objects(options["value"], Drawn([0], [0], _rng(0, 0)))
+    if options["key"] and options["key"] not in options["value"]:
+        raise RequestError(
+            f"key {options['key']!r} is no field of value: write {' or '.join(options['value'])}"
+        )
+    return options
+
+
+def events(options: Mapping[str, Any], seed: int, producer: int) -> Iterator[Any]:
+    """Yield the events of one producer, in the order of sending."""
+    views = {"keys": 1, "skew": 0.0} | dict(options)
+    for view in page_views.events(views, seed, producer):
+        yield _table(options, view, seed, producer)
+
+
+def _table(options: Mapping[str, Any], view: Any, seed: int, producer: int) -> Any:
+    """Return a table of page views as records of the template."""
+    times = dict(zip(view["id"].to_pylist(), view["event_ms"].to_pylist(), strict=True))
+    ids = sorted(times)
+    drawn = Drawn(ids, [times[one] for one in ids], _rng(seed, ids[0]))
+    values = dict(zip(ids, objects(options["value"], drawn), strict=True))
+    order = view["id"].to_pylist()
+    found = [_record(values[one], options["key"]) for one in order]
+    made = as_is.table(found, order, producer, "")
+    for name in ("event_ms", "kind"):
+        made = made.set_column(made.schema.get_field_index(name), name, view[name])
+    return made
+
+
+def _record(fields: Mapping[str, Any], key: str) -> Record:
+    value = json.dumps(fields, ensure_ascii=False).encode()
+    return Record(str(fields[key]).encode() if key else None, value)
+
+
+def _rng(seed: int, first: int) -> Any:
+    import numpy
+
+    return numpy.random.default_rng([abs(seed), seed < 0, first, len("template")])

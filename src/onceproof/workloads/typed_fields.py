@@ -1,0 +1,88 @@
+"""Fields of a template: a type and its bounds in words, and the values of many events at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from onceproof.errors import RequestError
+
+Cells = list[Any]
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What cells are made from: the events' ids and times, and a generator of random numbers."""
+
+    ids: Sequence[int]
+    times: Sequence[int]
+    rng: Any
+
+    def whole(self, least: int, most: int) -> list[int]:
+        """Return a whole number for each event, both bounds included."""
+        return list(self.rng.integers(least, most, len(self.ids), endpoint=True).tolist())
+
+
+def columns_of(fields: Mapping[str, Any], drawn: Drawn) -> dict[str, Cells]:
+    """Return the cells of each field, or raise `RequestError` for a type that is none."""
+    found: dict[str, Cells] = {}
+    for name, told in fields.items():
+        found[name] = (
+            objects(told, drawn) if isinstance(told, Mapping) else _cells(name, told, drawn)
+        )
+    return found
+
+
+def objects(fields: Mapping[str, Any], drawn: Drawn) -> list[dict[str, Any]]:
+    """Return the JSON object of each event."""
+    found = columns_of(fields, drawn)
+    return [dict(zip(found, row, strict=True)) for row in zip(*found.values(), strict=True)]
+
+
+def _cells(name: str, told: Any, drawn: Drawn) -> Cells:
+    kind, *words = str(told).split()
+    try:
+        return _TYPES[kind][1](words, drawn)
+    except (KeyError, ValueError):
+        known = ", ".join(shown for shown, _ in _TYPES.values())
+        raise RequestError(f"field {name}: {told!r} is no type: write one of {known}") from None
+
+
+def _int(words: list[str], drawn: Drawn) -> Cells:
+    least, most = map(int, words)
+    return drawn.whole(least, most)
+
+
+def _decimal(words: list[str], drawn: Drawn) -> Cells:
+    least, most = (round(float(word) * 100) for word in words)
+    return [one / 100 for one in drawn.whole(least, most)]
+
+
+def _choice(words: list[str], drawn: Drawn) -> Cells:
+    return [words[one] for one in drawn.whole(0, len(words) - 1)]
+
+
+def _text(words: list[str], drawn: Drawn) -> Cells:
+    prefix, count = words
+    return [f"{prefix}-{one}" for one in drawn.whole(0, int(count) - 1)]
+
+
+def _timestamp(words: list[str], drawn: Drawn) -> Cells:  # noqa: ARG001
+    times = (datetime.fromtimestamp(one / 1000, UTC) for one in drawn.times)
+    return [one.isoformat(timespec="milliseconds").replace("+00:00", "Z") for one in times]
+
+
+# Of each type its words, and how its cells are made of the words behind it.
+_TYPES: Mapping[str, tuple[str, Callable[[list[str], Drawn], Cells]]] = {
+    "id": ("id", lambda _, drawn: list(drawn.ids)),
+    "int": ("int LEAST MOST", _int),
+    "decimal": ("decimal LEAST MOST", _decimal),
+    "choice": ("choice WORD WORD ...", _choice),
+    "text": ("text PREFIX COUNT", _text),
+    "boolean": ("boolean", lambda _, drawn: list(map(bool, drawn.whole(0, 1)))),
+    "timestamp": ("timestamp", _timestamp),
+    "epoch_ms": ("epoch_ms", lambda _, drawn: list(drawn.times)),
+    "constant": ("constant TEXT", lambda words, drawn: [" ".join(words)] * len(drawn.ids)),
+}
