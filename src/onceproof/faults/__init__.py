@@ -39,6 +39,12 @@ class Job(Protocol):
     def committed(self) -> int:
         """Return the newest batch that the commit log has, -1 if there is none."""
 
+    def newest(self) -> tuple[int, int]:
+        """Return the newest batch of the offset log and of the commit log, as the files are now."""
+
+    def lose_commit(self, batch: int) -> tuple[list[Identity], Proof]:
+        """Kill the driver and take a batch's commit away; return who died, and what is gone."""
+
 
 @dataclass(frozen=True)
 class Scene:
@@ -93,6 +99,7 @@ def mechanisms() -> tuple[Mechanism, ...]:
         kill_driver,
         kill_executor,
         kill_task,
+        lose_commit,
         pause_job,
         start_rival,
         strike_brokers,
@@ -109,6 +116,7 @@ def mechanisms() -> tuple[Mechanism, ...]:
         start_rival.MECHANISM,
         hijack.MECHANISM,
         strike_brokers.MECHANISM,
+        lose_commit.MECHANISM,
         strike_member.MECHANISM,
     )
 

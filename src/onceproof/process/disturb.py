@@ -85,6 +85,7 @@ class Disturbance:
         finally:
             if point:
                 point.let_go()
+        batch = proof.get("batch", batch)
         self.archive.catch_up()
         planned, committed = self.archive.newest
         name = self.fault.when.get("failpoint")

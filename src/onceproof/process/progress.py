@@ -45,6 +45,7 @@ class RunProgress:
         self._input = InputProgress(run.history)
         self._reader: Any = None
         self._seen: dict[int, int] = {}
+        self._looked_at: int | None = None
 
     def acknowledged(self) -> float:
         """Return the share of the input that the brokers have acknowledged."""
@@ -65,17 +66,22 @@ class RunProgress:
         return planned if planned > committed else None
 
     def visible(self, batch: int) -> int:
-        """Return how many rows of a batch readers see; all new rows, where rows tell no batch."""
+        """Return how many rows of a batch readers see.
+
+        Where rows tell no batch, those that come into sight while this one is open; what the first
+        look at it shows was there before.
+        """
         import pyarrow.compute as pc
 
         if self._reader is None:
             self._reader = self._sink.reader()
         rows = self._reader.look().rows
+        is_first, self._looked_at = batch != self._looked_at, batch
         came = rows.filter(pc.greater(rows["copies"], 0))
-        told = came["batch"].to_pylist()
-        for one in told:
-            of = batch if one is None else one
-            self._seen[of] = self._seen.get(of, 0) + 1
+        for one in came["batch"].to_pylist():
+            if one is not None or not is_first:
+                of = batch if one is None else one
+                self._seen[of] = self._seen.get(of, 0) + 1
         return self._seen.get(batch, 0)
 
     def close(self) -> None:

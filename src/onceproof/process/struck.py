@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from onceproof.checkpoint import log
 from onceproof.checkpoint.archive import Archive
+from onceproof.checkpoint.damage import take_commit
 from onceproof.identity import Identity
 from onceproof.polling import wait_for
 from onceproof.process.attempt import Attempt, job_processes
@@ -41,6 +43,19 @@ class StruckJob:
         """Return the newest batch that the commit log has, -1 if there is none."""
         self.archive.catch_up()
         return self.archive.newest[1]
+
+    def newest(self) -> tuple[int, int]:
+        """Return the newest batch of the offset log and of the commit log, as the files are now."""
+        return log.newest(self.archive.checkpoint)
+
+    def lose_commit(self, batch: int) -> tuple[list[Identity], dict[str, str]]:
+        """Kill the driver and take a batch's commit away, before it is started again."""
+        with self.supervisor.starts_held:
+            dead = self.kill_driver()
+            self.archive.catch_up()
+            taken = take_commit(self.archive.checkpoint, batch)
+            self.archive.forget_commit(batch)
+        return dead, taken
 
     def _attempt(self) -> Attempt:
         return wait_for(

@@ -40,8 +40,8 @@ class Watch:
 class Supervisor:
     """One job's supervisor. `current` is the attempt that lives, for faults to strike.
 
-    Beside it a `rival` may live, which a fault started: it is the next attempt when one of the two
-    has ended.
+    None starts while somebody has `starts_held`. Beside it a `rival` may live, which a fault
+    started: it is the next attempt when one of the two has ended.
     """
 
     start: Callable[[int], Attempt]
@@ -52,6 +52,7 @@ class Supervisor:
     stall_s: float
     current: Attempt | None = field(init=False, default=None)
     rival: Attempt | None = field(init=False, default=None)
+    starts_held: threading.Lock = field(init=False, default_factory=threading.Lock)
     _starts: int = field(init=False, default=0)
     _wants_rival: threading.Event = field(init=False, default_factory=threading.Event)
 
@@ -93,7 +94,8 @@ class Supervisor:
 
     def _begin(self, found: dict[str, object]) -> Attempt:
         self._starts += 1
-        attempt = self.start(self._starts)
+        with self.starts_held:
+            attempt = self.start(self._starts)
         proof = {"pid": attempt.leader.pid, "started": attempt.leader.started, **found}
         self.history.append(ACTOR, Op.ATTEMPT_START, attempt=attempt.number, proof=proof)
         return attempt

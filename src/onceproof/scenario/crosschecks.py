@@ -158,9 +158,12 @@ def _misplaced(verb: str, target: str, step: str | None, sink: type[Sink] | None
     in_task = step in failpoints.TASK
     if sink and step in failpoints.HALTS and step not in sink.steps:
         steps = ", ".join((*failpoints.SEEN, *sink.steps))
-        return f"no batch of {sink.__name__} comes to {step}: write one of {steps}"
+        hint = "" if sink.steps else "; after a batch's effect, write do: lose, target: commit"
+        return f"no batch of {sink.__name__} comes to {step}: write one of {steps}{hint}"
     if target in _OF_KAFKA and sink and sink.store != "kafka":
         return f"{sink.__name__} has no transactions that brokers coordinate: write another target"
+    if verb == "lose" and step != "commit_logged":
+        return "a commit is lost when it is there: write failpoint: commit_logged"
     if target == "task" and not in_task:
         return f"a task is struck at a step of its own: write one of {', '.join(failpoints.TASK)}"
     if target == "executor" and step in failpoints.HALTS and not in_task:
@@ -176,7 +179,7 @@ def check_restart(draft: Draft) -> None:
     if not draft.has("faults", "restart"):
         return
     kills = sum(
-        fault["target"] in ("driver", "job") and fault["do"] in ("kill", "raise")
+        fault["target"] in ("driver", "job", "commit") and fault["do"] in ("kill", "raise", "lose")
         for fault in draft.values["faults"]
     )
     restart = draft.values["restart"]

@@ -13,6 +13,7 @@ TARGETS: Mapping[str, str] = {
     "driver": "the driver",
     "job": "the driver and every executor at once",
     "task": "the Python process of the task that waits at the failpoint",
+    "commit": "the newest commit, with the driver",
     "executor": "the executor that waits at the failpoint, else any",
     "executor:any": "one executor",
     "executor:all": "every executor",
@@ -55,6 +56,7 @@ _PROOFS = {
     "pause": "its processes by pid, all of them stopped",
     "stop": "its processes by pid, ended by themselves",
     "raise": "the process at the failpoint, which says that it raised",
+    "lose": "the driver's processes, dead, and the commit's files by their sha256, gone",
     "start": "both drivers by pid, alive when the second had committed a batch",
     "hijack": "the id's state and epoch, before and after",
 }
