@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import importlib.util
+import os
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -13,6 +14,7 @@ from typing import Any
 from onceproof.errors import RequestError
 
 FILE = ".py:"
+HERE = "{here}/"
 
 
 def find_attribute(place: str, wrong: str, write: str) -> Any:
@@ -34,7 +36,15 @@ def located(place: str, folder: str) -> str:
     if FILE not in place:
         return place
     path, _, attribute = place.rpartition(":")
-    return f"{Path(folder, path).resolve()}:{attribute}"
+    return f"{whole(path, folder)}:{attribute}"
+
+
+def whole(path: str, folder: str) -> str:
+    """Return a path that is named from a folder, which `{here}` stands for, as a whole one.
+
+    Links are left as they are: an interpreter is known by the one through which it is called.
+    """
+    return os.path.abspath(os.path.join(folder, path.removeprefix(HERE)))
 
 
 def _load(path: Path) -> ModuleType:

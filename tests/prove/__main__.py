@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.prove import airflow, compose, crash_points, kills, pythons, runs, stack
+from tests.prove import airflow, compose, crash_points, kills, pythons, runs, stack, strangers
 
 PARTS = {
     "stack": stack.prove,
@@ -16,6 +16,7 @@ PARTS = {
     "runs": runs.prove,
     "crash_points": crash_points.prove,
     "kills": kills.prove,
+    "strangers": strangers.prove,
     "airflow": airflow.prove,
     "airflow_cost": lambda: printed_by("benchmarks/airflow_cost.py"),
     "compose": compose.prove,

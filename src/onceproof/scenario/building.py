@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any, TypeVar
 
 from onceproof import sinks, workloads
 from onceproof.errors import RequestError
 from onceproof.guarantee import Anomaly, Guarantee, Promise
-from onceproof.naming import located
+from onceproof.naming import located, whole
 from onceproof.references import REFERENCES, Reference
 from onceproof.references.declared import reference_of
 from onceproof.scenario import crosschecks
@@ -76,7 +75,7 @@ def _located(draft: Draft) -> Options:
     """Return the sink's options; of an output's, names of files hold in any folder."""
     options = draft.sink_options
     if draft.sink_name in OUTPUTS and "folder" in options:
-        options["folder"] = str(Path(draft.folder, options["folder"]).resolve())
+        options["folder"] = whole(options["folder"], draft.folder)
     if draft.sink_name in OUTPUTS and "read" in options:
         options["read"] = located(options["read"], draft.folder)
     return options
@@ -165,8 +164,19 @@ def _pipeline(draft: Draft) -> PipelinePart:
         pipeline["options"] | used,
         pipeline["starting"],
         {one: pipeline[one] for one in OUTPUT if one in pipeline},
-        {one: pipeline[one] for one in RUNTIME if one in pipeline},
+        _runtime(draft, pipeline),
     )
+
+
+def _runtime(draft: Draft, pipeline: Options) -> Options:
+    """Return what the job runs on; names of files hold in any folder."""
+    found = {one: pipeline[one] for one in RUNTIME if one in pipeline}
+    if "jars" in found:
+        found["jars"] = tuple(whole(jar, draft.folder) for jar in found["jars"])
+    for one in ("python", "spark_home"):
+        if "/" in found.get(one, ""):
+            found[one] = whole(found[one], draft.folder)
+    return found
 
 
 def _faults(draft: Draft) -> tuple[FaultPart, ...]:

@@ -153,6 +153,7 @@ OUTPUTS: Mapping[str, str] = {
     "table": "onceproof.sinks.outputs.table:Table",
     "parquet": "onceproof.sinks.outputs.folder:Parquet",
     "json": "onceproof.sinks.outputs.folder:Json",
+    "topic": "onceproof.sinks.outputs.topic:Topic",
     "rows": "onceproof.sinks.outputs.rows:Rows",
 }
 

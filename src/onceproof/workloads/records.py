@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from onceproof.errors import RequestError
+from onceproof.naming import whole
 from onceproof.workloads import as_is
 from onceproof.workloads.as_is import Record
 from onceproof.workloads.options import Option, Text, Whole
@@ -28,7 +29,7 @@ _CHUNK = 20_000
 
 def pinned(options: Mapping[str, Any], folder: str) -> Mapping[str, Any]:
     """Return the options with the file's whole path, and with as many events as it has."""
-    path = Path(folder, options["file"]).resolve()
+    path = Path(whole(options["file"], folder))
     found = read(path)
     if options["event_time"]:
         for one in found:

@@ -36,6 +36,7 @@ class Place:
     reader: Callable[[Target], Reader]
     read: Callable[[Target, Path], tuple[int, str]]
     drop: Callable[[Target], None]
+    open: Callable[[Target], tuple[int, int]] = lambda _: (0, 0)
     needs: tuple[str, ...] = ()
 
 
@@ -74,8 +75,8 @@ class Output:
         return {}
 
     def open(self) -> tuple[int, int]:
-        """Nothing is known to be open."""
-        return 0, 0
+        """Return what readers cannot see yet, where the place can tell."""
+        return self.place.open(self.target)
 
     def reader(self) -> Reader:
         """Return somebody who looks at the place again and again."""

@@ -1,0 +1,58 @@
+"""A topic of Kafka that a job of somebody else writes to.
+
+Its records are rows as `topic_rows` says: columns are members of the value's JSON object, or `key`
+and `value` as they are. The run's own by default, made for it; one that `topic` names must be
+empty.
+"""
+
+from __future__ import annotations
+
+from onceproof.errors import RequestError
+from onceproof.sinks import Target
+from onceproof.sinks.cluster import Cluster
+from onceproof.sinks.outputs import Place, is_own, output
+from onceproof.sinks.topic_making import drop as drop_topic
+from onceproof.sinks.topic_making import make_target
+from onceproof.sinks.topic_open import open_in
+from onceproof.sinks.topic_reader import TopicReader, news, read
+
+CALLED = "topic"
+_ANSWERS_WITHIN_S = 60.0
+
+
+def prepare(target: Target) -> None:
+    """Make the topic; refuse one of the user's with records in it."""
+    if is_own(target, CALLED):
+        make_target(target)
+        return
+    consumer = Cluster.of(target).consumer("read_uncommitted")
+    try:
+        if any(True for _ in news(consumer, target.name, {}, _ANSWERS_WITHIN_S)):
+            raise RequestError(
+                f"the topic {target.name} holds records before the job has begun: leave `topic` out"
+                " and let the job write to {target}"
+            )
+    finally:
+        consumer.close()
+
+
+def drop(target: Target) -> None:
+    """Remove what the run made."""
+    if is_own(target, CALLED):
+        drop_topic(Cluster.of(target), target.name)
+
+
+Topic = output(
+    "topic",
+    Place(
+        store="kafka",
+        called=CALLED,
+        options=("partitions",),
+        shown=lambda target: target.name,
+        prepare=prepare,
+        reader=TopicReader,
+        read=read,
+        drop=drop,
+        open=open_in,
+    ),
+)

@@ -1,0 +1,52 @@
+"""Jobs of strangers: each must get the verdict that it claims, with the batch that is to blame."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+from onceproof.home import onceproof_home
+from onceproof.phases.plan import make_plan
+from onceproof.phases.whole_run import live_run
+from onceproof.scenario.catalogue import find_scenario
+from onceproof.scenario.model import IN_FILE
+from onceproof.scenario.reading import read_file
+from onceproof.stacks.local import LocalStack
+
+ORDERS = Path(__file__).parents[1] / "system/strangers/orders.yaml"
+SEEDS = range(3)
+
+
+def prove(names: tuple[str, ...] = ()) -> str:
+    logging.getLogger("kafka").setLevel(logging.CRITICAL)
+    folder = onceproof_home() / "prove-strangers"
+    lines = [
+        "| job | seed | verdict | as claimed | differences | blame |",
+        "|---|---|---|---|---|---|",
+    ]
+    with tempfile.TemporaryDirectory() as runs, LocalStack.up(folder):
+        for one in names or [scenario.name for scenario in read_file(ORDERS)]:
+            for seed in SEEDS if not names else (7,):
+                run = make_plan(find_scenario(f"{ORDERS}{IN_FILE}{one}"), seed, Path(runs))
+                live_run(run, folder)
+                lines.append(_line(json.loads(run.verdict.read_text())))
+                sys.stderr.write(f"{lines[-1]}\n")
+    return "\n".join(lines)
+
+
+def _line(found: dict) -> str:
+    differences = ", ".join(
+        f"{many:,} {name}" for name, many in found["differences"].items() if many
+    )
+    said = Counter(one["sentence"] for one in found["blame"]).most_common(1)
+    why = said[0][0] if said else "; ".join(found["reasons"] if found["verdict"] != "PASS" else [])
+    cells = [found["scenario"], found["seed"], found["verdict"], found["as_claimed"]]
+    return f"| {' | '.join(map(str, [*cells, differences or 'none', why]))} |"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(prove(tuple(sys.argv[1:])) + "\n")
