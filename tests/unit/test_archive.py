@@ -1,6 +1,11 @@
+import shutil
+
 import pytest
 
-from onceproof.checkpoint.archive import Archive
+from onceproof.checkpoint.archive import Archive, queries
+from onceproof.checkpoint.coverage import first_reads
+from onceproof.checkpoint.damage import take_commit
+from onceproof.errors import StackError
 from onceproof.history import History
 from onceproof.records import Op, Outcome
 
@@ -96,3 +101,74 @@ def test_an_archive_made_anew_knows_what_the_one_before_it_kept(
     again = Archive(checkpoint.folder, tmp_path / "log", history)
     again.catch_up()
     assert again.newest == (0, -1)
+
+
+def begin(checkpoint, query, at=0):
+    (checkpoint.folder / "metadata").write_text(f'{{"id":"{query}"}}')
+    (checkpoint.folder / "sources/0").mkdir(parents=True, exist_ok=True)
+    (checkpoint.folder / "sources/0/0").write_text(f'\0v1\n{{"events":{{"0":{at}}}}}')
+
+
+def lose(checkpoint):
+    shutil.rmtree(checkpoint.folder)
+    return Checkpoint(checkpoint.folder)
+
+
+def test_a_checkpoint_that_was_lost_and_begun_anew_is_archived_apart(archive, checkpoint, history):
+    begin(checkpoint, "one")
+    for batch, end in ((0, 10), (1, 20)):
+        checkpoint.plan(batch, end)
+    checkpoint.commit(0)
+    archive.catch_up()
+    checkpoint = lose(checkpoint)
+    archive.catch_up()
+    begin(checkpoint, "two", at=30)
+    checkpoint.plan(0, 40)
+    checkpoint.commit(0)
+    archive.catch_up()
+    assert archive.newest == (0, 0)
+    assert archive.position() == {"events": {"0": 40}}
+    assert [one.name for one in queries(archive.folder)] == ["query-1", "log"]
+    (anew,) = [one for one in history.read() if one.op is Op.CHECKPOINT_ANEW]
+    assert anew.proof["number"] == 2
+
+
+def test_what_each_query_has_read_first_is_told_and_what_it_left_out(archive, checkpoint):
+    begin(checkpoint, "one")
+    checkpoint.plan(0, 10)
+    checkpoint.commit(0)
+    checkpoint.plan(1, 20)
+    archive.catch_up()
+    checkpoint = lose(checkpoint)
+    begin(checkpoint, "two", at=15)
+    checkpoint.plan(0, 25)
+    archive.catch_up()
+    checkpoint = lose(checkpoint)
+    begin(checkpoint, "three", at=30)
+    checkpoint.plan(0, 40)
+    archive.catch_up()
+    found = first_reads(queries(archive.folder))
+    assert [(one.begin, one.end, one.batch, one.query, one.is_read) for one in found] == [
+        (0, 10, 0, 0, True),
+        (10, 20, 1, 0, True),
+        (20, 25, 0, 1, True),
+        (25, 30, 0, 2, False),
+        (30, 40, 0, 2, True),
+    ]
+
+
+def test_a_commit_that_was_taken_away_is_recorded_when_it_comes_again(archive, checkpoint, history):
+    checkpoint.plan(0, 10)
+    checkpoint.commit(0)
+    (checkpoint.folder / "commits/.0.crc").write_bytes(b"crc")
+    archive.catch_up()
+    assert set(take_commit(checkpoint.folder, 0)) == {"commits/0", "commits/.0.crc"}
+    archive.forget_commit(0)
+    archive.catch_up()
+    assert archive.newest == (0, -1)
+    checkpoint.commit(0)
+    archive.catch_up()
+    assert archive.newest == (0, 0)
+    assert [op for op, *_ in records(history)].count(Op.BATCH_COMMIT) == 2
+    with pytest.raises(StackError, match="there is no commits/3"):
+        take_commit(checkpoint.folder, 3)

@@ -9,7 +9,7 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from onceproof.errors import RequestError
-from onceproof.faults import find_mechanism
+from onceproof.faults import mechanisms
 from onceproof.faults.triggers import TRIGGERS, kind_of
 from onceproof.guarantee import Guarantee
 from onceproof.home import catalogue_folder
@@ -197,9 +197,9 @@ def test_what_scenarios_may_name_is_what_runs_can_do():
         name: set(settings) for name, settings in STRATEGIES.items()
     }
     assert triggers.FIELDS.keys() == TRIGGERS.keys()
-    assert verbs() == ("kill", "pause", "raise", "start", "stop")
-    for target in TARGETS:
-        assert find_mechanism("kill", target.replace("<partition>", "0"))
+    assert set(verbs()) == {"hijack", "kill", "lose", "pause", "raise", "start", "stop"}
+    for target in (name.replace("<partition>", "0") for name in TARGETS):
+        assert [one for one in mechanisms() if any(one.takes(verb, target) for verb in one.verbs)]
     for one in load_catalogue():
         assert all(kind_of(fault.when) for fault in one.faults)
 

@@ -47,8 +47,7 @@ def produce(
 ) -> None:
     """Send all events, then the sentinel once the job has committed them; write the ledger.
 
-    A job that starts at the latest offsets is waited for: what is sent before it has looked where
-    that is, it would never read. Without a sentinel the events are all.
+    A job that starts at the latest offsets is waited for: it would never read what is sent before.
 
     `is_over` tells that the job will commit no more: then there is nothing to wait for. `position`
     tells how far it has committed; by default the archived checkpoint log does. `progress` is
@@ -61,23 +60,12 @@ def produce(
     options = find_workload(work.workload.name).resolve(work.workload.options)
     _begin(run)
     sender = _Sender(run, work, bootstrap, is_over, progress or (lambda _done, _of: None))
-    order = Order(
-        workload=work.workload.name,
-        options=options,
-        seed=work.seed,
-        run=work.run,
-        topic=work.workload.topic,
-        partitions=work.workload.partitions,
-        bootstrap=list(bootstrap),
-        folder=str(run.ledger.resolve()),
-        patience_s=sender.patience_s,
-    )
     if not options["events"]:  # a sentinel alone would make an empty input look like one
         _write_ends(run, {})
         return
     if work.pipeline.starting == LATEST:
         sender.wait_for_start()
-    sent = sender.send(order, options["producers"])
+    sent = sender.send(options)
     sender.wait_for_commits(position or (lambda: committed(run)))
     sender.send_sentinel(sent, options)
     _write_ends(run, {work.workload.topic: settle(run.ledger, bootstrap, work.workload.topic)})
@@ -127,9 +115,21 @@ class _Sender:
         """How long a record may wait for its acknowledgement."""
         return max(_LEAST_PATIENCE_S, self.work.limits.run_s)
 
-    def send(self, order: Order, producers: int) -> tuple[int, int]:
+    def send(self, options: Mapping[str, Any]) -> tuple[int, int]:
         """Send all events, and return how many records were offered and acknowledged."""
-        with Producers(order, producers, self.run.logs) as children:
+        workload = self.work.workload
+        order = Order(
+            workload=workload.name,
+            options=options,
+            seed=self.work.seed,
+            run=self.work.run,
+            topic=workload.topic,
+            partitions=workload.partitions,
+            bootstrap=list(self.bootstrap),
+            folder=str(self.run.ledger.resolve()),
+            patience_s=self.patience_s,
+        )
+        with Producers(order, options["producers"], self.run.logs) as children:
 
             def look_at_them() -> bool:
                 is_done = children.are_done()

@@ -20,7 +20,7 @@ def batch_of(target: Target, rows: Iterable[Mapping[str, Any]], where: str) -> A
     wanted = schema(target)
     if found and (missing := [one for one in target.key if all(one not in row for row in found)]):
         raise StackError(
-            f"no row of {where} has the key {missing[0]}: it has {', '.join(found[0])}"
+            f"no row of {where} has the key {missing[0]}: they have {', '.join(found[0])}"
         )
     try:
         cells = [

@@ -1,0 +1,62 @@
+"""What a job runs on, where the scenario says so."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from onceproof.errors import RequestError
+from onceproof.process.runtime import jdbc_of, python_of, submitted, tools_of
+from onceproof.stacks.tools import SparkTools
+
+OURS = SparkTools(Path("/java"), Path("/spark"), (Path("/ours.jar"),), Path("/archive"), True)
+
+
+def test_what_is_left_out_is_ours(tmp_path):
+    assert python_of({}) == sys.executable
+    assert tools_of({"env": {"A": "b"}}, OURS, tmp_path / "home") is OURS
+
+
+def test_another_spark_has_a_home_of_links_and_no_archive(tmp_path):
+    theirs = tmp_path / "theirs"
+    (theirs / "jars").mkdir(parents=True)
+    jar = tmp_path / "connector.jar"
+    jar.touch()
+    given = {"spark_home": str(theirs), "jars": [str(jar)]}
+    found = tools_of(given, OURS, tmp_path / "home")
+    assert (found.home, found.jars, found.archive) == (tmp_path / "home", (jar,), None)
+    assert (tmp_path / "home/jars").resolve() == theirs / "jars"
+    assert tools_of(given, OURS, tmp_path / "home") == found  # at every start of the job
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"spark_home": "/nowhere"}, "spark_home /nowhere holds no Spark: write the folder"),
+        ({"python": "/nowhere/python"}, "/nowhere/python has no pyspark"),
+    ],
+)
+def test_a_spark_that_is_none_is_refused(tmp_path, given, said):
+    with pytest.raises(RequestError, match=said):
+        tools_of(given, OURS, tmp_path / "home")
+
+
+def test_a_jar_that_is_not_there_is_refused(tmp_path):
+    (tmp_path / "jars").mkdir()
+    with pytest.raises(RequestError, match=r"jar /nowhere.jar is not there"):
+        tools_of({"spark_home": str(tmp_path), "jars": ["/nowhere.jar"]}, OURS, tmp_path / "home")
+
+
+def test_spark_submit_is_told_of_the_settings():
+    words = ["/opt/spark/bin/spark-submit", "job.py", "--topic=t"]
+    told = ["/opt/spark/bin/spark-submit", "--properties-file", "/conf", "job.py", "--topic=t"]
+    assert submitted(words, Path("/conf")) == told
+    assert submitted(["python", "job.py"], Path("/conf")) == ["python", "job.py"]
+    own = ["spark-submit", "--properties-file", "mine", "job.py"]
+    assert submitted(own, Path("/conf")) == own
+
+
+def test_an_address_is_told_as_jdbc_wants_it():
+    said = "jdbc:postgresql://127.0.0.1:5/db?user=me&password=it"
+    assert jdbc_of("postgresql://me:it@127.0.0.1:5/db") == said
+    assert jdbc_of("127.0.0.1:9092") == "127.0.0.1:9092"
