@@ -185,3 +185,22 @@ def test_counts_that_do_not_add_up_are_no_evidence(run, monkeypatch):
     monkeypatch.setattr(compare, "compare", miscounts)
     with pytest.raises(EvidenceError, match=r"differences of -1 rows, and \+0 were observed"):
         copies(run, [(1, 5, 0)], [(1, 5, 0, 1)])
+
+
+def test_rows_that_tell_nothing_fall_to_the_batch_that_has_read_their_key(run):
+    origin = ["_batch", "_topic", "_partition", "_offset", "_unread"]
+    rows = [(1, 5, 3, "events", 0, 17, 0), (2, 5, 0, "events", 0, 30, 1)]
+    run.expected.mkdir(parents=True)
+    kinds = {"_topic": pa.string(), "_unread": pa.bool_()}
+    schema = pa.schema([(name, kinds.get(name, pa.int64())) for name in ["id", "amount", *origin]])
+    cells = [dict(zip(schema.names, row, strict=True)) for row in rows]
+    told = [{**one, "_unread": bool(one["_unread"])} for one in cells]
+    parquet.write_table(pa.Table.from_pylist(told, schema), run.expected / "part.parquet")
+    keep(run.observed, [(1, 5, None, None)] * 2, ["id", "amount", "_batch", "_attempt"])
+    found = compare_run(run, APPEND)
+    assert found["differences"] == {"lost": 1, "duplicated": 1, "unexpected": 0, "changed": 0}
+    names = ("class", "by", "batch", "attempt", "topic", "partition", "offset")
+    assert [tuple(one[name] for name in names) for one in found["samples"]] == [
+        ("lost", "unread", 0, None, "events", 0, 30),
+        ("duplicated", "input", 3, None, "events", 0, 17),
+    ]

@@ -316,3 +316,29 @@ def test_the_command_prints_the_document_and_exits_by_the_verdict(
 def test_a_directory_that_is_not_there_is_a_wrong_request(tmp_path, capsys):
     assert command_line(["judge", str(tmp_path / "none")]) == 3
     assert "is no directory" in capsys.readouterr().err
+
+
+def test_blame_is_inferred_where_rows_tell_nothing(run, tmp_path):
+    run.samples = [{"class": "duplicated", "batch": 1, "by": "input", "key": {"id": "a"}}]
+    run.differences["duplicated"], run.observed = 1, 7
+    for row in run.reads:
+        row["key"], row["batch"], row["attempt"] = '["b"]', None, None
+    run.reads[0]["key"] = run.reads[-1]["key"] = '["a"]'
+    run.write(tmp_path)
+    [blame] = judged(tmp_path)[1]["blame"]
+    assert blame["inferred"]
+    assert blame["sentence"] == (
+        "Batch 1 was applied twice: by attempt 1 before kill_driver at decided, by attempt 2 after"
+        " it (inferred: it has read the key; the rows do not tell)"
+    )
+
+
+def test_what_no_batch_has_read_is_blamed_on_the_query_that_began_behind_it(run, tmp_path):
+    run.samples = [{"class": "lost", "batch": 0, "by": "unread", "key": {"id": "a"}}]
+    run.differences["lost"], run.observed = 1, 5
+    run.write(tmp_path)
+    [blame] = judged(tmp_path)[1]["blame"]
+    assert blame["sentence"] == (
+        "No batch has read it: batch 0 is the first of a query that began behind it; a job that"
+        " starts at the latest offsets needs starting: latest"
+    )

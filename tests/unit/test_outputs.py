@@ -137,7 +137,9 @@ def test_a_folder_of_the_user_s_is_left_alone_unless_it_may_be_emptied(target, t
 def test_rows_come_from_a_function_of_the_user_s(target, tmp_path):
     module = tmp_path / "orders.py"
     module.write_text(
-        f"import json\ndef rows(target):\n    return json.load(open({str(tmp_path / 'store')!r}))\n"
+        "import json, pathlib\n"
+        "def rows(target):\n"
+        "    return json.loads((pathlib.Path(__file__).parent / 'store').read_text())\n"
     )
     sink = opened("rows", replace(target, options={"read": f"{module}:rows"}))
     store = tmp_path / "store"

@@ -7,7 +7,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from onceproof.guarantee import Anomaly, Guarantee, Promise
+from onceproof.references.declared import CALM, EACH_ONCE
 from onceproof.scenario.targets import say_proof, say_target
+from onceproof.work import LATEST
 
 Plan = Mapping[str, Any]
 
@@ -31,13 +33,25 @@ def _sent(plan: Plan) -> list[str]:
     rate = options.get("rate")
     pace = f"{rate:,} records a second" if rate else "as fast as it goes"
     others = {k: v for k, v in options.items() if k not in ("events", "producers", "rate")}
+    latest = plan["pipeline"].get("starting") == LATEST
     return [
         f"{options['events']:,} events of {workload['name']}, drawn from seed {plan['seed']}, to a"
         f" topic with {workload['partitions']} partitions, by {options['producers']} producer(s),"
         f" {pace}.",
         f"Options: {', '.join(f'{name} {value}' for name, value in others.items())}.",
-        "A sentinel ends the input; every send and its acknowledgement stand in the ledger.",
+        *(["Nothing is sent before the query has written its first offsets."] if latest else []),
+        _ends(options),
     ]
+
+
+def _ends(options: Mapping[str, Any]) -> str:
+    """Return how the input ends, and what it costs where nothing ends it."""
+    if options.get("sentinel", True):
+        return "A sentinel ends the input; every send and its acknowledgement stand in the ledger."
+    return (
+        "No sentinel ends the input: windows that are open at the end stay open, and what they"
+        " would have emitted never comes. A job without windows needs none."
+    )
 
 
 def _started(plan: Plan) -> list[str]:
@@ -62,13 +76,40 @@ def _struck(plan: Plan) -> list[str]:
 
 def _judged(plan: Plan) -> list[str]:
     sink = plan["sink"]
-    kind = {"append": "every row that was emitted", "upsert": "the newest row of each key"}
     return [
         f"What readers of {sink['name']} ({sink['store']}, {sink['family']}) see at the end against"
-        f" {plan['pipeline']['reference']}, replayed over the offsets that the job read:"
-        f" {kind[sink['writes']]}.",
+        f" {_expected(plan)}.",
         f"The sink declares {sink['guarantee']}; the run is held to {plan['hold_to']}.",
+        *_compared(plan["pipeline"].get("output", {})),
         "Beside it: what a reader saw during the faults, the state in the checkpoint, late rows.",
+    ]
+
+
+def _expected(plan: Plan) -> str:
+    reference = plan["pipeline"]["reference"]
+    if not plan["pipeline"].get("output"):
+        kind = {"append": "every row that was emitted", "upsert": "the newest row of each key"}
+        of = kind[plan["sink"]["writes"]]
+        return f"{reference}, replayed over the offsets that the job read: {of}"
+    said = {
+        EACH_ONCE: "every key of the input, once",
+        CALM: "what a run of the same seed without faults leaves, which goes first",
+    }
+    return said.get(reference, f"what {reference} makes of all that was sent")
+
+
+def _compared(output: Mapping[str, Any]) -> list[str]:
+    if not output:
+        return []
+    columns = [
+        *output["key"],
+        *(one for one in output.get("columns", {}) if one not in output["key"]),
+    ]
+    rest = "" if len(columns) > len(output["key"]) else ": a wrong value beside it is not seen"
+    return [
+        f"Of each row {', '.join(columns)} is compared{rest}.",
+        "Its rows tell no batch, so who is to blame is inferred from the batch that has read the"
+        " key; torn batches and zombies are not looked for.",
     ]
 
 
