@@ -1,0 +1,46 @@
+"""The tutorial, as its reader types it: each file, each command, and what it says it prints."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.stack, pytest.mark.spark, pytest.mark.system]
+TUTORIAL = Path(__file__).parents[2] / "docs/tutorial.md"
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", TUTORIAL.read_text(), re.MULTILINE | re.DOTALL)
+EXITS = iter([0, 1, 0, 0])  # explained, red, looked at, green
+
+
+def typed(text: str, folder: Path, stack: Path) -> subprocess.CompletedProcess[str]:
+    """What a block of commands prints, on a stack that stands."""
+    program = Path(sys.executable).parent
+    env = os.environ | {"PATH": f"{program}:{os.environ['PATH']}", "COLUMNS": "80"}
+    words = text.replace("onceproof run", f"onceproof run --home {stack}")
+    return subprocess.run(
+        ["bash", "-c", words],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env=env,
+        check=False,
+        timeout=280,
+    )
+
+
+def test_its_reader_sees_what_it_says(stack, tmp_path):
+    done = None
+    for kind, text in BLOCKS:
+        if kind == "sh":
+            done = typed(text, tmp_path, stack.state.folder)
+            assert done.returncode == next(EXITS), done.stdout + done.stderr
+        elif kind == "text":
+            for line in text.splitlines():
+                shown = ".+".join(map(re.escape, line.split("...")))
+                assert re.search(shown, done.stdout), (line, done.stdout)
+        else:
+            name, _, rest = text.removeprefix("# file: ").partition("\n")
+            (tmp_path / name).write_text(rest)
+    assert next(EXITS, None) is None
