@@ -311,3 +311,84 @@ def test_whatever_stands_in_a_file_is_read_or_refused_in_words(data):
         text = text[:begin] + data.draw(st.sampled_from(bits)) + text[end:]
     with contextlib.suppress(RequestError):
         read(text)
+
+
+STRANGER = """\
+name: orders__table__kill_driver
+pipeline:
+  command: [spark-submit, "{here}/orders.py", "{topic}", "{checkpoint}", "{jdbc}", "{target}"]
+  reference: each_once
+  key: [order_id]
+workload: {name: template, value: {order_id: id}}
+sink: table
+faults:
+  - {do: kill, target: driver, when: {visible: 50, batch: 3}}
+"""
+
+
+def test_a_job_that_knows_nothing_of_us_takes_a_few_lines():
+    (found,) = read(STRANGER)
+    assert found.claim.promise.guarantee is Guarantee.EXACTLY_ONCE
+    assert (found.pipeline.starting, found.pipeline.output) == ("earliest", {"key": ("order_id",)})
+    assert (found.workload.options["events"], found.workload.options["sentinel"]) == (20_000, "")
+
+
+@pytest.mark.parametrize(
+    ("sound", "bad", "said"),
+    [
+        ("each_once", "each_onc", "4: pipeline.reference: 'each_onc' is not known; did you"),
+        ("  key: [order_id]\n", "", "4: pipeline.reference: each_once needs the key of the output"),
+        ("key: [", "columns: {a: money}\n  key: [", "5: pipeline.columns.a: 'money' is not known"),
+        (
+            "key: [",
+            "from: {order_id: header}\n  key: [",
+            "5: pipeline.from.order_id: 'header'",
+        ),
+        (
+            "key: [",
+            "starting: now\n  key: [",
+            "5: pipeline.starting: 'now' is not known",
+        ),
+        ("order_id: id", "order_id: number", "6: workload: field order_id: 'number' is no type"),
+        (", value: {order_id: id}", "", "6: workload: workload template: value is None, and must"),
+        (
+            "sink: table",
+            "sink: {name: table, tabel: x}",
+            "7: sink.name: table has no option",
+        ),
+        (
+            "visible: 50,",
+            "failpoint: written,",
+            "9: faults[0].when: no batch of table",
+        ),
+        (
+            "kill, target: driver",
+            "lose, target: commit",
+            "9: faults[0].when: a commit is lost",
+        ),
+        (
+            "each_once\n  key: [order_id]\nw",
+            "calm\n  key: [order_id]\nw",
+            None,
+        ),
+        (
+            "sink: table",
+            "sink: {name: table, table: public.orders}",
+            None,
+        ),
+    ],
+)
+def test_what_is_wrong_with_it_is_told_at_its_line(sound, bad, said):
+    text = STRANGER.replace(sound, bad, 1)
+    if said is None:
+        assert read(text)
+    else:
+        assert f"mine.yaml:{said}" in refused(text)
+
+
+def test_a_calm_run_needs_an_output_that_is_empty_again():
+    theirs = STRANGER.replace("each_once", "calm").replace(
+        "sink: table", "sink: {name: table, table: public.orders}"
+    )
+    assert "7: sink: calm runs the job twice, and nothing empties its output" in refused(theirs)
+    assert read(theirs.replace("orders}", "orders, empty: true}"))

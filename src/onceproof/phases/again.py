@@ -32,7 +32,7 @@ def plan_again(run: RunDirectory, runs: Path, now: datetime | None = None) -> Ru
         "night": "",
         "orchestrator": "",
         "workload": plan["workload"] | {"topic": f"{name}.events"},
-        "sink": plan["sink"] | {"target": f"{name}.output"},
+        "sink": plan["sink"] | {"target": work.sink.target.replace(work.run, name)},
         "subject": found.text,
         "subject_files": dict(found.files),
         "versions": find_versions(),

@@ -8,17 +8,18 @@ from typing import Any, TypeVar
 from onceproof import sinks, workloads
 from onceproof.errors import RequestError
 from onceproof.guarantee import Anomaly, Guarantee, Promise
-from onceproof.naming import located, whole
+from onceproof.naming import located
 from onceproof.references import REFERENCES, Reference
 from onceproof.references.declared import reference_of
 from onceproof.scenario import crosschecks
 from onceproof.scenario.commands import OF_THE_JOB, default_command, named
 from onceproof.scenario.draft import Draft
-from onceproof.scenario.fields import OUTPUT, RUNTIME, SCENARIO, WORKLOAD
+from onceproof.scenario.fields import OUTPUT, SCENARIO, WORKLOAD
 from onceproof.scenario.kinds import read_fields
 from onceproof.scenario.model import Scenario, Sink, Workload
+from onceproof.scenario.of_a_job import check_calm, located_options, runtime_of
 from onceproof.scenario.page import Item
-from onceproof.sinks import OUTPUTS, find_sink
+from onceproof.sinks import find_sink
 from onceproof.verdict import Claim, Grade
 from onceproof.work import FaultPart, LimitsPart, PipelinePart
 from onceproof.workloads import find_workload
@@ -43,6 +44,8 @@ def build(owner: Item, items: Mapping[str, Item]) -> Scenario | None:
     crosschecks.check_sink_options(draft)
     if sink and reference:
         crosschecks.check_query(draft, sink, reference)
+    if sink and pipeline:
+        check_calm(draft, sink, pipeline)
     crosschecks.check_faults(draft, sink)
     crosschecks.check_restart(draft)
     if len(owner.page.complaints) > before or not (sink and workload and claim and pipeline):
@@ -55,7 +58,7 @@ def build(owner: Item, items: Mapping[str, Item]) -> Scenario | None:
         is_ours=draft.own_command is None,
         pipeline=pipeline,
         workload=workload,
-        sink=Sink(draft.sink_name, _located(draft), sink),
+        sink=Sink(draft.sink_name, located_options(draft), sink),
         faults=_faults(draft),
         restart=values["restart"],
         limits=LimitsPart(**values["limits"]),
@@ -69,16 +72,6 @@ def _sink_class(draft: Draft) -> type[sinks.Sink] | None:
     path = ["name"] if draft.items["sink"].is_mapping else []
     name, options = draft.sink_name, draft.sink_options
     return _find(draft, lambda: find_sink(name, options), name, "sink", *path)
-
-
-def _located(draft: Draft) -> Options:
-    """Return the sink's options; of an output's, names of files hold in any folder."""
-    options = draft.sink_options
-    if draft.sink_name in OUTPUTS and "folder" in options:
-        options["folder"] = whole(options["folder"], draft.folder)
-    if draft.sink_name in OUTPUTS and "read" in options:
-        options["read"] = located(options["read"], draft.folder)
-    return options
 
 
 def _reference(draft: Draft, pipeline: PipelinePart) -> Reference | None:
@@ -164,19 +157,8 @@ def _pipeline(draft: Draft) -> PipelinePart:
         pipeline["options"] | used,
         pipeline["starting"],
         {one: pipeline[one] for one in OUTPUT if one in pipeline},
-        _runtime(draft, pipeline),
+        runtime_of(draft, pipeline),
     )
-
-
-def _runtime(draft: Draft, pipeline: Options) -> Options:
-    """Return what the job runs on; names of files hold in any folder."""
-    found = {one: pipeline[one] for one in RUNTIME if one in pipeline}
-    if "jars" in found:
-        found["jars"] = tuple(whole(jar, draft.folder) for jar in found["jars"])
-    for one in ("python", "spark_home"):
-        if "/" in found.get(one, ""):
-            found[one] = whole(found[one], draft.folder)
-    return found
 
 
 def _faults(draft: Draft) -> tuple[FaultPart, ...]:

@@ -1,0 +1,116 @@
+"""References that are said: what was sent must come out, and each key knows who read it."""
+
+import pytest
+
+from onceproof.checkpoint.coverage import Range
+from onceproof.errors import EvidenceError, RequestError
+from onceproof.home import onceproof_home
+from onceproof.phases.assigned import as_sent
+from onceproof.references.declared import reference_of
+from onceproof.spark.session import spark_session
+from onceproof.stacks.spark_setup import spark_tools
+from onceproof.work import PipelinePart
+
+pytestmark = pytest.mark.spark
+LEDGER = (
+    "id long, kind string, event_ms long, key string, payload binary, topic string,"
+    " partition int, offset long"
+)
+# Batch 3 has read the first two, nobody the third, and the first batch of another query the rest.
+READ = [
+    Range("t", 0, 0, 2, 3),
+    Range("t", 0, 2, 3, 0, query=1, is_read=False),
+    Range("t", 0, 3, 9, 0, query=1),
+]
+
+
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("spark")
+    with spark_session(spark_tools(onceproof_home()), "local[2]", folder) as session:
+        session.sparkContext.setLogLevel("OFF")
+        yield session
+
+
+def sent(spark, *values, read=READ, **given):
+    rows = [
+        (nth, "event", None, f"k{nth}", bytearray(value.encode()), "t", 0, nth)
+        for nth, value in enumerate(values)
+    ]
+    return as_sent(spark.createDataFrame(rows, LEDGER), read, **{"from_the_first": True, **given})
+
+
+def pipeline(reference, **output):
+    return PipelinePart("orders", (), reference, {}, output=output)
+
+
+def expected(events, reference, **output):
+    found = reference_of(pipeline(reference, **output)).emitted(events)
+    return sorted(tuple(row) for row in found.collect())
+
+
+def test_each_key_is_expected_once_with_the_batch_that_has_read_it_first(spark):
+    events = sent(spark, '{"id": 1}', '{"id": 2}', '{"id": 3}', '{"id": 1}')
+    assert expected(events, "each_once", key=["id"], columns={"id": "bigint"}) == [
+        (1, 3, "t", 0, 0, False),
+        (2, 3, "t", 0, 1, False),
+        (3, 0, "t", 0, 2, True),
+    ]
+
+
+def test_a_key_may_stand_elsewhere(spark):
+    events = sent(spark, '{"o": {"n": 5}}')
+    assert expected(events, "each_once", key=["id"], **{"from": {"id": "value.o.n"}})[0][0] == "5"
+    assert expected(events, "each_once", key=["id"], **{"from": {"id": "key"}})[0][0] == "k0"
+
+
+def test_records_without_the_key_are_told(spark):
+    events = sent(spark, '{"id": 1}', "plain")
+    with pytest.raises(EvidenceError, match=r"1 records of the input have no value.id, such as"):
+        expected(events, "each_once", key=["id"])
+
+
+def test_what_came_before_the_latest_offsets_is_not_expected(spark):
+    read = [Range("t", 0, 0, 1, 0, is_read=False), Range("t", 0, 1, 2, 0)]
+    values = ('{"id": 1}', '{"id": 2}')
+    late = sent(spark, *values, read=read, from_the_first=False)
+    assert [row[0] for row in expected(late, "each_once", key=["id"])] == ["2"]
+    assert len(expected(sent(spark, *values, read=read), "each_once", key=["id"])) == 2
+
+
+def test_a_function_says_what_must_be_there(spark, tmp_path):
+    module = tmp_path / "expected.py"
+    module.write_text(
+        "def doubled(events):\n"
+        "    from pyspark.sql import functions as F\n"
+        "    return events.select(F.get_json_object('value', '$.id').alias('id'),\n"
+        "        (F.get_json_object('value', '$.n') * 2).alias('n'), 'batch')\n"
+    )
+    events = sent(spark, '{"id": "a", "n": 4}')
+    columns = {"n": "double"}
+    name = f"{module}:doubled"
+    assert expected(events, name, key=["id"], columns=columns) == [("a", 8.0, 3, "t", 0, 0, False)]
+    with pytest.raises(EvidenceError, match="gives no column m, but id, n, batch: write it into"):
+        expected(events, name, key=["id"], columns={"m": "int"})
+
+
+def test_what_a_calm_run_left_is_expected(spark):
+    events = sent(spark, '{"id": 1}')
+    with pytest.raises(EvidenceError, match="there was no calm run"):
+        expected(events, "calm", key=["id"])
+    calm = spark.createDataFrame([("1", None), ("1", None)], "id string, _batch long")
+    left = type(events)(events.frame, None, calm)
+    assert expected(left, "calm", key=["id"]) == [("1", 3, "t", 0, 0, False)] * 2
+
+
+@pytest.mark.parametrize(
+    ("reference", "output", "said"),
+    [
+        ("each_once", {}, r"each_once needs the key of the output: write key: \[order_id\]"),
+        ("json:codecs", {"key": ["id"]}, "json:codecs is a module: with a key it must be a func"),
+        ("nowhere:f", {"key": ["id"]}, "write each_once, calm, or module:attribute"),
+    ],
+)
+def test_what_is_no_reference_is_refused(reference, output, said):
+    with pytest.raises(RequestError, match=said):
+        reference_of(pipeline(reference, **output))
