@@ -6,7 +6,17 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.prove import airflow, compose, crash_points, kills, pythons, runs, stack, strangers
+from tests.prove import (
+    airflow,
+    compose,
+    crash_points,
+    kills,
+    other_spark,
+    pythons,
+    runs,
+    stack,
+    strangers,
+)
 
 PARTS = {
     "stack": stack.prove,
@@ -17,6 +27,7 @@ PARTS = {
     "crash_points": crash_points.prove,
     "kills": kills.prove,
     "strangers": strangers.prove,
+    "other_spark": other_spark.prove,
     "airflow": airflow.prove,
     "airflow_cost": lambda: printed_by("benchmarks/airflow_cost.py"),
     "compose": compose.prove,

@@ -9,6 +9,7 @@ from jsonschema import validate
 
 from onceproof.checkpoint.checks import troubles
 from onceproof.checkpoint.coverage import committed_batches, position, ranges
+from onceproof.checkpoint.log import first_offsets
 from onceproof.checkpoint.picture import picture
 from onceproof.cli import carry_out
 from onceproof.errors import EvidenceError, RequestError
@@ -318,3 +319,13 @@ def test_the_document_is_what_its_schema_says(tmp_path, capsys):
     schema = json.loads((ROOT / "docs/schemas/checkpoint.json").read_text())
     validate(json.loads(said.out), schema)
     assert code == 1
+
+
+def test_where_a_query_began_to_read_is_told_once_it_has_noted_it(tmp_path):
+    noted = tmp_path / "sources/0/0"
+    assert first_offsets(tmp_path) == {}
+    noted.parent.mkdir(parents=True)
+    noted.write_bytes(b"\0v1\n")
+    assert first_offsets(tmp_path) == {}
+    noted.write_bytes(b'\0v1\n{"events":{"0":5,"1":0}}')
+    assert first_offsets(tmp_path) == {"events": {"0": 5, "1": 0}}

@@ -188,3 +188,12 @@ def test_how_far_the_job_is_stands_in_the_newest_batch_of_both_logs(tmp_path):
     assert committed(run) == {("t", 0): 10}
     (run.checkpoint_log / "offsets/1").write_text("")
     assert committed(run) == {}
+
+
+def test_nothing_is_sent_before_a_query_at_the_latest_offsets_has_begun(tmp_path):
+    run = RunDirectory(tmp_path)
+    pipeline = {"name": "p", "command": [], "reference": "", "options": {}, "starting": "latest"}
+    said = "the job ended for good before its query had written its first offsets"
+    with pytest.raises(StackError, match=said):
+        produce(run, work(pipeline=pipeline), ["127.0.0.1:1"], is_over=lambda: True)
+    assert not run.logs.exists()

@@ -97,11 +97,11 @@ class Job:
 
     def _environment(self, tools: SparkTools, master: str, local: Path) -> Mapping[str, str]:
         python = python_of(self.work.pipeline.runtime)
-        folders = (Path(python).parent, tools.home / "bin")
-        path = os.environ.get("PATH", "/usr/bin:/bin")
+        folders = [str(Path(python).parent), str(tools.home / "bin")]
+        path = [os.environ.get("PATH", "/usr/bin:/bin")]
         spark = {
             **environment(tools),
-            "PATH": ":".join([path, *map(str, folders)]),
+            "PATH": ":".join(path + folders if tools == self.tools else folders + path),
             "PYSPARK_PYTHON": python,
             "PYSPARK_DRIVER_PYTHON": python,
             "PYSPARK_SUBMIT_ARGS": f"--properties-file {self._properties} pyspark-shell",

@@ -1,0 +1,113 @@
+"""A table and a topic of somebody else's job, as they are read on the real stores."""
+
+import json
+from contextlib import closing
+from dataclasses import replace
+
+import psycopg
+import pyarrow.parquet as parquet
+import pytest
+from kafka import KafkaProducer
+
+from onceproof.errors import RequestError, StackError
+from onceproof.sinks import Target, find_sink
+
+pytestmark = pytest.mark.stack
+COLUMNS = {"order_id": "string", "amount": "double"}
+MADE = "create table {} (order_id bigint, amount numeric(9, 2), note text)"
+
+
+@pytest.fixture
+def target(stack):
+    address = stack.members["store"].address
+    found = Target(address, "somebody.output", COLUMNS, ("order_id",))
+    yield found
+    find_sink("table")(found).drop()
+
+
+def do(target, statement, name=None):
+    with psycopg.connect(target.address, autocommit=True) as connection:
+        connection.execute(statement.format(name or target.name))
+
+
+def table(target, **options):
+    return find_sink("table", options)(replace(target, options=options))
+
+
+def look(reader):
+    found = reader.look().rows.to_pylist()
+    return sorted((row["copies"], row["key"], row["value"], row["batch"]) for row in found)
+
+
+def rows(sink, folder):
+    sink.read(folder)
+    return [(row["order_id"], row["amount"]) for row in parquet.read_table(folder).to_pylist()]
+
+
+def test_a_table_is_watched_from_before_the_job_has_made_it(target, tmp_path):
+    sink = table(target)
+    sink.prepare()
+    with closing(sink.reader()) as reader:
+        assert look(reader) == []
+        with pytest.raises(StackError, match=r"no table somebody.output: the job has made none"):
+            sink.read(tmp_path / "none")
+        do(target, MADE)
+        do(target, "insert into {} values (7, 1.50, 'x'), (7, 1.50, 'y')")
+        assert look(reader) == [(1, '["7"]', "[1.5]", None)] * 2
+        do(target, "delete from {} where note = 'y'")
+        assert look(reader) == [(-1, '["7"]', "[1.5]", None)]
+    assert rows(sink, tmp_path / "seen") == [("7", 1.5)]
+
+
+def test_a_statement_makes_it_and_it_goes_with_the_run(target, tmp_path):
+    sink = table(target, create="create table {target} (order_id int primary key, amount int)")
+    sink.prepare()
+    do(target, "insert into {} values (1, 2)")
+    assert rows(sink, tmp_path / "seen") == [("1", 2.0)]
+    sink.drop()
+    with pytest.raises(StackError, match="the job has made none"):
+        sink.read(tmp_path / "gone")
+
+
+def test_a_column_that_is_not_there_is_told(target, tmp_path):
+    do(target, "create schema somebody", "")
+    do(target, "create table {} (id bigint)")
+    with pytest.raises(StackError, match='column "order_id" does not exist'):
+        table(target).read(tmp_path / "seen")
+    do(target, "drop schema somebody cascade", "")
+
+
+def test_a_table_of_the_user_s_is_emptied_only_where_that_is_said(target):
+    do(target, MADE, "public.orders")
+    try:
+        do(target, "insert into {} values (1, 2, 'old')", "public.orders")
+        theirs = replace(target, name="public.orders")
+        with pytest.raises(RequestError, match=r"public.orders holds 1 rows before the job has"):
+            table(theirs, table="public.orders").prepare()
+        table(theirs, table="public.orders").drop()
+        may = table(theirs, table="public.orders", empty=True)
+        with closing(may.reader()) as reader:
+            assert len(look(reader)) == 1
+            may.prepare()
+            assert look(reader) == [(-1, '["1"]', "[2]", None)]
+    finally:
+        do(target, "drop table {}", "public.orders")
+
+
+def test_a_topic_of_the_run_s_own_is_made_read_and_removed(stack, tmp_path):
+    bootstrap = ",".join(stack.bootstrap)
+    target = Target(bootstrap, "somebody.output", COLUMNS, ("order_id",))
+    sink = find_sink("topic")(target)
+    sink.prepare()
+    with closing(sink.reader()) as reader:
+        assert look(reader) == []
+        producer = KafkaProducer(bootstrap_servers=list(stack.bootstrap))
+        producer.send(target.name, json.dumps({"order_id": 3, "amount": 4}).encode())
+        producer.close()
+        assert look(reader) == [(1, '["3"]', "[4.0]", None)]
+    assert rows(sink, tmp_path / "seen") == [("3", 4.0)]
+    theirs = find_sink("topic")(replace(target, options={"topic": target.name}))
+    with pytest.raises(RequestError, match=r"somebody.output holds records before the job has"):
+        theirs.prepare()
+    assert sink.open() == (0, 0)
+    sink.drop()
