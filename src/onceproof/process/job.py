@@ -16,7 +16,14 @@ from onceproof.failpoints import FOLDER
 from onceproof.fencing import FILE
 from onceproof.prepared import Prepared
 from onceproof.process.attempt import ATTEMPT, JOB, Attempt, start
-from onceproof.process.runtime import NOT_INHERITED, jdbc_of, python_of, submitted, tools_of
+from onceproof.process.runtime import (
+    NOT_INHERITED,
+    jdbc_of,
+    python_of,
+    search_path,
+    submitted,
+    tools_of,
+)
 from onceproof.run import RunDirectory
 from onceproof.spark.session import LOCAL_CLUSTER
 from onceproof.spark.settings import driver_host, settings
@@ -97,11 +104,9 @@ class Job:
 
     def _environment(self, tools: SparkTools, master: str, local: Path) -> Mapping[str, str]:
         python = python_of(self.work.pipeline.runtime)
-        folders = [str(Path(python).parent), str(tools.home / "bin")]
-        path = [os.environ.get("PATH", "/usr/bin:/bin")]
         spark = {
             **environment(tools),
-            "PATH": ":".join(path + folders if tools == self.tools else folders + path),
+            "PATH": search_path(self.work.pipeline.runtime, tools.home),
             "PYSPARK_PYTHON": python,
             "PYSPARK_DRIVER_PYTHON": python,
             "PYSPARK_SUBMIT_ARGS": f"--properties-file {self._properties} pyspark-shell",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -23,6 +24,14 @@ _WHERE = "import os, pyspark; print(os.path.dirname(pyspark.__file__))"
 def python_of(runtime: Mapping[str, Any]) -> str:
     """Return the job's interpreter: Onceproof's own, where nothing is said."""
     return str(runtime.get("python", sys.executable))
+
+
+def search_path(runtime: Mapping[str, Any], home: Path | None = None) -> str:
+    """Return where a job's programs are looked for; what it has of its own comes first."""
+    spark = home or (Path(runtime["spark_home"]) if "spark_home" in runtime else None)
+    folders = [str(Path(python_of(runtime)).parent), *([str(spark / "bin")] if spark else [])]
+    path = [os.environ.get("PATH", "/usr/bin:/bin")]
+    return ":".join(folders + path if _OWN & runtime.keys() else path + folders)
 
 
 def tools_of(runtime: Mapping[str, Any], ours: SparkTools, home: Path) -> SparkTools:
