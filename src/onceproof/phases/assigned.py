@@ -8,6 +8,7 @@ from onceproof.checkpoint.coverage import Range, ranges
 from onceproof.checkpoint.log import Planned
 from onceproof.references import Events
 
+_NO_QUERY = (1 << 31) - 1  # of what none has read: behind all others
 _BEFORE_ALL_MS = -(1 << 62)
 _READ = "topic string, partition int, begin long, end long, batch int, unread boolean, query int"
 _RANGE = "topic string, partition int, begin long, end long, batch int, late_ms long, bucket long"
@@ -46,10 +47,10 @@ def as_sent(ledger: Any, read: list[Range], *, from_the_first: bool) -> Events:
         *(asked[name] for name in ("topic", "partition", "offset")),
         "batch",
         F.coalesce("unread", F.lit(True)).alias("unread"),
-        "query",
+        F.coalesce("query", F.lit(_NO_QUERY)).alias("query"),
     )
     if not from_the_first:
-        frame = frame.where("not (unread and query <=> 0)")
+        frame = frame.where("not (unread and query = 0)")
     return Events(frame, None)
 
 

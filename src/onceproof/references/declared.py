@@ -92,7 +92,7 @@ def _read(frame: Any, places: Mapping[str, str]) -> Any:
         head, _, path = place.partition(".")
         return F.get_json_object(head, f"$.{path}") if path else F.col(head)
 
-    names = ("value", "batch", "topic", "partition", "offset", "unread")
+    names = ("value", "query", "batch", "topic", "partition", "offset", "unread")
     return frame.select(
         *(cell(place).alias(name) for name, place in places.items()),
         *(F.col(one).alias(f"_{one}") for one in names),
@@ -104,8 +104,8 @@ def _with_origins(rows: Any, key: tuple[str, ...], columns: Mapping[str, str], r
     from pyspark.sql import functions as F
 
     typed = [F.col(one).cast(columns[one]).alias(one) for one in key]
-    first = F.min(F.struct(*ORIGIN)).alias("_first")
-    seen = read.select(*typed, *ORIGIN).groupBy(*key).agg(first)
+    first = F.min(F.struct("_query", *ORIGIN)).alias("_first")
+    seen = read.select(*typed, "_query", *ORIGIN).groupBy(*key).agg(first)
     return rows.join(seen, list(key), "left").select(
         *columns, *(F.col(f"_first.{one}").alias(one) for one in ORIGIN)
     )
