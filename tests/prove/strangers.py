@@ -18,7 +18,7 @@ from onceproof.scenario.reading import read_file
 from onceproof.stacks.local import LocalStack
 
 ORDERS = Path(__file__).parents[1] / "system/strangers/orders.yaml"
-SEEDS = range(3)
+SEED = 7
 
 
 def prove(names: tuple[str, ...] = ()) -> str:
@@ -30,11 +30,10 @@ def prove(names: tuple[str, ...] = ()) -> str:
     ]
     with tempfile.TemporaryDirectory() as runs, LocalStack.up(folder):
         for one in names or [scenario.name for scenario in read_file(ORDERS)]:
-            for seed in SEEDS if not names else (7,):
-                run = make_plan(find_scenario(f"{ORDERS}{IN_FILE}{one}"), seed, Path(runs))
-                live_run(run, folder)
-                lines.append(_line(json.loads(run.verdict.read_text())))
-                sys.stderr.write(f"{lines[-1]}\n")
+            run = make_plan(find_scenario(f"{ORDERS}{IN_FILE}{one}"), SEED, Path(runs))
+            live_run(run, folder)
+            lines.append(_line(json.loads(run.verdict.read_text())))
+            sys.stderr.write(f"{lines[-1]}\n")
     return "\n".join(lines)
 
 
