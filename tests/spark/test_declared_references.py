@@ -107,6 +107,7 @@ def test_what_a_calm_run_left_is_expected(spark):
     ("reference", "output", "said"),
     [
         ("each_once", {}, r"each_once needs the key of the output: write key: \[order_id\]"),
+        ("each_once", {"key": ["id"], "columns": {"n": "int"}}, "knows the key alone, and columns"),
         ("json:codecs", {"key": ["id"]}, "json:codecs is a module: with a key it must be a func"),
         ("nowhere:f", {"key": ["id"]}, "write each_once, calm, or module:attribute"),
     ],

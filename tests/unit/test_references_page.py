@@ -9,7 +9,7 @@ PAGE = Path(__file__).parents[2] / "docs/references.md"
 
 
 def test_the_reference_of_the_page_is_one():
-    (code,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    *_, code = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
     names = {}
     exec(code, names)  # noqa: S102  what a reader would paste
     assert isinstance(names["REFERENCE"], Reference)

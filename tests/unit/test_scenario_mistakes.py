@@ -338,6 +338,7 @@ def test_a_job_that_knows_nothing_of_us_takes_a_few_lines():
     [
         ("each_once", "each_onc", "4: pipeline.reference: 'each_onc' is not known; did you"),
         ("  key: [order_id]\n", "", "4: pipeline.reference: each_once needs the key of the output"),
+        ("key: [", "columns: {a: int}\n  key: [", "4: pipeline.reference: each_once knows the key"),
         ("key: [", "columns: {a: money}\n  key: [", "5: pipeline.columns.a: 'money' is not known"),
         (
             "key: [",

@@ -44,6 +44,11 @@ def _declared(
         raise RequestError(f"{name} needs the key of the output: write key: [order_id]")
     key, typed = tuple(output["key"]), output.get("columns", {})
     columns = {**{one: typed.get(one, _TEXT) for one in key}, **typed}
+    if name == EACH_ONCE and (beyond := [one for one in columns if one not in key]):
+        raise RequestError(
+            f"{name} knows the key alone, and columns has {', '.join(beyond)}: leave it out, or"
+            " write a function of a DataFrame"
+        )
     places = {one: output.get("from", {}).get(one, f"value.{one}") for one in key}
 
     def emitted(events: Events) -> Any:
@@ -103,7 +108,7 @@ def _with_origins(rows: Any, key: tuple[str, ...], columns: Mapping[str, str], r
     """Return the rows with the batch that has read their key first."""
     from pyspark.sql import functions as F
 
-    typed = [F.col(one).cast(columns[one]).alias(one) for one in key]
+    typed = [F.expr(f"try_cast(`{one}` as {columns[one]})").alias(one) for one in key]
     first = F.min(F.struct("_query", *ORIGIN)).alias("_first")
     seen = read.select(*typed, "_query", *ORIGIN).groupBy(*key).agg(first)
     return rows.join(seen, list(key), "left").select(
