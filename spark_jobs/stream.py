@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from onceproof.references import find_reference
+from onceproof.security import in_environment, revealed
 from onceproof.sinks import OwnQuery, Target, find_sink
 
 EVENT = "id bigint, producer int, key string, seq bigint, event_ms bigint, amount bigint"
@@ -49,6 +50,7 @@ def events(spark: SparkSession, given: argparse.Namespace, max_offsets: str) -> 
     source = (
         spark.readStream.format("kafka")
         .option("kafka.bootstrap.servers", given.bootstrap)
+        .options(**in_environment())
         .option("subscribe", given.topic)
         .option("startingOffsets", "earliest")
         .option("maxOffsetsPerTrigger", max_offsets)
@@ -67,7 +69,7 @@ def main() -> None:
     pipeline = importlib.import_module(given.pipeline)
     reference = find_reference(given.reference)
     target = Target(
-        given.address,
+        revealed(given.address),  # executors have not its variables
         given.target,
         reference.columns,
         reference.key,

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from onceproof.errors import StackError
 from onceproof.polling import wait_for
+from onceproof.security import kafka_settings
 
 T = TypeVar("T")
 # Longer than brokers need to come back from an outage: they are asked while faults strike.
@@ -18,7 +19,7 @@ ANSWERS_WITHIN_S = 60
 def admin(addresses: Sequence[str], **security: Any) -> Any:
     """Return a new admin client. One made earlier knows only the brokers of its own beginning.
 
-    `security` is how one connects, in kafka-python's words; without it as to brokers of our own.
+    `security` is how one connects, in kafka-python's words; without it as these brokers say.
     """
     from kafka import KafkaAdminClient
     from kafka.net.compat import KafkaNetClient
@@ -26,7 +27,6 @@ def admin(addresses: Sequence[str], **security: Any) -> Any:
     # No setting of the admin client's own: a container that is dead does not refuse, it is silent.
     quick = {"socket_connection_setup_timeout_ms": 1000}
     return KafkaAdminClient(
-        bootstrap_servers=list(addresses),
         bootstrap_timeout_ms=2000,
         request_timeout_ms=2000,
         reconnect_backoff_ms=20,
@@ -34,7 +34,7 @@ def admin(addresses: Sequence[str], **security: Any) -> Any:
         retry_backoff_ms=50,
         metadata_max_age_ms=1000,
         kafka_client=partial(KafkaNetClient, **quick),
-        **security,
+        **{**kafka_settings(addresses), **security},
     )
 
 

@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from dataclasses import field as field_of
 from pathlib import Path
 
 from onceproof.documents import field, read_object, write_whole
+from onceproof.security import Brokers, Security
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """Where the stack of a run is. `own` says that it was started for this run alone."""
+    """Where the stack of a run is. `own` says that it was started for this run alone.
+
+    `security` says by what its brokers let clients in; of a secret it has the variable's name.
+    """
 
     stack: str
     own: bool
     bootstrap: str
     master: str
     address: str
+    security: Mapping[str, str] = field_of(default_factory=dict)
+
+    @property
+    def brokers(self) -> Brokers:
+        """The brokers, for whoever makes a client of them."""
+        return Brokers(tuple(self.bootstrap.split(",")), Security(**self.security))
 
     @classmethod
     def read(cls, path: Path) -> Prepared:
@@ -30,6 +42,7 @@ class Prepared:
             field(found, "bootstrap", str, where),
             field(found, "master", str, where),
             field(found, "address", str, where),
+            field(found, "security", dict, where) if "security" in found else {},
         )
 
     def write(self, path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from onceproof.admin import ANSWERS_WITHIN_S, ask_patiently
 from onceproof.errors import StackError
 from onceproof.polling import wait_for
+from onceproof.security import kafka_settings
 
 _REPLICAS = 3
 _NO_SUCH_TOPIC = 3  # in Kafka's protocol
@@ -110,7 +111,7 @@ def read_back(
     from kafka import KafkaConsumer, TopicPartition
 
     consumer = KafkaConsumer(
-        bootstrap_servers=list(bootstrap),
+        **kafka_settings(bootstrap),
         enable_auto_commit=False,
         isolation_level=isolation,
         auto_offset_reset="none",

@@ -49,7 +49,8 @@ def test_every_kind_of_member_is_registered():
             if isinstance(node, ast.ClassDef) and path.stem != "__init__":
                 functions = {part.name for part in node.body if isinstance(part, ast.FunctionDef)}
                 kinds |= {node.name} if {"family", "trouble"} <= functions else set()
-    assert kinds == {kind.__name__ for kind in KINDS}
+    others = {"Elsewhere"}  # somebody else's member, which is in no state of ours
+    assert kinds == {kind.__name__ for kind in KINDS} | others
 
 
 def test_every_checker_is_registered():

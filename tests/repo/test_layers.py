@@ -8,7 +8,17 @@ from tests.repo.tree import MODULES, PACKAGE, imports
 # know each other, but for the exceptions below.
 LAYERS = [
     ["errors"],
-    ["polling", "home", "identity", "documents", "guarantee", "ledger", "naming", "run"],
+    [
+        "polling",
+        "home",
+        "identity",
+        "documents",
+        "guarantee",
+        "ledger",
+        "naming",
+        "run",
+        "security",
+    ],
     ["admin", "failpoints", "fencing", "records", "verdict", "work"],
     ["history", "reads"],
     ["plan"],

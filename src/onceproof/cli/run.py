@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -21,10 +21,11 @@ from onceproof.run import RunDirectory
 
 if TYPE_CHECKING:
     from onceproof.phases.produce import Progress
+    from onceproof.work import FaultPart
 
 Home = Annotated[
     Path | None,
-    typer.Option("--home", help="The folder of the stack to use (default: as `onceproof up`)."),
+    typer.Option("--home", help="Its folder (default: as `onceproof up`), or external:FILE."),
 ]
 Subject = Annotated[
     str, typer.Option(help="The version under test (default: the commit of the command's folder).")
@@ -54,8 +55,9 @@ def run(
     from onceproof.phases.plan import make_plan
     from onceproof.scenario.catalogue import find_scenario
 
-    folder = runs_folder(runs)
-    found = make_plan(find_scenario(scenario), seed, folder, subject=subject)
+    folder, asked = runs_folder(runs), find_scenario(scenario)
+    _refuse_unable(home, asked.faults)
+    found = make_plan(asked, seed, folder, subject=subject)
     _live(found, folder, home, as_json=as_json)
 
 
@@ -67,9 +69,22 @@ def replay(
 ) -> None:
     """Run the plan of a stored run once more, as a run of its own."""
     from onceproof.phases.again import plan_again
+    from onceproof.work import Work
 
     folder = runs_folder(runs)
+    _refuse_unable(home, Work.read(RunDirectory(run).plan).faults)
     _live(plan_again(RunDirectory(run), folder), folder, home, as_json=as_json)
+
+
+def _refuse_unable(home: Path | None, faults: Iterable[FaultPart]) -> None:
+    """Refuse a stack that is not there, or cannot do a fault, before there is a run."""
+    from onceproof.faults.abilities import refuse_unable
+    from onceproof.stacks.local import default_folder
+    from onceproof.stacks.opening import find_stack, open_stack
+
+    stack = open_stack(str(home)) if home else find_stack(str(default_folder()))
+    if stack is not None:
+        refuse_unable(stack, faults)
 
 
 def release(

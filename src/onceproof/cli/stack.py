@@ -18,14 +18,16 @@ from onceproof.stacks import VERBS, MemberStatus, Stack, Verb
 from onceproof.stacks.composed import service
 from onceproof.stacks.kafka_setup import kafka_tools
 from onceproof.stacks.local import LocalStack, default_folder
-from onceproof.stacks.opening import is_composed, open_stack
+from onceproof.stacks.opening import is_composed, is_external, open_stack
 from onceproof.stacks.spark_setup import spark_tools
 from onceproof.stacks.store_setup import store_tools
 from onceproof.stacks.taking_down import take_down
 
 Home = Annotated[
     Path | None,
-    typer.Option("--home", help="The stack's folder (default: below ONCEPROOF_HOME)."),
+    typer.Option(
+        "--home", help="The stack: its folder (default: below ONCEPROOF_HOME), or else its name."
+    ),
 ]
 _HELP: dict[Verb, str] = {
     "kill": "Kill a member outright; `store:postmaster` spares PostgreSQL's backends.",
@@ -83,7 +85,7 @@ def up(
 
 def down(home: Home = None) -> None:
     """End every process of the stack and remove its files, whatever died before."""
-    if is_composed(str(home)):
+    if is_composed(str(home)) or is_external(str(home)):
         _open(home).down()
     folder = (home or default_folder()).resolve()
     typer.echo("down" if take_down(folder) else f"no stack was up in {folder}", err=True)
@@ -129,6 +131,8 @@ def logs(
         raise RequestError(
             f"this stack has no member {member!r}: its members are {', '.join(stack.members)}"
         )
+    if is_external(stack.name):
+        raise RequestError(f"{stack.name} keeps no logs here: its owner knows where they are")
     if not isinstance(stack, LocalStack):
         raise RequestError(f"{stack.name} keeps no logs: `docker compose logs {service(member)}`")
     if not stack.state.log(member).exists():

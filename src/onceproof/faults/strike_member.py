@@ -7,7 +7,7 @@ from onceproof.faults.open_transaction import open_transaction
 from onceproof.stacks import Verb
 from onceproof.work import FaultPart
 
-_VERBS: dict[str, Verb] = {"kill": "kill", "pause": "pause", "stop": "stop"}
+VERBS: dict[str, Verb] = {"kill": "kill", "pause": "pause", "stop": "stop"}
 _CURES: dict[str, Verb] = {"kill": "start", "pause": "resume", "stop": "start"}
 LEADER = "broker:leader="
 COORDINATOR = "broker:coordinator"
@@ -24,7 +24,7 @@ def strike(fault: FaultPart, scene: Scene) -> Proof:
     if target.startswith(LEADER) and "/" not in target:
         partition = target.removeprefix(LEADER)
         target = f"{LEADER}{scene.work.workload.topic}/{partition}"
-    done = scene.stack.apply(_VERBS[fault.verb], target, scene.rng)
+    done = scene.stack.apply(VERBS[fault.verb], target, scene.rng)
     return {**done.proof, "member": done.member}
 
 
@@ -35,7 +35,7 @@ def heal(fault: FaultPart, scene: Scene, proof: Proof) -> Proof:
 
 
 MECHANISM = Mechanism(
-    tuple(_VERBS),
+    tuple(VERBS),
     ("broker:", "store", "store:postmaster", "worker:", "master"),
     strike,
     heal,

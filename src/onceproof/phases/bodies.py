@@ -5,7 +5,7 @@ The command line carries them out one after another in one process, an orchestra
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from onceproof.home import onceproof_home
@@ -92,8 +92,8 @@ def released(run: RunDirectory, work: Work) -> None:
         release(run, work)
 
 
-def _bootstrap(run: RunDirectory) -> list[str]:
-    return Prepared.read(run.prepared).bootstrap.split(",")
+def _bootstrap(run: RunDirectory) -> Sequence[str]:
+    return Prepared.read(run.prepared).brokers
 
 
 BODIES: dict[str, Callable[[RunDirectory, Work], object]] = {

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from onceproof.errors import StackError
+from onceproof.faults.abilities import refuse_unable
 from onceproof.history import History
 from onceproof.home import onceproof_home
 from onceproof.prepared import Prepared
 from onceproof.records import Op
 from onceproof.run import RunDirectory
+from onceproof.security import PLAIN
 from onceproof.sinks import find_sink
 from onceproof.stacks import Stack
 from onceproof.stacks.airflow import Component
@@ -31,7 +33,7 @@ def prepare(run: RunDirectory, work: Work, home: Path | None = None) -> Prepared
     else:
         prepared = _stack(run, work, home)
         prepared.write(run.prepared)
-    bootstrap = prepared.bootstrap.split(",")
+    bootstrap = prepared.brokers
     make_topic(bootstrap, work.workload.topic, work.workload.partitions)
     open_sink(run, work, prepared.address).prepare()
     look_at_input(run, work, bootstrap, "prepare")
@@ -49,23 +51,27 @@ def _stack(run: RunDirectory, work: Work, home: Path | None) -> Prepared:
     own = home is None and find_stack(name) is None
     stack: Stack = LocalStack.up(own_stack(work)) if own else open_stack(name)
     if not own:
+        refuse_unable(stack, work.faults)
         for member in stack.status():
             if not member.healthy and member.kind != Component.kind:
                 raise StackError(
                     f"{member.name} of the stack {stack.name} does not serve ({member.trouble}): "
-                    f"`onceproof start {member.name}`, or `onceproof down` and up"
+                    "start it, or take the stack down and bring it up"
                 )
-    members = stack.members
-    if missing := [name for name in ("master", "store") if name not in members]:
-        raise StackError(f"the stack {stack.name} has no {' and no '.join(missing)}: down, and up")
+    members, kind = stack.members, find_sink(work.sink.name).store
+    needed = ("master", "store") if kind == "postgresql" else ("master",)
+    if missing := [name for name in needed if name not in members]:
+        raise StackError(f"the stack {stack.name} has no {' and no '.join(missing)}: add it")
     bootstrap = ",".join(stack.bootstrap)
+    store = members["store"].address if "store" in members else ""
     addresses = {"files": str(run.output.absolute()), "kafka": bootstrap}
     return Prepared(
         stack.name,
         own,
         bootstrap,
         members["master"].address,
-        addresses.get(find_sink(work.sink.name).store, members["store"].address),
+        addresses.get(kind, store),
+        stack.security.named() if stack.security != PLAIN else {},
     )
 
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from random import Random
 
 from onceproof.phases.apart import end_all_apart
 from onceproof.phases.prepare import own_stack
 from onceproof.prepared import Prepared
 from onceproof.process.handle import end_agent
 from onceproof.run import RunDirectory
-from onceproof.stacks import Stack
-from onceproof.stacks.airflow import Component
 from onceproof.stacks.opening import find_stack
 from onceproof.stacks.taking_down import take_down
 from onceproof.targets import open_sink
@@ -30,17 +27,10 @@ def release(run: RunDirectory, work: Work) -> None:
     if prepared is None or prepared.own:
         _take_down(run, own_stack(work))
     elif (found := find_stack(prepared.stack)) is not None:
-        heal(found)
-        drop_topic(prepared.bootstrap.split(","), work.workload.topic)
+        found.heal()
+        drop_topic(prepared.brokers, work.workload.topic)
         open_sink(run, work, prepared.address).drop()
     run.released.touch()
-
-
-def heal(stack: Stack) -> None:
-    """Start or resume each member that does not serve; whoever orchestrates is none of a run's."""
-    for member in stack.status():
-        if not member.healthy and member.kind != Component.kind:
-            stack.apply("resume" if member.pid else "start", member.name, Random(0))
 
 
 def _take_down(run: RunDirectory, folder: Path) -> None:

@@ -5,6 +5,7 @@ All that Spark must know of the stack goes through its own settings, so a job ne
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from onceproof.process.runtime import (
     tools_of,
 )
 from onceproof.run import RunDirectory
+from onceproof.security import VARIABLE
 from onceproof.spark.session import LOCAL_CLUSTER
 from onceproof.spark.settings import driver_host, settings
 from onceproof.stacks.spark_launch import environment
@@ -116,6 +118,7 @@ class Job:
             "PYTHONUNBUFFERED": "1",
             FOLDER: self._failpoints(),
             FILE: str(self.run.fenced.absolute()),
+            VARIABLE: json.dumps(dict(self.prepared.security)),
         }
         found = {name: value for name, value in os.environ.items() if name not in NOT_INHERITED}
         return {**found, **spark, **{name: str(value) for name, value in self._given.items()}}

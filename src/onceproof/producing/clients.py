@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from onceproof.producing.rows import Sends
+from onceproof.security import confluent_settings, kafka_settings
 from onceproof.workloads.options import CONFLUENT
 
 _REQUEST_MS = 4000
@@ -47,7 +48,7 @@ class KafkaPython:
         self._topic = topic
         self._under_way: deque[tuple[Any, Sends, int]] = deque()
         self._producer = KafkaProducer(
-            bootstrap_servers=list(bootstrap),
+            **kafka_settings(bootstrap),
             acks="all",
             enable_idempotence=True,
             linger_ms=_LINGER_MS,
@@ -96,7 +97,7 @@ class Confluent:
         self._topic = topic
         self._producer: Any = Producer(
             {
-                "bootstrap.servers": ",".join(bootstrap),
+                **confluent_settings(bootstrap),
                 "acks": "all",
                 "enable.idempotence": True,
                 "linger.ms": _LINGER_MS,

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from onceproof.errors import StackError
+from onceproof.security import revealed
 from onceproof.sinks import Target
 
 
@@ -19,7 +20,7 @@ def connect(target: Target, name: str = "onceproof") -> Any:
     import psycopg
 
     connection = psycopg.connect(
-        target.address,
+        revealed(target.address),
         connect_timeout=10,
         options="-c timezone=UTC -c datestyle=ISO",
         application_name=name,

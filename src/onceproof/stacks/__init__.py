@@ -14,6 +14,7 @@ from random import Random
 from typing import Any, Literal, Protocol
 
 from onceproof.identity import Identity
+from onceproof.security import Security
 
 Verb = Literal["kill", "pause", "resume", "stop", "start"]
 VERBS: tuple[Verb, ...] = ("kill", "pause", "resume", "stop", "start")
@@ -62,11 +63,25 @@ class Stack(Protocol):
     def status(self) -> Sequence[MemberStatus]:
         """Look at every member, now; never raises because a member is dead."""
 
+    @property
+    def security(self) -> Security:
+        """By what the brokers let clients in."""
+
+    @property
+    def runs_executors_here(self) -> bool:
+        """Whether executors run on this machine, where they can be seen and struck."""
+
+    def lacks(self, verb: Verb, target: str) -> str:
+        """Say why it cannot do the verb to the target, whoever lives; empty if it can."""
+
     def apply(self, verb: Verb, target: str, rng: Random) -> Done:
         """Do the verb to the member that the target names, and wait until it has taken hold.
 
         `rng` decides only where the target leaves a choice (`broker:any`).
         """
+
+    def heal(self) -> None:
+        """Start or resume each member that does not serve; an orchestrator's is none of ours."""
 
     def down(self) -> None:
         """End every process of the stack and remove its files, whatever died before."""

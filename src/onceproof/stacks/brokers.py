@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from onceproof.admin import admin
 from onceproof.identity import Identity
+from onceproof.security import kafka_settings
 from onceproof.stacks import VERBS
 from onceproof.stacks.state import State
 

@@ -55,14 +55,14 @@ class Master:
         """Say what keeps the master from serving."""
         page = self.listens_on[1]
         try:
-            status = _json(*page)["status"]
+            status = page_of(*page)["status"]
         except (OSError, ValueError) as error:
             return f"its page on port {page[1]} does not answer: {error}"
         return "" if status == "ALIVE" else f"it says that it is {status}"
 
     def alive_workers(self) -> list[str]:
         """Return the hosts of the workers that the master takes for alive."""
-        workers = _json(*self.listens_on[1])["workers"]
+        workers = page_of(*self.listens_on[1])["workers"]
         return [worker["host"] for worker in workers if worker["state"] == "ALIVE"]
 
 
@@ -111,7 +111,7 @@ class Worker:
     def trouble(self) -> str:
         """Say what keeps the worker from serving; it must answer and the master must know it."""
         try:
-            _json(*self.listens_on[0])
+            page_of(*self.listens_on[0])
         except (OSError, ValueError) as error:
             return f"its page on {self.address} does not answer: {error}"
         try:
@@ -136,7 +136,8 @@ def executors(candidates: Collection[Identity], application: str) -> dict[str, I
     return found
 
 
-def _json(host: str, port: int) -> Any:
+def page_of(host: str, port: int) -> Any:
+    """Return what the page of a master or a worker says of itself."""
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     with opener.open(f"http://{host}:{port}/json/", timeout=1) as answer:
         return json.load(answer)

@@ -13,8 +13,9 @@ from typing import Any
 
 from onceproof.errors import RequestError
 from onceproof.home import onceproof_home
+from onceproof.security import PLAIN, Security
 from onceproof.stacks import Done, Member, MemberStatus, Verb
-from onceproof.stacks.aiming import aim
+from onceproof.stacks.aiming import aim, healed, lacking
 from onceproof.stacks.composed import composed_state, service
 from onceproof.stacks.container_verbs import VERB_BODIES
 from onceproof.stacks.engine import containers_of, look_at
@@ -77,6 +78,24 @@ class ComposeStack:
             pss_bytes=0,
             log=f"docker logs {found.id[:12]}",
         )
+
+    @property
+    def security(self) -> Security:
+        """Its brokers let everybody in."""
+        return PLAIN
+
+    @property
+    def runs_executors_here(self) -> bool:
+        """Its runner shares the workers' process namespace."""
+        return True
+
+    def lacks(self, verb: Verb, target: str) -> str:
+        """Say why it cannot do the verb to the target, whoever lives; empty if it can."""
+        return lacking(self, verb, target)
+
+    def heal(self) -> None:
+        """Start or resume each member that does not serve; Airflow's are none of ours."""
+        healed(self)
 
     def apply(self, verb: Verb, target: str, rng: Random) -> Done:
         """Do the verb to the member that the target names, and wait until it has taken hold."""

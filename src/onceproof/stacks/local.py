@@ -11,8 +11,9 @@ from typing import Any, Self
 
 from onceproof.errors import RequestError
 from onceproof.home import onceproof_home
+from onceproof.security import PLAIN, Security
 from onceproof.stacks import Done, Member, MemberStatus, Verb, keeper, store
-from onceproof.stacks.aiming import aim
+from onceproof.stacks.aiming import aim, healed, lacking
 from onceproof.stacks.bringing_up import bring_up, refuse_wrong
 from onceproof.stacks.members import members
 from onceproof.stacks.state import State, held
@@ -97,6 +98,24 @@ class LocalStack:
         with ThreadPoolExecutor(max(1, len(found))) as pool:
             return list(pool.map(self.look, found))
 
+    @property
+    def security(self) -> Security:
+        """Its brokers let everybody in."""
+        return PLAIN
+
+    @property
+    def runs_executors_here(self) -> bool:
+        """They are processes beside the others."""
+        return True
+
+    def lacks(self, verb: Verb, target: str) -> str:
+        """Say why it cannot do the verb to the target, whoever lives; empty if it can."""
+        return lacking(self, verb, target, *self._postmaster())
+
+    def heal(self) -> None:
+        """Start or resume each member that does not serve; Airflow's are none of ours."""
+        healed(self)
+
     def apply(self, verb: Verb, target: str, rng: Random) -> Done:
         """Do the verb to the member that the target names, and wait until it has taken hold."""
         with held_folder(self.state.folder, is_shared=True):
@@ -113,7 +132,7 @@ class LocalStack:
         living = self._living()
 
         def act(name: str, refuse_moved: Callable[[], None]) -> dict[str, Any]:
-            member = store.Store(self.state, True) if name == POSTMASTER else self.members[name]
+            (member,) = self._postmaster() if name == POSTMASTER else (self.members[name],)
             if verb not in member.verbs:
                 raise RequestError(f"{name} has no {verb}: its verbs are {', '.join(member.verbs)}")
             with held(self.state.folder / "locks" / owner(member), name):
@@ -123,8 +142,11 @@ class LocalStack:
         brokers = self.state.brokers
         return aim(verb, target, rng, names=self._names(), living=living, brokers=brokers, act=act)
 
+    def _postmaster(self) -> list[Member]:
+        return [store.Store(self.state, True)] if "store" in self.members else []
+
     def _names(self) -> list[str]:
-        return [*self.members, *([POSTMASTER] if "store" in self.members else [])]
+        return [*self.members, *(one.name for one in self._postmaster())]
 
     def _living(self) -> dict[str, Member]:
         return {

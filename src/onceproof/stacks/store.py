@@ -16,6 +16,7 @@ from pathlib import Path
 
 from onceproof.errors import StackError
 from onceproof.identity import Identity, everyone
+from onceproof.security import revealed
 from onceproof.stacks import VERBS, Verb
 from onceproof.stacks.state import LOOPBACK, MARK, Launch, State
 from onceproof.stacks.tools import StoreTools
@@ -95,14 +96,19 @@ class Store:
 
     def trouble(self) -> str:
         """Say what keeps the store from serving."""
-        import psycopg
+        return store_trouble(self.address)
 
-        try:
-            with psycopg.connect(self.address, connect_timeout=2, autocommit=True) as connection:
-                connection.execute("select 1")
-        except psycopg.Error as error:
-            return f"it answers no query: {' '.join(str(error).split())}"
-        return ""
+
+def store_trouble(address: str) -> str:
+    """Say what keeps the PostgreSQL at an address from answering; empty if nothing does."""
+    import psycopg
+
+    try:
+        with psycopg.connect(revealed(address), connect_timeout=2, autocommit=True) as connection:
+            connection.execute("select 1")
+    except psycopg.Error as error:
+        return f"it answers no query: {' '.join(str(error).split())}"
+    return ""
 
 
 def launch(state: State, tools: StoreTools) -> Launch:

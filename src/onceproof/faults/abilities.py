@@ -1,0 +1,33 @@
+"""Whether a stack can do what the faults of a scenario need, asked before anything starts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from onceproof.errors import RequestError
+from onceproof.failpoints import TASK
+from onceproof.faults import find_mechanism, strike_member
+from onceproof.stacks import Stack
+from onceproof.work import FaultPart
+
+_IN_EXECUTORS = ("executor", "executor:any", "executor:all", "task")
+
+
+def refuse_unable(stack: Stack, faults: Iterable[FaultPart]) -> None:
+    """Raise `RequestError` with every fault that the stack cannot do, and what it can."""
+    if said := list(dict.fromkeys(filter(None, (lacks(stack, fault) for fault in faults)))):
+        raise RequestError("; ".join(said))
+
+
+def lacks(stack: Stack, fault: FaultPart) -> str:
+    """Say why a stack cannot do a fault; empty if it can."""
+    if find_mechanism(fault.verb, fault.target) is strike_member.MECHANISM:
+        return stack.lacks(strike_member.VERBS[fault.verb], fault.target)
+    needs_executors = fault.target in _IN_EXECUTORS or fault.when.get("failpoint") in TASK
+    if needs_executors and not stack.runs_executors_here:
+        return (
+            f"{fault.name} strikes in an executor, and those of {stack.name} run on other machines,"
+            " where nobody of ours can strike: write driver and a step of the driver, or run it on"
+            " a local stack"
+        )
+    return ""

@@ -1,0 +1,174 @@
+"""How clients are let in by Kafka and by databases: secrets by the names of environment variables.
+
+`${NAME}` stands for the variable NAME wherever a secret would stand: in addresses, in settings, in
+what is written down. It is looked up where a client is made, and nowhere else.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, overload
+from urllib.parse import quote
+
+from onceproof.errors import RequestError
+
+PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+# The names of a Security go to our own jobs in this variable, as JSON.
+VARIABLE = "ONCEPROOF_KAFKA_SECURITY"
+_NAMED = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_LOGIN = "org.apache.kafka.common.security"
+_LOGINS = dict.fromkeys(MECHANISMS, f"{_LOGIN}.scram.ScramLoginModule")
+_LOGINS |= {"PLAIN": f"{_LOGIN}.plain.PlainLoginModule"}
+
+
+def is_named(text: str) -> bool:
+    """Whether a text is `${NAME}` and nothing else."""
+    return _NAMED.fullmatch(text) is not None
+
+
+def names_in(text: str) -> list[str]:
+    """Return the environment variables that a text names."""
+    return _NAMED.findall(text)
+
+
+def revealed(text: str) -> str:
+    """Return a text with its variables looked up; within an address they are quoted as it needs."""
+    if is_named(text):
+        return _look_up(names_in(text)[0])
+    return _NAMED.sub(lambda found: quote(_look_up(found[1]), safe=""), text)
+
+
+def _look_up(name: str) -> str:
+    found = os.environ.get(name)
+    if not found:
+        raise RequestError(
+            f"the environment has no {name}, by which the stack's file names a secret: export it"
+            " before this command, and for Airflow in the environment of its workers"
+        )
+    return found
+
+
+@dataclass(frozen=True)
+class Security:
+    """What a client of Kafka is let in by; all but protocol and mechanism are `${NAME}` or empty.
+
+    `ca`, `certificate` and `key` lead to files in PEM.
+    """
+
+    protocol: str = "PLAINTEXT"
+    mechanism: str = ""
+    user: str = ""
+    password: str = ""
+    ca: str = ""
+    certificate: str = ""
+    key: str = ""
+    key_password: str = ""
+
+    def named(self) -> dict[str, str]:
+        """Return it as it may be written down."""
+        return {name: text for name, text in asdict(self).items() if text}
+
+    def for_kafka_python(self) -> dict[str, Any]:
+        """Return the settings of kafka-python's clients."""
+        names = {
+            "protocol": "security_protocol",
+            "mechanism": "sasl_mechanism",
+            "user": "sasl_plain_username",
+            "password": "sasl_plain_password",
+            "ca": "ssl_cafile",
+            "certificate": "ssl_certfile",
+            "key": "ssl_keyfile",
+            "key_password": "ssl_password",
+        }
+        return {names[name]: revealed(text) for name, text in self.named().items()}
+
+    def for_confluent(self) -> dict[str, Any]:
+        """Return the settings of confluent-kafka's clients."""
+        names = {
+            "protocol": "security.protocol",
+            "mechanism": "sasl.mechanism",
+            "user": "sasl.username",
+            "password": "sasl.password",
+            "ca": "ssl.ca.location",
+            "certificate": "ssl.certificate.location",
+            "key": "ssl.key.location",
+            "key_password": "ssl.key.password",
+        }
+        return {names[name]: revealed(text) for name, text in self.named().items()}
+
+    def for_spark(self) -> dict[str, str]:
+        """Return the options of Spark's Kafka source and sink."""
+        found = {"kafka.security.protocol": self.protocol}
+        if self.mechanism:
+            found["kafka.sasl.mechanism"] = self.mechanism
+            found["kafka.sasl.jaas.config"] = (
+                f"{_LOGINS[self.mechanism]} required username={_in_quotes(self.user)}"
+                f" password={_in_quotes(self.password)};"
+            )
+        if self.ca:
+            found["kafka.ssl.truststore.type"] = "PEM"
+            found["kafka.ssl.truststore.location"] = revealed(self.ca)
+        if self.certificate:
+            found["kafka.ssl.keystore.type"] = "PEM"
+            chain, key = (Path(revealed(one)).read_text() for one in (self.certificate, self.key))
+            found |= {"kafka.ssl.keystore.certificate.chain": chain, "kafka.ssl.keystore.key": key}
+        if self.key_password:
+            found["kafka.ssl.key.password"] = revealed(self.key_password)
+        return found if self != PLAIN else {}
+
+
+PLAIN = Security()
+
+
+def _in_quotes(text: str) -> str:
+    return '"' + revealed(text).replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+@dataclass(frozen=True)
+class Brokers(Sequence[str]):
+    """The addresses of brokers that do not let everybody in: a list of them, and by what."""
+
+    addresses: tuple[str, ...]
+    security: Security = PLAIN
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[str]: ...
+    def __getitem__(self, index: int | slice) -> str | Sequence[str]:
+        return self.addresses[index]
+
+    def __len__(self) -> int:
+        return len(self.addresses)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.addresses)
+
+
+def security_of(bootstrap: Sequence[str]) -> Security:
+    """Return by what a client of these brokers is let in; a mere list of addresses has none."""
+    return bootstrap.security if isinstance(bootstrap, Brokers) else PLAIN
+
+
+def kafka_settings(bootstrap: Sequence[str]) -> dict[str, Any]:
+    """Return what every client of kafka-python is made with: whom it asks, and how it is let in."""
+    found = security_of(bootstrap).for_kafka_python()
+    return {"bootstrap_servers": list(bootstrap), **found}
+
+
+def confluent_settings(bootstrap: Sequence[str]) -> dict[str, Any]:
+    """Return what every client of confluent-kafka is made with."""
+    found = security_of(bootstrap).for_confluent()
+    return {"bootstrap.servers": ",".join(bootstrap), **found}
+
+
+def in_environment() -> Mapping[str, str]:
+    """Return the options of Spark that a job of ours needs, from `ONCEPROOF_KAFKA_SECURITY`."""
+    import json
+
+    return Security(**json.loads(os.environ.get(VARIABLE) or "{}")).for_spark()

@@ -1,0 +1,99 @@
+"""Secrets go by the names of environment variables, and only clients are told their values."""
+
+import pytest
+
+from onceproof.errors import RequestError
+from onceproof.security import (
+    PLAIN,
+    VARIABLE,
+    Brokers,
+    Security,
+    confluent_settings,
+    in_environment,
+    kafka_settings,
+    names_in,
+    revealed,
+)
+
+SCRAM = Security("SASL_SSL", "SCRAM-SHA-512", "${THE_USER}", "${THE_PASSWORD}", ca="${THE_CA}")
+BROKERS = Brokers(("one:9093", "two:9093"), SCRAM)
+
+
+@pytest.fixture(autouse=True)
+def variables(monkeypatch):
+    for name, value in (("USER", "ann"), ("PASSWORD", 'se"cr\\et'), ("CA", "/etc/ca.pem")):
+        monkeypatch.setenv(f"THE_{name}", value)
+
+
+def test_a_mere_list_of_addresses_is_asked_without_a_password():
+    assert kafka_settings(["one:9092"]) == {
+        "bootstrap_servers": ["one:9092"],
+        "security_protocol": "PLAINTEXT",
+    }
+    assert confluent_settings(["one:9092", "two:9092"]) == {
+        "bootstrap.servers": "one:9092,two:9092",
+        "security.protocol": "PLAINTEXT",
+    }
+    assert PLAIN.for_spark() == {}
+
+
+def test_each_client_gets_what_it_is_let_in_by_under_its_own_names():
+    assert kafka_settings(BROKERS) == {
+        "bootstrap_servers": ["one:9093", "two:9093"],
+        "security_protocol": "SASL_SSL",
+        "sasl_mechanism": "SCRAM-SHA-512",
+        "sasl_plain_username": "ann",
+        "sasl_plain_password": 'se"cr\\et',
+        "ssl_cafile": "/etc/ca.pem",
+    }
+    assert confluent_settings(BROKERS)["sasl.password"] == 'se"cr\\et'
+    assert confluent_settings(BROKERS)["ssl.ca.location"] == "/etc/ca.pem"
+
+
+def test_a_job_of_ours_gets_the_names_and_looks_up_the_rest(monkeypatch):
+    import json
+
+    told = json.dumps(SCRAM.named())
+    assert "ann" not in told
+    assert "secr" not in told
+    monkeypatch.setenv(VARIABLE, told)
+    assert in_environment() == {
+        "kafka.security.protocol": "SASL_SSL",
+        "kafka.sasl.mechanism": "SCRAM-SHA-512",
+        "kafka.sasl.jaas.config": (
+            "org.apache.kafka.common.security.scram.ScramLoginModule required"
+            ' username="ann" password="se\\"cr\\\\et";'
+        ),
+        "kafka.ssl.truststore.type": "PEM",
+        "kafka.ssl.truststore.location": "/etc/ca.pem",
+    }
+    monkeypatch.delenv(VARIABLE)
+    assert in_environment() == {}
+
+
+def test_a_certificate_of_the_clients_own_is_read_from_its_files(monkeypatch, tmp_path):
+    for name in ("CERT", "KEY"):
+        (tmp_path / name).write_text(f"the {name}")
+        monkeypatch.setenv(f"THE_{name}", str(tmp_path / name))
+    mutual = Security("SSL", ca="${THE_CA}", certificate="${THE_CERT}", key="${THE_KEY}")
+    found = mutual.for_spark()
+    assert found["kafka.ssl.keystore.certificate.chain"] == "the CERT"
+    assert found["kafka.ssl.keystore.key"] == "the KEY"
+    assert mutual.for_kafka_python()["ssl_keyfile"] == str(tmp_path / "KEY")
+
+
+def test_a_password_within_an_address_is_quoted_as_addresses_need():
+    assert revealed("postgresql://me:${THE_PASSWORD}@db/x") == "postgresql://me:se%22cr%5Cet@db/x"
+    assert revealed("${THE_CA}") == "/etc/ca.pem"
+    assert revealed("postgresql://me@db/x") == "postgresql://me@db/x"
+    assert names_in("postgresql://${A}:${B}@db") == ["A", "B"]
+
+
+def test_a_variable_that_is_not_set_is_named():
+    with pytest.raises(RequestError, match="the environment has no NOBODY_SET_THIS"):
+        revealed("${NOBODY_SET_THIS}")
+
+
+def test_brokers_are_their_addresses_to_whoever_wants_a_list():
+    assert list(BROKERS) == ["one:9093", "two:9093"]
+    assert (len(BROKERS), BROKERS[0], list(BROKERS[1:])) == (2, "one:9093", ["two:9093"])
