@@ -32,7 +32,7 @@ LAYERS = [
     ["scenario"],
     ["report", "verdicts"],
     ["phases", "gate"],
-    ["nights"],
+    ["nights", "readiness"],
     ["cli", "__main__"],
 ]
 HEAVY = {

@@ -32,8 +32,11 @@ GOOD = {
 
 
 @pytest.fixture
-def written(tmp_path):
+def written(tmp_path, monkeypatch):
     """Writes the good file with one value changed, and returns where it is."""
+
+    for name in ("KAFKA_USER", "KAFKA_PASSWORD", "KAFKA_CA", "STORE_PASSWORD"):
+        monkeypatch.setenv(name, "a secret")
 
     def write(path=(), value=None):
         found = copy.deepcopy(GOOD)
@@ -121,6 +124,13 @@ def test_it_is_opened_by_name_and_its_name_is_whole(written, monkeypatch):
         open_stack("external:nowhere.yaml")
     with pytest.raises(RequestError, match="its owner's to take down"):
         stack.down()
+
+
+def test_a_variable_that_is_not_set_is_said_when_it_is_opened(written, monkeypatch):
+    file = written()
+    monkeypatch.delenv("STORE_PASSWORD")
+    with pytest.raises(RequestError, match="the environment has no STORE_PASSWORD"):
+        open_stack(f"external:{file}")
 
 
 def fault(verb, target, **when):

@@ -1,12 +1,14 @@
-"""`onceproof doctor`: whether this machine has what a stack and a run need."""
+"""`onceproof doctor`: whether this machine has what a stack and a run need, and a scenario too."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
+from typing import Annotated
 
 import typer
 
 from onceproof.cli.output import AsJson, print_document, print_table
+from onceproof.cli.run import Home
 from onceproof.home import onceproof_home
 from onceproof.setup.checks import run_checks
 from onceproof.stacks.kafka_setup import check_broker_archive
@@ -19,12 +21,25 @@ def register(app: typer.Typer) -> None:
     app.command()(doctor)
 
 
-def doctor(as_json: AsJson = False) -> None:
-    """Say whether this machine is ready, and what to do where it is not."""
+def doctor(
+    scenario: Annotated[
+        str | None, typer.Argument(help="A scenario that is to be run: its name, or its file.")
+    ] = None,
+    home: Home = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say whether this machine is ready, and what to do where it is not.
+
+    With a scenario, also whether its job, its stack and its faults are; nothing is started.
+    """
     checks = [*run_checks(), check_ports()]
     if all(check.ok for check in checks if check.name in ("java", "jars", "pyspark")):
         home = onceproof_home()
         checks += [check_broker_archive(home), check_spark_archive(home)]
+    if scenario is not None:
+        from onceproof.readiness import check_scenario
+
+        checks += check_scenario(scenario, home)
     if as_json:
         print_document({"checks": [asdict(check) for check in checks]})
     else:

@@ -13,7 +13,7 @@ from random import Random
 from typing import Any
 
 from onceproof.errors import OnceproofError, RequestError
-from onceproof.security import Brokers, Security
+from onceproof.security import Brokers, Security, revealed
 from onceproof.stacks import CURES, Done, Member, MemberStatus, Verb
 from onceproof.stacks.aiming import aim, lacking
 from onceproof.stacks.external_file import read_external
@@ -28,6 +28,8 @@ class ExternalStack:
 
     def __init__(self, file: Path) -> None:
         self.external = read_external(file.resolve())
+        for text in (*self.external.security.named().values(), self.external.store):
+            revealed(text)  # what is not in the environment is said before anything starts
 
     @property
     def name(self) -> str:

@@ -1,0 +1,168 @@
+"""A stack that is reached by addresses alone: its brokers want a password, over TLS.
+
+It is a second local stack, of which a run knows nothing but the file that names it.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from onceproof.security import Brokers, Security
+from onceproof.stacks import broker_launch
+from onceproof.stacks.local import LocalStack
+from onceproof.stacks.ports import free_ports
+from onceproof.topics import look, make_topic
+from tests.system.command import document, run
+from tests.system.test_runs import kill, scenario
+
+pytestmark = [pytest.mark.stack, pytest.mark.spark, pytest.mark.system]
+PASSWORD, OF_THE_STORE = "pass-of-kafka/1", "pass of the store"
+_LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
+
+
+def certificate(folder):
+    """A certificate of this host for itself, and its key behind it, as Kafka reads both."""
+    names = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
+    make = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", *names]
+    subprocess.run([*make, "-keyout", "key", "-out", "ca"], cwd=folder, check=True, stderr=-3)
+    (folder / "both").write_text((folder / "key").read_text() + (folder / "ca").read_text())
+
+
+@pytest.fixture(scope="module")
+def theirs(stacks_folder, tmp_path_factory):
+    """Somebody's stack: the file that names it, and the variables that hold its secrets."""
+    folder = tmp_path_factory.mktemp("theirs")
+    certificate(folder)
+    ports = list(free_ports("123").values())
+    secure = {
+        "listener.security.protocol.map": (
+            "CLIENT:PLAINTEXT,BROKER:PLAINTEXT,CONTROLLER:PLAINTEXT,OUTSIDE:SASL_SSL"
+        ),
+        "listener.name.outside.sasl.enabled.mechanisms": "PLAIN",
+        "listener.name.outside.plain.sasl.jaas.config": f'{_LOGIN} required user_ann="{PASSWORD}";',
+        "listener.name.outside.ssl.keystore.type": "PEM",
+        "listener.name.outside.ssl.keystore.location": str(folder / "both"),
+    }
+    listeners = broker_launch._listeners
+
+    def with_outside(state, name, outside):
+        port = ports[int(name[-1]) - 1]
+        return f"{listeners(state, name, outside)},OUTSIDE://127.0.0.1:{port}"
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(broker_launch, "_SETTINGS", broker_launch._SETTINGS | secure)
+        patched.setattr(broker_launch, "_listeners", with_outside)
+        stack = LocalStack.up(stacks_folder / "theirs")
+        patched.setenv("THEIR_PASSWORD", PASSWORD)
+        patched.setenv("THEIR_STORE_PASSWORD", OF_THE_STORE)
+        patched.setenv("THEIR_USER", "ann")
+        patched.setenv("THEIR_CA", str(folder / "ca"))
+        with stack:
+            file = folder / "stack.yaml"
+            file.write_text(yaml.safe_dump(told(stack, ports)))
+            yield file
+
+
+def told(stack, ports):
+    addresses = [f"127.0.0.1:{port}" for port in ports]
+
+    def command(verb, name):
+        return [sys.executable, "-m", "onceproof", verb, name, "--home", stack.name]
+
+    return {
+        "kafka": {
+            "bootstrap": addresses,
+            "protocol": "SASL_SSL",
+            "mechanism": "PLAIN",
+            "user": "${THEIR_USER}",
+            "password": "${THEIR_PASSWORD}",
+            "ca": "${THEIR_CA}",
+        },
+        "spark": stack.members["master"].address,
+        "store": stack.members["store"].address.replace("@", ":${THEIR_STORE_PASSWORD}@"),
+        "members": {
+            f"broker:{number}": {
+                "address": address,
+                **{verb: command(verb, f"broker:{number}") for verb in ("kill", "start")},
+            }
+            for number, address in enumerate(addresses, 1)
+        },
+    }
+
+
+def written(folder, name, **fields):
+    file = folder / "scenario.yaml"
+    file.write_text(yaml.safe_dump(scenario(name, **fields)))
+    return file
+
+
+def where_it_stands(folder: Path, secret: str) -> list[str]:
+    return [
+        str(path)
+        for path in folder.rglob("*")
+        if path.is_file() and secret.encode() in path.read_bytes()
+    ]
+
+
+def test_it_shows_its_parts_and_what_they_let_in(theirs):
+    code, found = document("members", "status", "--home", f"external:{theirs}")
+    assert code == 0
+    names = {member["name"] for member in found["members"]}
+    assert names == {"kafka", "master", "store", "broker:1", "broker:2", "broker:3"}
+
+
+def test_a_run_strikes_and_passes_by_addresses_alone_and_no_secret_is_written(theirs, tmp_path):
+    faults = [kill("broker:leader=0", acknowledged=0.2), kill("driver", failpoint="written")]
+    file = written(
+        tmp_path, "copy_events__upsert_table__kill_both", faults=faults, workload={"rate": 500}
+    )
+    words = ["run", file, "--seed", 3, "--runs", tmp_path / "runs", "--json"]
+    code, out, said = run(*words, "--home", f"external:{theirs}", timeout_s=280)
+    found = json.loads(out)
+    assert (code, found["verdict"]) == (0, "PASS"), (said, found["reasons"])
+    broker = next(one for one in found["faults"] if "broker" in one["target"])
+    assert broker["proof"]["before"] == "it served"
+    assert broker["proof"]["seat"]["after"]["broker"] != broker["proof"]["seat"]["before"]["broker"]
+    assert broker["healed_at"]
+    for secret in (PASSWORD, OF_THE_STORE, "pass%20of%20the%20store", "pass-of-kafka%2F1"):
+        assert where_it_stands(tmp_path, secret) == []
+        assert secret not in out + said
+    assert where_it_stands(tmp_path, "${THEIR_PASSWORD}") != []  # the search does find names
+
+
+def test_what_it_has_no_command_for_is_refused_before_there_is_a_run(theirs, tmp_path):
+    file = written(
+        tmp_path, "copy_events__upsert_table__kill_store", faults=[kill("store", batch=1)]
+    )
+    words = ["run", file, "--runs", tmp_path / "runs", "--home", f"external:{theirs}"]
+    code, out, said = run(*words)
+    assert (code, out) == (3, "")
+    assert "cannot kill store: it can kill, start broker:1; kill, start broker:2" in said
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_secret_that_is_not_in_the_environment_is_said_by_its_name(theirs):
+    code, _, said = run("status", "--home", f"external:{theirs}", THEIR_PASSWORD="")
+    assert code == 3
+    assert "the environment has no THEIR_PASSWORD" in said
+
+
+def test_a_wrong_password_is_said_and_not_waited_for(theirs):
+    wrong = {"THEIR_PASSWORD": "wrong"}
+    code, out, _ = run("status", "--home", f"external:{theirs}", "--json", **wrong)
+    (kafka,) = (one for one in json.loads(out)["members"] if one["name"] == "kafka")
+    assert code == 1
+    assert "Authentication" in kafka["trouble"]
+
+
+def test_topics_are_made_and_read_with_the_password(theirs):
+    given = yaml.safe_load(theirs.read_text())["kafka"]
+    brokers = Brokers(tuple(given.pop("bootstrap")), Security(**given))
+    assert os.environ["THEIR_PASSWORD"] == PASSWORD
+    make_topic(brokers, "by-tls", 1)
+    assert look(brokers, ["by-tls"])["by-tls"]["partitions"] == {"0": {"start": 0, "end": 0}}

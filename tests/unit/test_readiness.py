@@ -1,0 +1,85 @@
+"""What a job needs on this machine is looked at before anything starts."""
+
+import os
+import sys
+from dataclasses import replace
+
+import pytest
+
+from onceproof.readiness import check_scenario
+from onceproof.readiness.job import check_job
+from onceproof.scenario.catalogue import find_scenario
+
+WORDS = ("{python}", "{here}/job.py", "--topic", "{topic}", "--url", "jdbc:x.sql")
+
+
+@pytest.fixture
+def checks(tmp_path):
+    """Looks at a job whose command is other words, beside a scenario's file."""
+    (tmp_path / "job.py").touch()
+    found = replace(find_scenario("copy_events__append_table__calm"), folder=str(tmp_path))
+
+    def look(*words):
+        pipeline = replace(found.pipeline, command=words)
+        return {one.name: one for one in check_job(replace(found, pipeline=pipeline))}
+
+    return look
+
+
+def program(folder, name, text):
+    file = folder / name
+    file.write_text(text)
+    file.chmod(0o755)
+    return str(file)
+
+
+def test_a_job_that_could_be_started_passes(checks):
+    found = checks(*WORDS)
+    assert [one.ok for one in found.values()] == [True] * 4
+    assert found["command"].value == sys.executable
+    assert found["files of the command"].value.endswith("/job.py")
+
+
+def test_a_command_that_is_not_there_is_said_with_what_to_write(checks, tmp_path):
+    found = checks("no-such-program", "{here}/job.py")["command"]
+    assert (found.ok, found.value) == (False, "no-such-program is no program")
+    (tmp_path / "start.sh").touch()
+    assert "write {here}/start.sh, and chmod +x" in checks("start.sh")["command"].remedy
+
+
+def test_a_file_that_a_run_would_not_find_is_said(checks):
+    found = checks("{python}", "job.py", "{here}/other.jar")["files of the command"]
+    assert not found.ok
+    assert found.value.startswith("job.py, /")
+    assert "write {here}/ before" in found.remedy
+
+
+def test_an_interpreter_without_pyspark_or_with_another_is_said(checks, tmp_path):
+    bare = program(
+        tmp_path, "python3.99", "#!/bin/sh\necho 'No module named pyspark' >&2\nexit 1\n"
+    )
+    found = checks(bare, "{here}/job.py")["pyspark of the job"]
+    assert (found.ok, found.value) == (False, "none: No module named pyspark")
+    assert f"{bare} -m pip install pyspark" in found.remedy
+    other = program(tmp_path, "python3.98", "#!/bin/sh\necho 3.5.4\n")
+    found = checks(other, "{here}/job.py")["connector of the job"]
+    assert (found.ok, found.value) == (False, "connector 4.2.0, pyspark 3.5.4")
+
+
+def test_a_scenario_that_is_none_is_the_one_thing_said(tmp_path):
+    (found,) = check_scenario("no_such_scenario", None)
+    assert (found.name, found.ok) == ("scenario", False)
+    assert "has no scenario 'no_such_scenario'" in found.remedy
+
+
+def test_a_stack_that_is_not_there_is_said_after_the_job(tmp_path):
+    *_, found = check_scenario("copy_events__append_table__calm", tmp_path / "nowhere")
+    assert (found.name, found.ok) == ("stack", False)
+    assert "no stack was started in" in found.remedy
+
+
+def test_without_a_stack_a_run_starts_its_own(monkeypatch, tmp_path):
+    monkeypatch.setenv("ONCEPROOF_HOME", os.fspath(tmp_path))
+    *_, found = check_scenario("copy_events__append_table__calm", None)
+    assert (found.name, found.ok) == ("stack", True)
+    assert "starts one of its own" in found.value
