@@ -166,3 +166,21 @@ def test_topics_are_made_and_read_with_the_password(theirs):
     assert os.environ["THEIR_PASSWORD"] == PASSWORD
     make_topic(brokers, "by-tls", 1)
     assert look(brokers, ["by-tls"])["by-tls"]["partitions"] == {"0": {"start": 0, "end": 0}}
+
+
+def test_doctor_says_what_a_scenario_lacks_there(theirs, tmp_path):
+    file = written(tmp_path, "copy_events__upsert_table__calm")
+    code, found = document("doctor", "doctor", file, "--home", f"external:{theirs}")
+    checks = {one["name"]: one for one in found["checks"]}
+    assert code == 0, [one for one in found["checks"] if not one["ok"]]
+    assert checks["topics"]["value"] == "a topic was made, written, read (1) and dropped"
+    assert checks["database"]["value"] == "onceproof on postgres"
+    file = written(tmp_path, "copy_events__upsert_table__pause", faults=[pause("store")])
+    code, found = document("doctor", "doctor", file, "--home", f"external:{theirs}")
+    wrong = [one for one in found["checks"] if not one["ok"]]
+    assert (code, [one["name"] for one in wrong]) == (3, ["faults"])
+    assert "cannot pause store" in wrong[0]["value"]
+
+
+def pause(target):
+    return {"do": "pause", "target": target, "when": {"batch": 1}}
