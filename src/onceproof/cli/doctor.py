@@ -34,8 +34,8 @@ def doctor(
     """
     checks = [*run_checks(), check_ports()]
     if all(check.ok for check in checks if check.name in ("java", "jars", "pyspark")):
-        home = onceproof_home()
-        checks += [check_broker_archive(home), check_spark_archive(home)]
+        parts = onceproof_home()
+        checks += [check_broker_archive(parts), check_spark_archive(parts)]
     if scenario is not None:
         from onceproof.readiness import check_scenario
 

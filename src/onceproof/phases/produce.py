@@ -23,6 +23,7 @@ from onceproof.producing.sending import Sending
 from onceproof.producing.settling import settle
 from onceproof.records import Op
 from onceproof.run import RunDirectory
+from onceproof.security import security_of
 from onceproof.topics import look
 from onceproof.work import LATEST, Work
 from onceproof.workloads import find_workload
@@ -128,6 +129,7 @@ class _Sender:
             bootstrap=list(self.bootstrap),
             folder=str(self.run.ledger.resolve()),
             patience_s=self.patience_s,
+            security=security_of(self.bootstrap).named(),
         )
         with Producers(order, options["producers"], self.run.logs) as children:
 

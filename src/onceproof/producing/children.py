@@ -7,12 +7,13 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from onceproof.errors import StackError
+from onceproof.security import Brokers, Security
 
 _TAIL = 500
 
@@ -31,6 +32,12 @@ class Order:
     folder: str
     patience_s: float
     producer: int = 0
+    security: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def brokers(self) -> Brokers:
+        """The brokers, for whoever makes a client of them."""
+        return Brokers(tuple(self.bootstrap), Security(**self.security))
 
     @classmethod
     def parse(cls, text: str) -> Order:

@@ -29,8 +29,7 @@ def check_scenario(asked: str, home: Path | None) -> list[Check]:
     try:
         stack = _stack(home)
     except OnceproofError as error:
-        remedy = f"{error}; `onceproof up` starts one, --home names another"
-        return [*found, Check("stack", False, "it cannot be opened", remedy)]
+        return [*found, Check("stack", False, "it cannot be opened", str(error))]
     if stack is None:
         value = "none stands: a run starts one of its own, and takes it down"
         return [*found, Check("stack", True, value)]

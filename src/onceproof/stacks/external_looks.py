@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import socket
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from onceproof.errors import OnceproofError
+from onceproof.errors import OnceproofError, StackError
 from onceproof.security import Brokers
 from onceproof.stacks.brokers import ask
 from onceproof.stacks.cluster import page_of
@@ -67,14 +67,29 @@ _LOOKS: Mapping[str, Callable[[str, str, External], str]] = {
 }
 
 
-def brokers_of(bootstrap: Sequence[str]) -> dict[str, str]:
+def brokers_of(bootstrap: Brokers) -> dict[str, str]:
     """Return the addresses of the brokers that the cluster tells of, by their names as members."""
     found = _cluster(bootstrap)["brokers"]
     return {f"broker:{one['broker_id']}": f"{one['host']}:{one['port']}" for one in found}
 
 
-def _cluster(bootstrap: Sequence[str]) -> Any:
-    return ask(bootstrap, lambda client: client.describe_cluster())
+def _cluster(bootstrap: Brokers) -> Any:
+    """Return what the cluster says of itself; a client alone tells no wrong password from a death.
+
+    kafka-python goes from one broker to the next until its time is up, whatever each has answered.
+    """
+    from kafka.errors import KafkaConnectionError, KafkaTimeoutError
+
+    try:
+        return ask(bootstrap, lambda client: client.describe_cluster())
+    except (KafkaConnectionError, KafkaTimeoutError):
+        for address in bootstrap:
+            _refuse_deaf(address)
+        protocol = bootstrap.security.protocol
+        raise StackError(
+            f"{', '.join(bootstrap)} can be reached, and nobody is let in by {protocol}: look at"
+            " the protocol, the login and the certificates that the stack's file names"
+        ) from None
 
 
 def _refuse_deaf(address: str) -> None:
