@@ -53,9 +53,11 @@ def run(
     A stack that stands is used; else one is started for this run, and taken down after it.
     """
     from onceproof.phases.plan import make_plan
+    from onceproof.phases.subject import refuse_absent
     from onceproof.scenario.catalogue import find_scenario
 
     folder, asked = runs_folder(runs), find_scenario(scenario)
+    refuse_absent(asked.pipeline.command, {"here": asked.folder})
     _refuse_unable(home, asked.faults)
     found = make_plan(asked, seed, folder, subject=subject)
     _live(found, folder, home, as_json=as_json)

@@ -13,7 +13,7 @@ from onceproof.documents import count, read_object
 from onceproof.errors import EvidenceError, RequestError
 from onceproof.judge import Differences, compare
 from onceproof.judge.found import samples_of, write_details
-from onceproof.ledger import parquet_files
+from onceproof.ledger import count_rows, parquet_files, query_parquet
 from onceproof.phases.origins import origins
 from onceproof.plan import Writes
 from onceproof.references.declared import ORIGIN, reference_of
@@ -41,6 +41,7 @@ def compare_run(run: RunDirectory, work: Work) -> Mapping[str, Any]:
     shutil.rmtree(run.differences, ignore_errors=True)
     part = run.differences.with_name("differences.part")
     shutil.rmtree(part, ignore_errors=True)
+    _refuse_unwritten(run, work)
     found = _compared(run, _key(work), part)
     details = _blamed(run, found.found.details)
     write_details(details, part)
@@ -62,6 +63,19 @@ def _shown(sample: Mapping[str, Any]) -> dict[str, Any]:
     told = set(ORIGIN) - {"_batch"}
     rows = [{name: row[name] for name in row if name not in told} for row in sample["expected"]]
     return {**sample, "expected": rows}
+
+
+def _refuse_unwritten(run: RunDirectory, work: Work) -> None:
+    """Raise where no reader ever saw a row: nobody knows whether the job writes there at all."""
+    if not count_rows(run.expected) or count_rows(run.observed):
+        return
+    query = "select count(*) from read_parquet(?) where copies > 0"
+    if run.reads.exists() and not query_parquet(run.reads, query)[0][0]:
+        raise EvidenceError(
+            f"no reader ever saw a row in {work.sink.target} ({work.sink.name}), and"
+            f" {count_rows(run.expected):,} are expected: see that the job writes there, to"
+            " {target} at {address}"
+        )
 
 
 def _key(work: Work) -> list[str]:

@@ -24,6 +24,7 @@ from onceproof.phases.judge import judge_run
 from onceproof.phases.phase import end_of
 from onceproof.phases.plan import Origin, make_plan
 from onceproof.phases.release import release
+from onceproof.phases.subject import refuse_absent
 from onceproof.process.handle import end_agent, find_agent, start_agent
 from onceproof.report import read_document
 from onceproof.run import RunDirectory
@@ -40,6 +41,7 @@ _BESIDE = {"process": "recompute", "recompute": "validate"}
 def plan_run(scenario: str, seed: int, runs: Path, subject: str, origin: Origin) -> RunDirectory:
     """Plan a run; an earlier one of the same orchestrator's name is released before."""
     found = find_scenario(scenario)
+    refuse_absent(found.pipeline.command, {"here": found.folder})
     for path in sorted((runs / found.name).glob("*/plan.json")):
         if origin.orchestrator and read_object(path).get("orchestrator") == origin.orchestrator:
             release_run(RunDirectory(path.parent))

@@ -5,7 +5,10 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
+import re
+import shutil
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
@@ -17,6 +20,7 @@ from onceproof.home import jobs_folder
 from onceproof.scenario.commands import ENTRY, fill
 from onceproof.setup.java import find_java
 
+_PYTHON_FILE = re.compile(r"[^{}:=,]+\.py")
 _PACKAGES = ("onceproof", "pyspark", "kafka-python", "confluent-kafka")
 
 
@@ -41,6 +45,22 @@ def find_subject(command: Sequence[str], known: Mapping[str, Any], given: str = 
     files = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in paths.items()}
     kept = (_commit(path.resolve().parent) for path in paths.values())
     return Subject(given or next(filter(None, kept), _of_files(files)), files)
+
+
+def refuse_absent(command: Sequence[str], known: Mapping[str, Any]) -> None:
+    """Raise `RequestError` if the program of a command, or a Python file of it, is not there."""
+    program, *words = fill(command, {"jobs": jobs_folder(), "python": sys.executable, **known})
+    if shutil.which(program) is None:
+        raise RequestError(
+            f"the command's program {program!r} is not there, or may not be executed: write its"
+            " whole path, {python}, or {here}/ before what is beside the scenario's file"
+        )
+    for word in words:
+        if _PYTHON_FILE.fullmatch(word) and not (Path(word).is_absolute() and _is_file(Path(word))):
+            raise RequestError(
+                f"the command's file {word!r} is not there: the job is started in the run's"
+                " directory; write {here}/ before what is beside the scenario's file"
+            )
 
 
 def find_versions() -> dict[str, str]:

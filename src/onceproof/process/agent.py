@@ -29,6 +29,7 @@ from onceproof.prepared import Prepared
 from onceproof.process.disturb import Disturbance
 from onceproof.process.handle import hold, release_alone
 from onceproof.process.job import Job
+from onceproof.process.last_words import explained
 from onceproof.process.over import is_over
 from onceproof.process.progress import InputProgress, RunProgress, committed_records
 from onceproof.process.recovery import Recovery
@@ -89,6 +90,8 @@ class Agent:
         reader = self._thread(lambda: self._read_until(quiet, reads), "the reader")
         try:
             said = self.supervisor.supervise()
+            if said:
+                said = explained(said, self.run, self.archive, self.supervisor.starts)
         finally:
             self.stop.set()
             for one in faults:

@@ -53,7 +53,7 @@ class Supervisor:
     current: Attempt | None = field(init=False, default=None)
     rival: Attempt | None = field(init=False, default=None)
     starts_held: threading.Lock = field(init=False, default_factory=threading.Lock)
-    _starts: int = field(init=False, default=0)
+    starts: int = field(init=False, default=0)
     _wants_rival: threading.Event = field(init=False, default_factory=threading.Event)
 
     def supervise(self) -> str:
@@ -93,9 +93,9 @@ class Supervisor:
             self._wants_rival.clear()
 
     def _begin(self, found: dict[str, object]) -> Attempt:
-        self._starts += 1
+        self.starts += 1
         with self.starts_held:
-            attempt = self.start(self._starts)
+            attempt = self.start(self.starts)
         proof = {"pid": attempt.leader.pid, "started": attempt.leader.started, **found}
         self.history.append(ACTOR, Op.ATTEMPT_START, attempt=attempt.number, proof=proof)
         return attempt

@@ -1,0 +1,139 @@
+"""A stranger's job that comes to nothing: what is wrong is said, in time, and nothing is left."""
+
+import json
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+from onceproof.history import History
+from onceproof.polling import wait_for
+from onceproof.process.attempt import job_processes
+from onceproof.records import Op
+from onceproof.run import RunDirectory
+from onceproof.stacks.brokers import ask
+from tests.system.command import run, start
+
+pytestmark = [pytest.mark.stack, pytest.mark.system]
+FORGED = [sys.executable, str(Path(__file__).parent / "forged_job.py")]
+FORGED += ["{bootstrap}", "{topic}", "{checkpoint}"]
+LIMITS = {"run_s": 60, "stall_s": 3}
+
+
+@pytest.fixture
+def words(stack, tmp_path):
+    """The command that runs a job with these words."""
+
+    def written(*command, **fields):
+        found = {
+            "name": "orders__upsert_table__calm",
+            "pipeline": {
+                "command": list(command),
+                "reference": "onceproof.references.copy_events:REFERENCE",
+            },
+            "sink": "upsert_table",
+            "workload": {"events": 200, "partitions": 1},
+            "restart": "none",
+            "limits": LIMITS,
+        }
+        file = tmp_path / "scenario.yaml"
+        file.write_text(yaml.safe_dump(found | fields))
+        return ["run", file, "--runs", tmp_path / "runs", "--home", stack.state.folder, "--json"]
+
+    return written
+
+
+@pytest.fixture
+def said(words, stack):
+    """Runs a job to its UNKNOWN; returns the first reason, when nothing of it is left."""
+
+    def live(*command, **fields):
+        code, out, told = run(*words(*command, **fields))
+        found = json.loads(out)
+        assert (code, found["verdict"]) == (2, "UNKNOWN"), told
+        nothing_is_left(stack, found["plan"]["run"])
+        return found["reasons"][0]
+
+    return live
+
+
+def nothing_is_left(stack, name):
+    assert job_processes(name) == []
+    topics = ask(stack.bootstrap, lambda client: client.list_topics())
+    assert f"{name}.events" not in topics
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        (["no-such-program"], "the command's program 'no-such-program' is not there"),
+        ([sys.executable, "job.py"], "the command's file 'job.py' is not there"),
+        ([sys.executable, "{here}/gone.py"], "gone.py' is not there"),
+    ],
+)
+def test_a_command_that_does_not_exist_is_refused_before_there_is_a_run(
+    words, tmp_path, command, told
+):
+    code, out, refused = run(*words(*command))
+    assert (code, out) == (3, "")
+    assert told in refused
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_job_that_dies_at_once_is_quoted(said):
+    began = time.monotonic()
+    reason = said(sys.executable, "-c", "raise SystemExit('no such table: orders')")
+    assert "attempt 1 failed (its process ended), and the restart strategy gave up" in reason
+    assert "its last words in logs/driver-1.log: no such table: orders" in reason
+    assert time.monotonic() - began < LIMITS["run_s"]
+
+
+def test_a_job_that_knows_nothing_of_its_checkpoint_is_told_of_it(said):
+    reason = said(sys.executable, "-c", "import time; time.sleep(600)")
+    assert "attempt 1 failed (no progress in 3 s)" in reason
+    assert "it never began a batch in /" in reason
+    assert "{checkpoint} in its command, as checkpointLocation" in reason
+
+
+def test_a_job_that_never_commits_is_told_which_batch_it_began(said, tmp_path):
+    offsets = '["v1", \'{"batchWatermarkMs":0,"batchTimestampMs":0,"conf":{}}\', \'{"t":{"0":1}}\']'
+    job = tmp_path / "stuck.py"
+    job.write_text(
+        "import os, sys, time\n"
+        "os.makedirs(sys.argv[1] + '/offsets')\n"
+        f"open(sys.argv[1] + '/offsets/0', 'w').write('\\n'.join({offsets}))\n"
+        "time.sleep(600)\n"
+    )
+    reason = said(sys.executable, "{here}/stuck.py", "{checkpoint}")
+    assert "no progress in 3 s" in reason
+    assert "it began batch 0 and never committed one" in reason
+
+
+def test_an_output_that_nobody_writes_is_named(said):
+    reason = said(*FORGED, limits=LIMITS | {"stall_s": 30})
+    assert reason.startswith("compare failed: no reader ever saw a row in orders_upsert_table_calm")
+    assert "and 201 are expected: see that the job writes there" in reason
+
+
+def test_a_topic_with_records_of_somebody_else_is_named(words, stack, tmp_path):
+    from kafka import KafkaProducer
+
+    child = start(*words(*FORGED, workload={"events": 200, "partitions": 1, "rate": 50}))
+    (plan,) = wait_for(lambda: list(tmp_path.glob("runs/*/*/plan.json")), 20, "there is no plan")
+    of = RunDirectory(plan.parent)
+    wait_for(lambda: of.history.exists() and sent(of), 30, "nothing was sent")
+    name = json.loads(plan.read_text())["run"]
+    producer = KafkaProducer(bootstrap_servers=stack.bootstrap)
+    producer.send(f"{name}.events", b"not mine", partition=0).get(20)
+    producer.close()
+    out, told = child.communicate(timeout=120)
+    assert child.returncode == 2, told
+    reason = json.loads(out)["reasons"][0]
+    assert "and the ledger knows 201 of its records: somebody else wrote to it" in reason
+    nothing_is_left(stack, name)
+
+
+def sent(of):
+    return any(one.op is Op.INPUT_PROGRESS for one in History(of.history).read())
