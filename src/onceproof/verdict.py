@@ -177,9 +177,7 @@ class Verdict:
         A control that is not as claimed also says what it missed or showed unasked.
         """
         grades = [Grade.FAIL, Grade.UNKNOWN] if self.grade is not Grade.PASS else [Grade.PASS]
-        # What a phase says of its failure is why the evidence of others is missing.
-        order = sorted(self.findings, key=lambda f: (f.verdict, f.checker) != _CAUSE)
-        said = [f.reason for grade in grades for f in order if f.verdict is grade]
+        said = [f.reason for grade in grades for f in self.findings if f.verdict is grade]
         nothing = "No checker found anything, so nothing is known"
         return tuple(dict.fromkeys([*self._about_the_claim(), *said])) or (nothing,)
 
@@ -192,9 +190,6 @@ class Verdict:
             *([f"Claimed to appear, but not seen: {_names(missing)}"] if missing else []),
             *([f"Seen, but not among those claimed: {_names(unnamed)}"] if unnamed else []),
         ]
-
-
-_CAUSE = (Grade.UNKNOWN, "phases")
 
 
 def _broken(finding: Finding, promise: Promise) -> set[Anomaly]:

@@ -53,8 +53,13 @@ CHECKERS: tuple[Checker, ...] = (
 
 
 def run_checkers(evidence: Evidence, checkers: Sequence[Checker] = CHECKERS) -> tuple[Finding, ...]:
-    """Return the finding of every checker, in order; none can keep another from its own."""
-    return tuple(_found_by(checker, evidence) for checker in checkers)
+    """Return the finding of every checker, in order; none can keep another from its own.
+
+    Before them all stands that of phases where one failed: it is why others miss their evidence.
+    """
+    found = [_found_by(checker, evidence) for checker in checkers]
+    cause = phases.__name__, Grade.UNKNOWN
+    return tuple(sorted(found, key=lambda one: (one.checker, one.verdict) != cause))
 
 
 def _found_by(checker: Checker, evidence: Evidence) -> Finding:

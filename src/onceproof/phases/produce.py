@@ -23,7 +23,6 @@ from onceproof.producing.sending import Sending
 from onceproof.producing.settling import settle
 from onceproof.records import Op
 from onceproof.run import RunDirectory
-from onceproof.security import security_of
 from onceproof.topics import look
 from onceproof.work import LATEST, Work
 from onceproof.workloads import find_workload
