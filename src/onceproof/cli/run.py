@@ -57,7 +57,7 @@ def run(
     from onceproof.scenario.catalogue import find_scenario
 
     folder, asked = runs_folder(runs), find_scenario(scenario)
-    refuse_absent(asked.pipeline.command, {"here": asked.folder})
+    refuse_absent(asked.pipeline, asked.folder)
     _refuse_unable(home, asked.faults)
     found = make_plan(asked, seed, folder, subject=subject)
     _live(found, folder, home, as_json=as_json)

@@ -41,7 +41,7 @@ _BESIDE = {"process": "recompute", "recompute": "validate"}
 def plan_run(scenario: str, seed: int, runs: Path, subject: str, origin: Origin) -> RunDirectory:
     """Plan a run; an earlier one of the same orchestrator's name is released before."""
     found = find_scenario(scenario)
-    refuse_absent(found.pipeline.command, {"here": found.folder})
+    refuse_absent(found.pipeline, found.folder)
     for path in sorted((runs / found.name).glob("*/plan.json")):
         if origin.orchestrator and read_object(path).get("orchestrator") == origin.orchestrator:
             release_run(RunDirectory(path.parent))

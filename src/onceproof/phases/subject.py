@@ -8,7 +8,6 @@ import platform
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
@@ -17,8 +16,10 @@ from typing import Any
 
 from onceproof.errors import RequestError
 from onceproof.home import jobs_folder
+from onceproof.process.runtime import python_of, search_path
 from onceproof.scenario.commands import ENTRY, fill
 from onceproof.setup.java import find_java
+from onceproof.work import PipelinePart
 
 _PYTHON_FILE = re.compile(r"[^{}:=,]+\.py")
 _PACKAGES = ("onceproof", "pyspark", "kafka-python", "confluent-kafka")
@@ -47,10 +48,12 @@ def find_subject(command: Sequence[str], known: Mapping[str, Any], given: str = 
     return Subject(given or next(filter(None, kept), _of_files(files)), files)
 
 
-def refuse_absent(command: Sequence[str], known: Mapping[str, Any]) -> None:
+def refuse_absent(pipeline: PipelinePart, folder: str) -> None:
     """Raise `RequestError` if the program of a command, or a Python file of it, is not there."""
-    program, *words = fill(command, {"jobs": jobs_folder(), "python": sys.executable, **known})
-    if shutil.which(program) is None:
+    python = python_of(pipeline.runtime)
+    known = {"jobs": jobs_folder(), "python": python, "here": folder}
+    program, *words = fill(pipeline.command, known)
+    if shutil.which(program, path=search_path(pipeline.runtime)) is None:
         raise RequestError(
             f"the command's program {program!r} is not there, or may not be executed: write its"
             " whole path, {python}, or {here}/ before what is beside the scenario's file"

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from onceproof.home import jobs_folder
+from onceproof.process.runtime import python_of, search_path
 from onceproof.scenario import Scenario
 from onceproof.scenario.commands import fill
 from onceproof.setup.checks import Check
@@ -18,22 +19,25 @@ from onceproof.setup.jars import read_lock
 _FILE = re.compile(r"[^{}:=,]+\.(py|jar|zip|egg|conf|properties|sql|yaml|yml)")
 _PYTHON = re.compile(r"python[\d.]*")
 _CONNECTOR = "spark-sql-kafka-0-10_2.13"
+_JAR = re.compile(r"spark-sql-kafka-0-10_2\.1\d-(.+)\.jar")
 _ANSWERS_WITHIN_S = 30
 _ASK = "import pyspark; print(pyspark.__version__)"
 
 
 def check_job(scenario: Scenario) -> list[Check]:
-    """Look at what the scenario's command names."""
-    known = {"python": sys.executable, "jobs": str(jobs_folder()), "here": scenario.folder}
+    """Look at what the scenario's command names, and at what it runs on."""
+    runtime = scenario.pipeline.runtime
+    python = python_of(runtime)
+    known = {"python": python, "jobs": str(jobs_folder()), "here": scenario.folder}
     program, *words = fill(scenario.pipeline.command, known)
-    found = shutil.which(program)
+    found = shutil.which(program, path=search_path(runtime))
     if found is None:
         near = Path(scenario.folder, program)
         written = f"{{here}}/{program}" if near.is_file() else "its whole path, or {python}"
         remedy = f"the job is started in the run's directory: write {written}, and chmod +x"
         return [Check("command", False, f"{program} is no program", remedy), *_files(words)]
-    interpreter = [*_interpreter(found)] if _PYTHON.fullmatch(Path(program).name) else []
-    return [Check("command", True, found), *_files(words), *interpreter]
+    interpreter = found if _PYTHON.fullmatch(Path(program).name) else python
+    return [Check("command", True, found), *_files(words), *_interpreter(interpreter, runtime)]
 
 
 def _files(words: list[str]) -> list[Check]:
@@ -48,8 +52,29 @@ def _files(words: list[str]) -> list[Check]:
     return [Check("files of the command", True, ", ".join(names))]
 
 
-def _interpreter(program: str) -> Iterator[Check]:
-    """Yield whether a Python has pyspark, and whether the connector of that Spark is ours."""
+def _interpreter(program: str, runtime: Mapping[str, Any]) -> Iterator[Check]:
+    """Yield whether a Python has pyspark, and whether the connector is of that Spark."""
+    version, said = _asked(program)
+    if not version:
+        remedy = f"install it there ({program} -m pip install pyspark), or name another interpreter"
+        yield Check("pyspark of the job", False, f"none: {said}", remedy)
+        return
+    yield Check("pyspark of the job", True, f"{version} of {program}")
+    if missing := [str(jar) for jar in runtime.get("jars", ()) if not Path(jar).is_file()]:
+        remedy = "write the whole path of a file"
+        yield Check("jars of the job", False, f"{missing[0]}: no such file", remedy)
+        return
+    connector = _connector(runtime)
+    remedy = (
+        f"a connector must be its Spark's own: install pyspark {connector} there, or write `jars`"
+        f" with spark-sql-kafka-0-10 {version} and what it needs"
+    )
+    told = f"connector {connector}, pyspark {version}"
+    yield Check("connector of the job", version == connector, told, remedy)
+
+
+def _asked(program: str) -> tuple[str, str]:
+    """Return the version of a Python's pyspark, and what it said if it has none."""
     try:
         done = subprocess.run(
             [program, "-c", _ASK],
@@ -58,18 +83,15 @@ def _interpreter(program: str) -> Iterator[Check]:
             check=False,
             timeout=_ANSWERS_WITHIN_S,
         )
-        version, said = done.stdout.strip(), done.stderr.strip().splitlines()[-1:]
     except (OSError, subprocess.TimeoutExpired) as error:
-        version, said = "", [str(error)]
-    if not version:
-        remedy = f"install it there ({program} -m pip install pyspark), or name another interpreter"
-        yield Check("pyspark of the job", False, f"none: {' '.join(said)}", remedy)
-        return
-    yield Check("pyspark of the job", True, f"{version} of {program}")
+        return "", str(error)
+    return done.stdout.strip(), " ".join(done.stderr.strip().splitlines()[-1:])
+
+
+def _connector(runtime: Mapping[str, Any]) -> str:
+    """Return the version of the connector that the job finds: among its own jars, else ours."""
+    if "jars" in runtime:
+        found = map(_JAR.fullmatch, (Path(jar).name for jar in runtime["jars"]))
+        return next((one[1] for one in found if one), "none")
     (ours,) = (one.coordinate for one in read_lock() if one.coordinate.artifact == _CONNECTOR)
-    remedy = (
-        f"the jars that a job finds are those of Spark {ours.version}, and a connector must be its"
-        f" Spark's own: install pyspark {ours.version} there"
-    )
-    told = f"connector {ours.version}, pyspark {version}"
-    yield Check("connector of the job", version == ours.version, told, remedy)
+    return ours.version

@@ -8,6 +8,7 @@ from contextlib import closing
 
 from onceproof.errors import OnceproofError, RequestError
 from onceproof.faults.abilities import refuse_unable
+from onceproof.readiness.output import check_output
 from onceproof.scenario import Scenario
 from onceproof.security import Brokers, kafka_settings, revealed
 from onceproof.setup.checks import Check
@@ -16,7 +17,7 @@ from onceproof.stacks.airflow import Component
 from onceproof.topics import drop_topic, make_topic, read_back
 
 _PATIENCE_S = 10.0
-_FILES = "files"
+_STORE = "postgresql"
 _MAY = (
     "select current_user, current_database(), has_database_privilege(current_database(), 'CREATE')"
 )
@@ -29,7 +30,7 @@ def check_stack(stack: Stack, scenario: Scenario) -> list[Check]:
         for one in stack.status()
         if not one.healthy and one.kind != Component.kind
     }
-    needed = ["master", *(["store"] if scenario.sink.kind.store != _FILES else [])]
+    needed = ["master", *(["store"] if scenario.sink.kind.store == _STORE else [])]
     troubles |= {name: "there is none" for name in needed if name not in stack.members}
     said = "; ".join(f"{name}: {trouble}" for name, trouble in troubles.items())
     remedy = "start what is dead, resume what is paused, mend what its file says of it"
@@ -37,8 +38,11 @@ def check_stack(stack: Stack, scenario: Scenario) -> list[Check]:
     found.append(_faults(stack, scenario))
     if not any(name == "kafka" or name.startswith("broker:") for name in troubles):
         found.append(_topics(stack))
-    if "store" in needed and "store" not in troubles:
-        found += _database(stack.members["store"].address)
+    if "store" not in needed:
+        return [*found, *check_output(scenario, "")]
+    if "store" not in troubles:
+        address = stack.members["store"].address
+        found += [*_database(address), *check_output(scenario, address)]
     return found
 
 
