@@ -15,6 +15,7 @@ from onceproof.cli import (
     doctor,
     gate,
     history,
+    init,
     judge,
     known,
     nightly,
@@ -39,6 +40,7 @@ doctor.register(app)
 stack.register(app)
 diff.register(app)
 scenarios.register(app)
+init.register(app)
 run.register(app)
 judge.register(app)
 nightly.register(app)

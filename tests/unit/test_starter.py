@@ -1,0 +1,119 @@
+"""The file that `onceproof init` writes: a scenario that runs, made of the command of a job."""
+
+import pytest
+import yaml
+
+from onceproof.cli import carry_out
+from onceproof.errors import RequestError
+from onceproof.scenario.catalogue import find_scenario
+from onceproof.scenario.starter import Answers, starter
+
+JDBC = (
+    "python3 jobs/orders.py --brokers kafka-1:9092,kafka-2:9092 --topic=orders --checkpoint /tmp/c"
+    " --jdbc 'jdbc:postgresql://db/shop?user=me' --table public.orders --limit 5"
+)
+SUBMIT = (
+    "spark-submit --master spark://prod:7077 --deploy-mode=cluster jobs/orders.py kafka:9092 orders"
+    " --checkpoint-location s3a://c --filter '{\"a\": 1}' --out /data/out"
+)
+
+
+@pytest.fixture(autouse=True)
+def job(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "jobs").mkdir()
+    (tmp_path / "jobs/orders.py").touch()
+    (tmp_path / "sample.jsonl").write_text('{"value": {"id": 1}}\n' * 40)
+
+
+def command(text):
+    return yaml.safe_load(text)["pipeline"]["command"]
+
+
+def made(words, output="table:public.orders", key=("order_id",), here=".", **more):
+    from pathlib import Path
+
+    return starter(Answers(words, "orders", output, key, **more), Path(here))
+
+
+def test_what_a_command_names_of_the_outside_becomes_the_runs_own():
+    found = command(made(JDBC))
+    assert found == [
+        *("{python}", "{here}/jobs/orders.py", "--brokers", "{bootstrap}", "--topic={topic}"),
+        *("--checkpoint", "{checkpoint}", "--jdbc", "{jdbc}", "--table", "{target}"),
+        *("--limit", "5"),
+    ]
+
+
+def test_where_a_job_runs_is_left_to_the_stack_and_brackets_are_kept():
+    found = command(made(SUBMIT, "parquet:/data/out"))
+    assert found == [
+        *("spark-submit", "{here}/jobs/orders.py", "{bootstrap}", "{topic}"),
+        *("--checkpoint-location", "{checkpoint}", "--filter", '{{"a": 1}}', "--out", "{target}"),
+    ]
+
+
+def test_files_are_named_from_where_the_scenario_stands(tmp_path):
+    (tmp_path / "tests").mkdir()
+    assert "{here}/../jobs/orders.py" in command(made(JDBC, here="tests"))
+
+
+def test_an_output_that_the_command_does_not_name_is_read_where_it_is():
+    words = JDBC.replace("--table public.orders", "")
+    assert yaml.safe_load(made(words))["sink"] == {"name": "table", "table": "public.orders"}
+
+
+def test_an_interpreter_that_is_named_by_its_path_is_the_jobs():
+    found = yaml.safe_load(made(JDBC.replace("python3", "/opt/venv/bin/python")))["pipeline"]
+    assert (found["python"], found["command"][0]) == ("/opt/venv/bin/python", "{python}")
+    assert "python" not in yaml.safe_load(made(JDBC))["pipeline"]
+
+
+def test_sample_records_are_sent_as_they_are():
+    found = yaml.safe_load(made(JDBC, records="sample.jsonl"))["workload"]
+    assert found == {"name": "records", "file": "sample.jsonl", "rate": 4}
+
+
+@pytest.mark.parametrize(
+    ("words", "output", "key", "said"),
+    [
+        ("python jobs/orders.py kafka:9092 orders", "table:t", ("k",), "never says {checkpoint}"),
+        ("python jobs/orders.py", "table:t", ("k",), "never says {bootstrap} for the brokers'"),
+        (JDBC, "excel:orders.xls", ("k",), "write table:SCHEMA.TABLE, parquet:FOLDER"),
+        (JDBC, "table:t", ("",), "the key is empty"),
+        ("python 'jobs", "table:t", ("k",), "has No closing quotation"),
+        ("", "table:t", ("k",), "the command is empty"),
+    ],
+)
+def test_what_cannot_be_run_is_refused(words, output, key, said):
+    with pytest.raises(RequestError) as raised:
+        made(words, output, key)
+    assert said in str(raised.value)
+
+
+def test_the_file_that_is_written_is_a_scenario_and_is_never_overwritten(tmp_path, capsys):
+    words = ["init", "--command", JDBC, "--topic", "orders", "--output", "table:public.orders"]
+    assert carry_out([*words, "--key", "shop, order_id"]) == 0
+    out = capsys.readouterr().out
+    assert "onceproof doctor orders.yaml\n  onceproof run orders.yaml" in out
+    found = find_scenario("orders.yaml")
+    assert (found.name, found.sink.name) == ("orders__table__kill_driver", "table")
+    assert list(found.pipeline.output["key"]) == ["shop", "order_id"]
+    before = (tmp_path / "orders.yaml").read_text()
+    assert carry_out([*words, "--key", "other"]) == 3
+    assert "orders.yaml is there already" in capsys.readouterr().err
+    assert (tmp_path / "orders.yaml").read_text() == before
+
+
+def test_without_a_terminal_it_says_what_it_lacks(tmp_path, capsys):
+    assert carry_out(["init", "--command", JDBC, "--topic", "orders"]) == 3
+    assert "init needs --output and --key" in capsys.readouterr().err
+    assert list(tmp_path.glob("*.yaml")) == []
+
+
+def test_on_a_terminal_it_asks(monkeypatch, tmp_path):
+    answers = iter([JDBC, "orders", "table:public.orders", "order_id"])
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("typer.prompt", lambda _: next(answers))
+    assert carry_out(["init", "mine.yaml"]) == 0
+    assert find_scenario("mine.yaml").pipeline.output["key"] == ("order_id",)
