@@ -50,7 +50,7 @@ def events(spark: SparkSession, given: argparse.Namespace, max_offsets: str) -> 
     source = (
         spark.readStream.format("kafka")
         .option("kafka.bootstrap.servers", given.bootstrap)
-        .options(**in_environment())
+        .options(**in_environment().for_spark())
         .option("subscribe", given.topic)
         .option("startingOffsets", "earliest")
         .option("maxOffsetsPerTrigger", max_offsets)
@@ -68,6 +68,8 @@ def main() -> None:
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
     pipeline = importlib.import_module(given.pipeline)
     reference = find_reference(given.reference)
+    kind = find_sink(given.sink)
+    told = in_environment().for_topics() if kind.store == "kafka" else {}
     target = Target(
         revealed(given.address),  # executors have not its variables
         given.target,
@@ -75,10 +77,10 @@ def main() -> None:
         reference.key,
         reference.version,
         attempt=int(os.environ.get("ONCEPROOF_ATTEMPT", "1")),
-        options=of_the_sink,
+        options={name: revealed(one) for name, one in (told | of_the_sink).items()},
         checkpoint=given.checkpoint,
     )
-    sink = find_sink(given.sink)(target)
+    sink = kind(target)
     spark = session(given.pipeline, options.get("state_store", "hdfs"))
     rows = pipeline.stream(events(spark, given, options.get("max_offsets", "10000")))
     trigger = options.get("trigger", "0 seconds")

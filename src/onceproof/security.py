@@ -6,9 +6,10 @@ what is written down. It is looked up where a client is made, and nowhere else.
 
 from __future__ import annotations
 
+import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, overload
@@ -21,6 +22,16 @@ MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 # The names of a Security go to our own jobs in this variable, as JSON.
 VARIABLE = "ONCEPROOF_KAFKA_SECURITY"
 _NAMED = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_LIBRDKAFKA = {
+    "protocol": "security.protocol",
+    "mechanism": "sasl.mechanism",
+    "user": "sasl.username",
+    "password": "sasl.password",
+    "ca": "ssl.ca.location",
+    "certificate": "ssl.certificate.location",
+    "key": "ssl.key.location",
+    "key_password": "ssl.key.password",
+}
 _LOGIN = "org.apache.kafka.common.security"
 _LOGINS = dict.fromkeys(MECHANISMS, f"{_LOGIN}.scram.ScramLoginModule")
 _LOGINS |= {"PLAIN": f"{_LOGIN}.plain.PlainLoginModule"}
@@ -87,19 +98,14 @@ class Security:
         }
         return {names[name]: revealed(text) for name, text in self.named().items()}
 
-    def for_confluent(self) -> dict[str, Any]:
+    def for_confluent(self) -> dict[str, str]:
         """Return the settings of confluent-kafka's clients."""
-        names = {
-            "protocol": "security.protocol",
-            "mechanism": "sasl.mechanism",
-            "user": "sasl.username",
-            "password": "sasl.password",
-            "ca": "ssl.ca.location",
-            "certificate": "ssl.certificate.location",
-            "key": "ssl.key.location",
-            "key_password": "ssl.key.password",
-        }
-        return {names[name]: revealed(text) for name, text in self.named().items()}
+        return {_LIBRDKAFKA[name]: revealed(text) for name, text in self.named().items()}
+
+    def for_topics(self) -> dict[str, str]:
+        """Return the options of a sink that writes to a topic there; secrets by their names."""
+        told = self.named() if self != PLAIN else {}
+        return {f"kafka.{_LIBRDKAFKA[name]}": text for name, text in told.items()}
 
     def for_spark(self) -> dict[str, str]:
         """Return the options of Spark's Kafka source and sink."""
@@ -167,8 +173,6 @@ def confluent_settings(bootstrap: Sequence[str]) -> dict[str, Any]:
     return {"bootstrap.servers": ",".join(bootstrap), **found}
 
 
-def in_environment() -> Mapping[str, str]:
-    """Return the options of Spark that a job of ours needs, from `ONCEPROOF_KAFKA_SECURITY`."""
-    import json
-
-    return Security(**json.loads(os.environ.get(VARIABLE) or "{}")).for_spark()
+def in_environment() -> Security:
+    """Return what a job of ours is let in by, from `ONCEPROOF_KAFKA_SECURITY`."""
+    return Security(**json.loads(os.environ.get(VARIABLE) or "{}"))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from onceproof.documents import read_object
 from onceproof.references.declared import reference_of
 from onceproof.run import RunDirectory
+from onceproof.security import Security
 from onceproof.sinks import Sink, Target, find_sink
 from onceproof.sinks.outputs import is_output
 from onceproof.work import Work
@@ -12,15 +14,22 @@ from onceproof.work import Work
 def target_of(run: RunDirectory, work: Work, address: str) -> Target:
     """Return what a run writes to, for whoever only reads; columns and key are its reference's."""
     reference = reference_of(work.pipeline)
+    told = _security(run).for_topics() if find_sink(work.sink.name).store == "kafka" else {}
     return Target(
         address,
         work.sink.target,
         reference.columns,
         reference.key,
         reference.version,
-        options=work.sink.options,
+        options={**told, **work.sink.options},
         checkpoint=str(run.checkpoint.absolute()),
     )
+
+
+def _security(run: RunDirectory) -> Security:
+    """Return by what the brokers of a run let clients in, as was found when it was prepared."""
+    found = read_object(run.prepared).get("security", {}) if run.prepared.exists() else {}
+    return Security(**found)
 
 
 def open_sink(run: RunDirectory, work: Work, address: str) -> Sink:

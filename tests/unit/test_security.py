@@ -1,5 +1,7 @@
 """Secrets go by the names of environment variables, and only clients are told their values."""
 
+import json
+
 import pytest
 
 from onceproof.errors import RequestError
@@ -14,6 +16,8 @@ from onceproof.security import (
     names_in,
     revealed,
 )
+from onceproof.sinks import Target
+from onceproof.sinks.cluster import Cluster
 
 SCRAM = Security("SASL_SSL", "SCRAM-SHA-512", "${THE_USER}", "${THE_PASSWORD}", ca="${THE_CA}")
 BROKERS = Brokers(("one:9093", "two:9093"), SCRAM)
@@ -51,13 +55,11 @@ def test_each_client_gets_what_it_is_let_in_by_under_its_own_names():
 
 
 def test_a_job_of_ours_gets_the_names_and_looks_up_the_rest(monkeypatch):
-    import json
-
     told = json.dumps(SCRAM.named())
     assert "ann" not in told
     assert "secr" not in told
     monkeypatch.setenv(VARIABLE, told)
-    assert in_environment() == {
+    assert in_environment().for_spark() == {
         "kafka.security.protocol": "SASL_SSL",
         "kafka.sasl.mechanism": "SCRAM-SHA-512",
         "kafka.sasl.jaas.config": (
@@ -68,7 +70,7 @@ def test_a_job_of_ours_gets_the_names_and_looks_up_the_rest(monkeypatch):
         "kafka.ssl.truststore.location": "/etc/ca.pem",
     }
     monkeypatch.delenv(VARIABLE)
-    assert in_environment() == {}
+    assert in_environment() == PLAIN
 
 
 def test_a_certificate_of_the_clients_own_is_read_from_its_files(monkeypatch, tmp_path):
@@ -97,3 +99,12 @@ def test_a_variable_that_is_not_set_is_named():
 def test_brokers_are_their_addresses_to_whoever_wants_a_list():
     assert list(BROKERS) == ["one:9093", "two:9093"]
     assert (len(BROKERS), BROKERS[0], list(BROKERS[1:])) == (2, "one:9093", ["two:9093"])
+
+
+def test_a_sink_that_writes_to_a_topic_is_told_names_and_looks_them_up_for_its_clients():
+    options = SCRAM.for_topics()
+    assert options["kafka.sasl.password"] == "${THE_PASSWORD}"
+    found = Cluster.of(Target("one:9093", "topic", {}, (), options=options))
+    assert found.security == SCRAM.for_kafka_python()
+    assert found.java_settings["ssl.truststore.location"] == "/etc/ca.pem"
+    assert PLAIN.for_topics() == {}

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from onceproof.errors import RequestError
 from onceproof.failpoints import TASK
-from onceproof.faults import find_mechanism, strike_member
+from onceproof.faults import find_mechanism, strike_brokers, strike_member
 from onceproof.stacks import Stack
 from onceproof.work import FaultPart
 
@@ -21,7 +21,8 @@ def refuse_unable(stack: Stack, faults: Iterable[FaultPart]) -> None:
 
 def lacks(stack: Stack, fault: FaultPart) -> str:
     """Say why a stack cannot do a fault; empty if it can."""
-    if find_mechanism(fault.verb, fault.target) is strike_member.MECHANISM:
+    mechanism = find_mechanism(fault.verb, fault.target)
+    if mechanism in (strike_member.MECHANISM, strike_brokers.MECHANISM):
         return stack.lacks(strike_member.VERBS[fault.verb], fault.target)
     needs_executors = fault.target in _IN_EXECUTORS or fault.when.get("failpoint") in TASK
     if needs_executors and not stack.runs_executors_here:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from onceproof.faults import Mechanism, Proof, Scene, nothing_to_heal
-from onceproof.faults.open_transaction import open_transaction
+from onceproof.faults.open_transaction import open_transaction, output_of
 from onceproof.sinks.cluster import Cluster
 from onceproof.sinks.coordinator import Coordinators
 from onceproof.work import FaultPart
@@ -14,7 +14,7 @@ _WITHIN_S = 30.0
 def strike(fault: FaultPart, scene: Scene) -> Proof:  # noqa: ARG001  the contract
     """Initialise a producer under the id, which aborts what is open; the proof is its epoch."""
     name = open_transaction(scene)
-    cluster = Cluster(tuple(scene.stack.bootstrap))
+    cluster = Cluster.of(output_of(scene))
     coordinators = Coordinators(cluster)
     before = coordinators.look([name])[name]
     cluster.bulk(**{"transactional.id": name}).init_transactions(_WITHIN_S)

@@ -10,8 +10,14 @@ from onceproof.sinks.topic_open import blockers
 
 def open_transaction(scene: Scene) -> str:
     """Return the transactional id of one, or raise if none is open."""
-    topic = scene.work.sink.target
-    found = blockers(Target(",".join(scene.stack.bootstrap), topic, {}, ()))
+    topic = output_of(scene)
+    found = blockers(topic)
     if not found:
-        raise StackError(f"no transaction is open in {topic}: nothing was struck")
+        raise StackError(f"no transaction is open in {topic.name}: nothing was struck")
     return scene.rng.choice(found)
+
+
+def output_of(scene: Scene) -> Target:
+    """Return the topic that the run writes to, for whoever strikes in it."""
+    told = scene.stack.security.for_topics()
+    return Target(",".join(scene.stack.bootstrap), scene.work.sink.target, {}, (), options=told)

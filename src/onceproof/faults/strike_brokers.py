@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from onceproof.errors import StackError
 from onceproof.faults import Mechanism, Proof, Scene
 from onceproof.work import FaultPart
 
@@ -10,11 +11,11 @@ ALL = "broker:all"
 
 def strike(fault: FaultPart, scene: Scene) -> Proof:  # noqa: ARG001  the contract
     """Kill one after the other; the proof is each one's own."""
-    return {
-        "members": {
-            name: dict(scene.stack.apply("kill", name, scene.rng).proof) for name in _all(scene)
-        }
-    }
+    names = _all(scene)
+    if not names:
+        raise StackError("no broker lived that could be killed")
+    killed = {name: scene.stack.apply("kill", name, scene.rng) for name in names}
+    return {"members": {name: dict(done.proof) for name, done in killed.items()}}
 
 
 def heal(fault: FaultPart, scene: Scene, proof: Proof) -> Proof:  # noqa: ARG001  the contract
@@ -24,7 +25,8 @@ def heal(fault: FaultPart, scene: Scene, proof: Proof) -> Proof:  # noqa: ARG001
 
 
 def _all(scene: Scene) -> list[str]:
-    return [one.name for one in scene.stack.status() if one.name.startswith("broker:") and one.pid]
+    found = scene.stack.status()
+    return [one.name for one in found if one.kind == "broker" and (one.pid or one.healthy)]
 
 
 MECHANISM = Mechanism(("kill",), (ALL,), strike, heal)

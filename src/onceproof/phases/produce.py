@@ -117,19 +117,7 @@ class _Sender:
 
     def send(self, options: Mapping[str, Any]) -> tuple[int, int]:
         """Send all events, and return how many records were offered and acknowledged."""
-        workload = self.work.workload
-        order = Order(
-            workload=workload.name,
-            options=options,
-            seed=self.work.seed,
-            run=self.work.run,
-            topic=workload.topic,
-            partitions=workload.partitions,
-            bootstrap=list(self.bootstrap),
-            folder=str(self.run.ledger.resolve()),
-            patience_s=self.patience_s,
-            security=security_of(self.bootstrap).named(),
-        )
+        order = Order.of(self.work, options, self.bootstrap, self.run.ledger, self.patience_s)
         with Producers(order, options["producers"], self.run.logs) as children:
 
             def look_at_them() -> bool:

@@ -13,7 +13,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from onceproof.errors import StackError
-from onceproof.security import Brokers, Security
+from onceproof.security import Brokers, Security, security_of
+from onceproof.work import Work
 
 _TAIL = 500
 
@@ -38,6 +39,29 @@ class Order:
     def brokers(self) -> Brokers:
         """The brokers, for whoever makes a client of them."""
         return Brokers(tuple(self.bootstrap), Security(**self.security))
+
+    @classmethod
+    def of(
+        cls,
+        work: Work,
+        options: Mapping[str, Any],
+        bootstrap: Sequence[str],
+        folder: Path,
+        patience_s: float,
+    ) -> Order:
+        """Return the order to send a run's workload with these options."""
+        return cls(
+            workload=work.workload.name,
+            options=options,
+            seed=work.seed,
+            run=work.run,
+            topic=work.workload.topic,
+            partitions=work.workload.partitions,
+            bootstrap=list(bootstrap),
+            folder=str(folder.resolve()),
+            patience_s=patience_s,
+            security=security_of(bootstrap).named(),
+        )
 
     @classmethod
     def parse(cls, text: str) -> Order:

@@ -1,7 +1,8 @@
 """The brokers of a target, how one connects to them, and the clients that do.
 
 Options of a sink that begin with `kafka.` are settings of its clients, by librdkafka's names. Those
-that say how one connects (TLS, SASL) go to every client of a target, in each one's own words.
+that say how one connects (TLS, SASL) go to every client of a target, in each one's own words;
+`${NAME}` in one of them is looked up in the environment.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any, TypeVar
 
 from onceproof.admin import ANSWERS_WITHIN_S, ask_patiently
 from onceproof.errors import RequestError
+from onceproof.security import revealed
 from onceproof.sinks import Target
 
 T = TypeVar("T")
@@ -52,7 +54,7 @@ class Cluster:
         return cls(
             addresses,
             {
-                name.removeprefix(_HEAD): str(value)
+                name.removeprefix(_HEAD): revealed(str(value))
                 for name, value in given
                 if name.startswith(_HEAD)
             },

@@ -60,7 +60,7 @@ def lacking(stack: Stack, verb: Verb, target: str, *more: Member) -> str:
     `more` are members that go by a name of their own and stand in no list.
     """
     kind, _, which = target.partition(":")
-    is_any = which == "any" or find_role(target, ()) is not None
+    is_any = which in ("any", "all") or find_role(target, ()) is not None
     known = {one.name: one for one in (*stack.members.values(), *more)}
     meant = [one for one in known.values() if one.name == target or (is_any and one.kind == kind)]
     if any(verb in one.verbs for one in meant):

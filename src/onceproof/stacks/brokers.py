@@ -15,7 +15,6 @@ from typing import Any, TypeVar
 
 from onceproof.admin import admin
 from onceproof.identity import Identity
-from onceproof.security import kafka_settings
 from onceproof.stacks import VERBS
 from onceproof.stacks.state import State
 
