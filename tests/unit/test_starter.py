@@ -63,6 +63,14 @@ def test_an_output_that_the_command_does_not_name_is_read_where_it_is():
     assert yaml.safe_load(made(words))["sink"] == {"name": "table", "table": "public.orders"}
 
 
+def test_a_topic_that_is_written_is_the_runs_own_too():
+    words = "python jobs/copy.py kafka:9092 orders paid --checkpoint c"
+    assert command(made(words, "topic:paid"))[-4:] == [
+        *("{topic}", "{target}", "--checkpoint", "{checkpoint}")
+    ]
+    assert yaml.safe_load(made(words, "topic:other"))["sink"] == {"name": "topic", "topic": "other"}
+
+
 def test_an_interpreter_that_is_named_by_its_path_is_the_jobs():
     found = yaml.safe_load(made(JDBC.replace("python3", "/opt/venv/bin/python")))["pipeline"]
     assert (found["python"], found["command"][0]) == ("/opt/venv/bin/python", "{python}")
@@ -79,7 +87,7 @@ def test_sample_records_are_sent_as_they_are():
     [
         ("python jobs/orders.py kafka:9092 orders", "table:t", ("k",), "never says {checkpoint}"),
         ("python jobs/orders.py", "table:t", ("k",), "never says {bootstrap} for the brokers'"),
-        (JDBC, "excel:orders.xls", ("k",), "write table:SCHEMA.TABLE, parquet:FOLDER"),
+        (JDBC, "excel:orders.xls", ("k",), "write table:SCHEMA.TABLE, topic:NAME"),
         (JDBC, "table:t", ("",), "the key is empty"),
         ("python 'jobs", "table:t", ("k",), "has No closing quotation"),
         ("", "table:t", ("k",), "the command is empty"),
@@ -97,7 +105,7 @@ def test_the_file_that_is_written_is_a_scenario_and_is_never_overwritten(tmp_pat
     out = capsys.readouterr().out
     assert "onceproof doctor orders.yaml\n  onceproof run orders.yaml" in out
     found = find_scenario("orders.yaml")
-    assert (found.name, found.sink.name) == ("orders__table__kill_driver", "table")
+    assert (found.name, found.sink.name) == ("orders__table__crashes", "table")
     assert list(found.pipeline.output["key"]) == ["shop", "order_id"]
     before = (tmp_path / "orders.yaml").read_text()
     assert carry_out([*words, "--key", "other"]) == 3

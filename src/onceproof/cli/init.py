@@ -9,11 +9,12 @@ from typing import Annotated
 import typer
 
 from onceproof.errors import RequestError
+from onceproof.scenario.starter import KINDS, Answers, starter
 
 _ASKED = {
     "command": "The command that starts the job, as you type it",
     "topic": "The topic that it reads, as the command says it",
-    "output": "Where it writes: table:SCHEMA.TABLE, parquet:FOLDER, json:FOLDER, rows:FILE.py:READ",
+    "output": f"Where it writes, as the command says it: {', '.join(KINDS)}",
     "key": "The columns that tell its rows apart, with commas between them",
 }
 
@@ -37,7 +38,6 @@ def init(
 ) -> None:
     """Write a first scenario for a job of yours; what is not said is asked on a terminal."""
     from onceproof.scenario.reading import read_text
-    from onceproof.scenario.starter import Answers, starter
 
     said = _asked({"command": command, "topic": topic, "output": output, "key": key})
     names = [name.strip() for name in said.pop("key").split(",")]

@@ -33,6 +33,11 @@ _SAID_BY_FORM = {
 _OF_THE_CLUSTER = ("--master", "--deploy-mode")
 _PYTHON = re.compile(r"python[\d.]*")
 _SENT_WITHIN_S = 10
+KINDS = (
+    *("table:SCHEMA.TABLE", "topic:NAME", "parquet:FOLDER", "json:FOLDER"),
+    "rows:FILE.py:FUNCTION",
+)
+_CALLED = {"table": "table", "topic": "topic"}
 _WHY_SLOWLY = "# a second, so that the job has several batches"
 _NO_LETTERS = re.compile(r"[^a-z0-9]+")
 
@@ -100,7 +105,7 @@ def _refuse_wrong(answers: Answers) -> None:
     if not answers.words:
         raise RequestError("the command is empty: write the words that start the job")
     if answers.kind not in OUTPUTS:
-        write = "table:SCHEMA.TABLE, parquet:FOLDER, json:FOLDER or rows:FILE.py:FUNCTION"
+        write = ", ".join(KINDS)
         raise RequestError(f"output {answers.output!r} is none that can be read: write {write}")
     if "," in answers.topic or not answers.topic:
         raise RequestError(f"topic {answers.topic!r}: a run has one input topic, so write one")
@@ -161,7 +166,7 @@ def _workload(answers: Answers, here: Path) -> Iterator[str]:
         yield "name: template"
         yield "# What the job parses: a JSON object of these fields. Write those that yours needs."
         yield f"value: {json.dumps(fields, ensure_ascii=False)}"
-        yield "events: 5000"
+        yield "events: 10000"
         yield f"rate: 500   {_WHY_SLOWLY}"
         return
     path = Path(answers.records)
@@ -189,5 +194,6 @@ def _sink(answers: Answers, here: Path, *, is_own: bool) -> Iterator[str]:
     else:
         place = answers.place or "NAME"
         yield "# The command does not say where it writes, so it is there that readers look."
-        yield f"{'table' if answers.kind == 'table' else 'folder'}: {json.dumps(place)}"
-        yield "# empty: true   # where it may be emptied before each run"
+        yield f"{_CALLED.get(answers.kind, 'folder')}: {json.dumps(place)}"
+        if answers.kind != "topic":
+            yield "# empty: true   # where it may be emptied before each run"

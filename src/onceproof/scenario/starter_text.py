@@ -1,13 +1,13 @@
 """The text of the file that `onceproof init` writes; it is filled in by `starter`."""
 
 TEXT = """\
-# The driver of this job is killed in the middle of its work and started again from its checkpoint;
-# then every key of the input must be in the output, and as often as it should be.
+# The driver of this job dies twice in the middle of its work and is started again from its
+# checkpoint; then every key of the input must be in the output, and as often as it should be.
 #
 #   onceproof doctor THIS_FILE     says what is missing before anything starts
 #   onceproof explain THIS_FILE    says in sentences what a run does and is judged by
 #   onceproof run THIS_FILE        runs it, and judges it
-name: {pipeline}__{kind}__kill_driver
+name: {pipeline}__{kind}__crashes
 
 pipeline:
   # Started in the run's directory. What stands in curly brackets is filled in for each run, so it
@@ -34,8 +34,10 @@ sink:
 {sink}
 
 faults:
-  # In its third batch, after its offsets are written and before it is committed.
+  # In its third batch, after the offsets are written and before it is committed.
   - {{do: kill, target: driver, when: {{batch: 2}}}}
+  # Later once more: a batch is in the output whole, and only its commit is lost with the driver.
+  - {{do: lose, target: commit, when: {{failpoint: commit_logged, batch: 4}}}}
 
 limits: {{run_s: 180, stall_s: 60}}
 """
