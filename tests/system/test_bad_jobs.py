@@ -20,19 +20,17 @@ pytestmark = [pytest.mark.stack, pytest.mark.system]
 FORGED = [sys.executable, str(Path(__file__).parent / "forged_job.py")]
 FORGED += ["{bootstrap}", "{topic}", "{checkpoint}"]
 LIMITS = {"run_s": 60, "stall_s": 3}
+OURS = {"reference": "onceproof.references.copy_events:REFERENCE"}
 
 
 @pytest.fixture
 def words(stack, tmp_path):
     """The command that runs a job with these words."""
 
-    def written(*command, **fields):
+    def written(*command, pipeline=OURS, **fields):
         found = {
             "name": "orders__upsert_table__calm",
-            "pipeline": {
-                "command": list(command),
-                "reference": "onceproof.references.copy_events:REFERENCE",
-            },
+            "pipeline": {"command": list(command), **pipeline},
             "sink": "upsert_table",
             "workload": {"events": 200, "partitions": 1},
             "restart": "none",
@@ -115,6 +113,19 @@ def test_an_output_that_nobody_writes_is_named(said):
     reason = said(*FORGED, limits=LIMITS | {"stall_s": 30})
     assert reason.startswith("compare failed: no reader ever saw a row in orders_upsert_table_calm")
     assert "and 201 are expected: see that the job writes there" in reason
+
+
+def test_a_key_that_the_output_has_not_is_named_with_what_it_has(said):
+    reason = said(
+        *FORGED,
+        pipeline={"reference": "each_once", "key": ["order_id"]},
+        name="orders__table__calm",
+        sink={"name": "table", "create": "create table {target} (id bigint, amount bigint)"},
+        workload={"name": "template", "value": {"id": "id"}, "events": 200, "partitions": 1},
+        limits=LIMITS | {"stall_s": 30},
+    )
+    assert reason.startswith("observe failed: orders_table_calm")
+    assert "has no column order_id, but id, amount: write the scenario's `key`" in reason
 
 
 def test_a_topic_with_records_of_somebody_else_is_named(words, stack, tmp_path):

@@ -52,6 +52,12 @@ def read(target: Target, folder: Path) -> tuple[int, str]:
     with transaction(target) as connection:
         if not _is_there(connection, target):
             raise StackError(f"there is no table {target.name}: the job has made none")
+        found = columns_of(connection, target)
+        if missing := [name for name in target.columns if name not in found]:
+            raise StackError(
+                f"{target.name} has no column {', '.join(missing)}, but {', '.join(found)}: write"
+                " the scenario's `key` and `columns` as the table has them"
+            )
     return tables.read(target, folder, signed=False)
 
 
@@ -76,6 +82,14 @@ class Watcher:
     def close(self) -> None:
         """Close the connection."""
         self._reader.close()
+
+
+def columns_of(connection: Any, target: Target) -> list[str]:
+    """Return the columns that a table has."""
+    from psycopg import sql
+
+    nothing = sql.SQL("select * from {} limit 0").format(tables.table(target))
+    return [one.name for one in connection.execute(nothing).description]
 
 
 def _is_there(connection: Any, target: Target) -> bool:
