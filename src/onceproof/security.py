@@ -54,6 +54,14 @@ def revealed(text: str) -> str:
     return _NAMED.sub(lambda found: quote(_look_up(found[1]), safe=""), text)
 
 
+def concealed(said: str, text: str) -> str:
+    """Return what somebody said of a text that was revealed, with the names for the secrets."""
+    for name in names_in(text):
+        if secret := os.environ.get(name):
+            said = said.replace(secret, f"${{{name}}}")
+    return said
+
+
 def _look_up(name: str) -> str:
     found = os.environ.get(name)
     if not found:

@@ -10,6 +10,7 @@ from onceproof.security import (
     VARIABLE,
     Brokers,
     Security,
+    concealed,
     confluent_settings,
     in_environment,
     kafka_settings,
@@ -18,6 +19,7 @@ from onceproof.security import (
 )
 from onceproof.sinks import Target
 from onceproof.sinks.cluster import Cluster
+from onceproof.stacks.store import store_trouble
 
 SCRAM = Security("SASL_SSL", "SCRAM-SHA-512", "${THE_USER}", "${THE_PASSWORD}", ca="${THE_CA}")
 BROKERS = Brokers(("one:9093", "two:9093"), SCRAM)
@@ -89,6 +91,13 @@ def test_a_password_within_an_address_is_quoted_as_addresses_need():
     assert revealed("${THE_CA}") == "/etc/ca.pem"
     assert revealed("postgresql://me@db/x") == "postgresql://me@db/x"
     assert names_in("postgresql://${A}:${B}@db") == ["A", "B"]
+
+
+def test_what_others_say_of_an_address_has_names_for_its_secrets(monkeypatch):
+    monkeypatch.setenv("THE_ADDRESS", "no address but hunter2")
+    assert store_trouble("${THE_ADDRESS}").startswith("it answers no query")
+    assert "hunter2" not in store_trouble("${THE_ADDRESS}")
+    assert concealed("wrong: hunter2", "x ${NOBODY} y") == "wrong: hunter2"
 
 
 def test_a_variable_that_is_not_set_is_named():

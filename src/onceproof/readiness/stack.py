@@ -10,7 +10,7 @@ from onceproof.errors import OnceproofError, RequestError
 from onceproof.faults.abilities import refuse_unable
 from onceproof.readiness.output import check_output
 from onceproof.scenario import Scenario
-from onceproof.security import Brokers, kafka_settings, revealed
+from onceproof.security import Brokers, concealed, kafka_settings, revealed
 from onceproof.setup.checks import Check
 from onceproof.stacks import Stack
 from onceproof.stacks.airflow import Component
@@ -95,7 +95,8 @@ def _database(address: str) -> Iterator[Check]:
         with psycopg.connect(revealed(address), connect_timeout=5) as connection:
             found = connection.execute(_MAY).fetchone()
     except (psycopg.Error, OnceproofError) as error:
-        yield Check("database", False, " ".join(str(error).split()), "see that it can be reached")
+        said = concealed(" ".join(str(error).split()), address)
+        yield Check("database", False, said, "see that it can be reached")
         return
     user, name, may = found or ("nobody", "nothing", False)
     yield Check("database", may, f"{user} on {name}{'' if may else ': no CREATE'}", remedy)

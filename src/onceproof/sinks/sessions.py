@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from onceproof.errors import StackError
-from onceproof.security import revealed
+from onceproof.security import concealed, revealed
 from onceproof.sinks import Target
 
 
@@ -49,5 +49,5 @@ def told(target: Target) -> Iterator[None]:
     try:
         yield
     except psycopg.Error as error:
-        said = " ".join(str(error).split())
+        said = concealed(" ".join(str(error).split()), target.address)
         raise StackError(f"the store did not do what {target.name} needs: {said}") from error

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from onceproof.errors import StackError
 from onceproof.identity import Identity, everyone
-from onceproof.security import revealed
+from onceproof.security import concealed, revealed
 from onceproof.stacks import VERBS, Verb
 from onceproof.stacks.state import LOOPBACK, MARK, Launch, State
 from onceproof.stacks.tools import StoreTools
@@ -107,7 +107,7 @@ def store_trouble(address: str) -> str:
         with psycopg.connect(revealed(address), connect_timeout=2, autocommit=True) as connection:
             connection.execute("select 1")
     except psycopg.Error as error:
-        return f"it answers no query: {' '.join(str(error).split())}"
+        return f"it answers no query: {concealed(' '.join(str(error).split()), address)}"
     return ""
 
 
