@@ -133,6 +133,15 @@ def test_a_variable_that_is_not_set_is_said_when_it_is_opened(written, monkeypat
         open_stack(f"external:{file}")
 
 
+def test_an_address_that_is_none_is_refused_by_its_name_alone(written, monkeypatch):
+    monkeypatch.setenv("DATABASE", "hunter2 is no address")
+    file = written(["store"], "${DATABASE}")
+    with pytest.raises(RequestError) as raised:
+        open_stack(f"external:{file}")
+    assert str(raised.value).startswith("${DATABASE} holds no address")
+    assert "hunter2" not in str(raised.value)
+
+
 def fault(verb, target, **when):
     return FaultPart(f"{verb}_{target}", verb, target, when or {"batch": 1})
 

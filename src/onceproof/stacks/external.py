@@ -30,6 +30,9 @@ class ExternalStack:
         self.external = read_external(file.resolve())
         for text in (*self.external.security.named().values(), self.external.store):
             revealed(text)  # what is not in the environment is said before anything starts
+        store = self.external.store
+        if store and not revealed(store).startswith(("postgresql://", "postgres://")):
+            raise RequestError(f"{store} holds no address: write postgresql://... into it")
 
     @property
     def name(self) -> str:
