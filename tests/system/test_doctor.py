@@ -1,0 +1,60 @@
+"""What a scenario of somebody else's job lacks, told on the stack that it would run on."""
+
+import sys
+
+import psycopg
+import pytest
+import yaml
+
+from tests.system.command import document
+
+pytestmark = [pytest.mark.stack, pytest.mark.system]
+
+
+@pytest.fixture
+def table(stack):
+    """A table of somebody's own, with a row in it."""
+    with psycopg.connect(stack.members["store"].address, autocommit=True) as connection:
+        connection.execute("create schema shop")
+        connection.execute("create table shop.orders (id bigint, amount bigint)")
+        connection.execute("insert into shop.orders values (1, 2)")
+        yield "shop.orders"
+        connection.execute("drop schema shop cascade")
+
+
+@pytest.fixture
+def wrong(stack, tmp_path):
+    """Looks at a job with this output; returns what is wrong, by the names of the checks."""
+
+    def look(key, **sink):
+        (tmp_path / "job.py").touch()
+        command = [sys.executable, "{here}/job.py", "{bootstrap}", "{topic}", "{checkpoint}"]
+        found = {
+            "name": "orders__table__calm",
+            "pipeline": {"command": command, "reference": "each_once", "key": [key]},
+            "workload": {"name": "template", "value": {key: "id"}},
+            "sink": {"name": "table", **sink},
+        }
+        file = tmp_path / "scenario.yaml"
+        file.write_text(yaml.safe_dump(found))
+        code, told = document("doctor", "doctor", file, "--home", stack.state.folder)
+        said = {one["name"]: one for one in told["checks"] if not one["ok"]}
+        assert code == (3 if said else 0)
+        return said
+
+    return look
+
+
+def test_a_table_with_rows_and_without_the_key_is_told_before_anything_starts(wrong, table):
+    said = wrong("order_id", table=table)
+    assert said.keys() == {"output", "key and columns"}
+    assert said["output"]["value"] == "shop.orders holds rows already"
+    assert "write empty: true" in said["output"]["remedy"]
+    assert said["key and columns"]["value"] == "shop.orders has id, amount"
+    assert said["key and columns"]["remedy"].startswith("there is no order_id: write `key`")
+
+
+def test_a_table_that_fits_or_is_made_by_the_job_passes(wrong, table):
+    assert wrong("id", table=table, empty=True) == {}
+    assert wrong("id", table="shop.later") == {}
+    assert wrong("id") == {}
