@@ -7,16 +7,19 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 import yaml
 
 from onceproof.security import Brokers, Security
+from onceproof.sinks import Target
+from onceproof.sinks.cluster import Cluster
 from onceproof.stacks import broker_launch
 from onceproof.stacks.local import LocalStack
 from onceproof.stacks.ports import free_ports
-from onceproof.topics import look, make_topic
+from onceproof.topics import look, make_topic, read_back
 from tests.system.command import document, run
 from tests.system.test_runs import kill, scenario
 
@@ -166,6 +169,14 @@ def test_topics_are_made_and_read_with_the_password(theirs):
     assert os.environ["THEIR_PASSWORD"] == PASSWORD
     make_topic(brokers, "by-tls", 1)
     assert look(brokers, ["by-tls"])["by-tls"]["partitions"] == {"0": {"start": 0, "end": 0}}
+    options = brokers.security.for_topics()
+    cluster = Cluster.of(Target(",".join(brokers), "by-tls", {}, (), options=options))
+    producer = cluster.bulk()
+    producer.produce("by-tls", b"a row")
+    assert producer.flush(20) == 0
+    with closing(cluster.consumer("read_committed")) as consumer:
+        assert consumer.partitions_for_topic("by-tls") == {0}
+    assert [one.value for one in read_back(brokers, "by-tls")] == [b"a row"]
 
 
 def test_doctor_says_what_a_scenario_lacks_there(theirs, tmp_path):
