@@ -7,7 +7,7 @@ import yaml
 
 from onceproof.errors import RequestError, StackError
 from onceproof.faults.abilities import refuse_unable
-from onceproof.stacks import external_member
+from onceproof.stacks import external, external_member
 from onceproof.stacks.external import ExternalStack
 from onceproof.work import FaultPart
 
@@ -82,6 +82,26 @@ def test_what_is_dead_at_the_end_is_healed_by_whatever_cures_there_are(stack, tm
     found.apply("pause", "store", Random(1))
     found.heal()
     assert (tmp_path / "alive").exists()
+
+
+def test_any_broker_is_one_that_has_the_verb(stack, monkeypatch):
+    found = stack()
+    brokers = {name: {"address": f"here:{name[-1]}"} for name in ("broker:1", "broker:2")}
+    brokers["broker:2"] |= {"kill": ["rm", "alive"], "start": ["touch", "alive"]}
+    text = yaml.safe_load(found.external.file.read_text())
+    found.external.file.write_text(yaml.safe_dump(text | {"members": brokers}))
+    others = {"broker:1": "here:1", "broker:2": "here:2", "broker:3": "here:3"}
+    monkeypatch.setattr(external, "brokers_of", lambda _: others)
+    alive = found.external.file.with_name("alive")
+    monkeypatch.setattr(
+        external_member, "look_at", lambda *_: "" if alive.exists() else "it is not there"
+    )
+    again = ExternalStack(found.external.file)
+    for seed in range(5):
+        alive.touch()
+        assert again.apply("kill", "broker:any", Random(seed)).member == "broker:2"
+    with pytest.raises(RequestError, match="broker:3: it can|broker:3 has no kill|cannot kill"):
+        again.apply("kill", "broker:3", Random(1))
 
 
 def test_every_broker_is_struck_only_where_brokers_have_commands(stack):

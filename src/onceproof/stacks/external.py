@@ -104,6 +104,8 @@ class ExternalStack:
             found = brokers_of(Brokers(self.external.bootstrap, self.security))
             others = {one: self._member(one, found[one]) for one in found.keys() - named.keys()}
         living = {one.name: one for one in named.values() if not one.trouble()} | others
+        if target.endswith(":any"):  # of those that can be struck so
+            living = {name: one for name, one in living.items() if verb in one.verbs}
 
         def act(name: str, refuse_moved: Callable[[], None]) -> dict[str, Any]:
             member = named.get(name) or others[name]
