@@ -20,7 +20,7 @@ pipeline:
   key: {key}
   # Where the key stands in the input, unless it is a field of that name in the value's JSON object:
   # from: {{{first}: value.order.id}}      # or `key`, the record's key
-  # What else of a row is compared, with its type:
+  # What else of a row is compared, with its type, where the reference is `calm` or a function:
   # columns: {{amount: double}}
   # Nothing is sent before the query has looked where it begins: its startingOffsets may be either.
   starting: latest
