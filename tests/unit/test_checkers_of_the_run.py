@@ -307,6 +307,14 @@ def test_an_open_transaction_fails_though_nobody_knows_what_it_hides(run, tmp_pa
     assert found(stuck, run, tmp_path).verdict is FAIL
 
 
+def test_what_is_open_is_blamed_by_its_name(run, tmp_path):
+    names = [f"id {number}" for number in range(5)]
+    run.history[last(run, "sink.open")]["proof"] = {"open": 5, "hidden": 7, "names": names}
+    finding = found(stuck, run, tmp_path)
+    assert finding.reason.startswith("7 rows stuck: not allowed under")
+    assert finding.reason.endswith("; open is id 0, id 1, id 2 and 2 more")
+
+
 def test_nobody_having_looked_for_open_transactions_is_unknown(run, tmp_path):
     run.history.insert(0, run.history.pop(last(run, "sink.open")))
     assert found(stuck, run, tmp_path).verdict is UNKNOWN

@@ -239,6 +239,15 @@ def test_a_lost_row_is_blamed_on_the_fault_in_its_batch_also_without_reads(run, 
     assert blame["sentence"] == "Batch 1 was under way when kill_driver struck at decided"
 
 
+def test_a_transaction_that_is_open_at_the_end_is_blamed_by_its_name(run, tmp_path):
+    look = next(one for one in run.history if one["op"] == "sink.open")
+    look["proof"] = {"open": 1, "hidden": 5, "names": ["onceproof:orders:main:1:1:3:0:7"]}
+    run.write(tmp_path)
+    document = judged(tmp_path)[1]
+    (blamed,) = [one for one in document["blame"] if one["class"] == "stuck"]
+    assert blamed["sentence"].startswith("onceproof:orders:main:1:1:3:0:7 is open, and hides")
+
+
 def test_a_fault_is_healed_by_its_own_cure_after_it_struck(run, tmp_path):
     heal, other = did("fault.heal", "kill_driver"), did("fault.heal", "other")
     run.history[0:0] = [heal]

@@ -65,6 +65,13 @@ def test_what_is_open_is_recorded_and_a_second_time_reads_anew(run):
     assert count_rows(run.observed) == 4
 
 
+def test_what_is_open_is_told_by_its_names_where_the_store_knows_them(run):
+    sink = Changing(3, 3)
+    sink.open_names = lambda: ["onceproof:orders:main:1:1:3:0:7"]
+    observe(run, sink)
+    assert proofs(run, Op.SINK_OPEN)[0]["names"] == ["onceproof:orders:main:1:1:3:0:7"]
+
+
 def test_a_read_that_fails_is_recorded_and_leaves_the_one_before(run):
     with pytest.raises(StackError, match="the store is down"):
         observe(run, Changing(3, None))

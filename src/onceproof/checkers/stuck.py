@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from onceproof.errors import EvidenceError
 from onceproof.evidence import Evidence
 from onceproof.guarantee import Anomaly
 from onceproof.records import Op
 from onceproof.verdict import Finding, weigh
 
+_MOST_NAMED = 3
+
 
 def stuck(evidence: Evidence) -> Finding:
     """Count the hidden rows of the last look for open transactions, which must be after the end.
 
-    A transaction that hides nobody knows how many rows counts as one.
+    A transaction that hides nobody knows how many rows counts as one. Those whose names the store
+    tells are named.
     """
     last_end = max((record.seq for record in evidence.of(Op.ATTEMPT_END)), default=0)
     looks = [r for r in evidence.of(Op.SINK_OPEN) if r.is_ok and r.seq > last_end]
@@ -22,4 +27,9 @@ def stuck(evidence: Evidence) -> Finding:
     counts = {Anomaly.STUCK: max(proof["hidden"], proof["open"])}
     clean = "No transaction is open, so nothing is hidden from readers"
     numbers = {"open": proof["open"], "hidden": proof["hidden"]}
-    return weigh("stuck", counts, evidence.plan.claim.promise, clean, numbers)
+    finding = weigh("stuck", counts, evidence.plan.claim.promise, clean, numbers)
+    if names := proof.get("names"):
+        more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+        told = f"{finding.reason}; open is {', '.join(names[:_MOST_NAMED])}{more}"
+        return replace(finding, reason=told)
+    return finding

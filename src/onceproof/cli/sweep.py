@@ -17,16 +17,22 @@ from onceproof.judge.places import POSTGRES, PostgresTable, find_place
 if TYPE_CHECKING:
     from onceproof.sinks.sweeping import Left, Sweep
 
+_KAFKA = "kafka://"
 Place = Annotated[
     str,
     typer.Argument(
-        metavar="TABLE_OR_FOLDER",
-        help="A table, as postgresql://user@host/database#schema.table; or a sink's folder.",
+        metavar="TABLE_FOLDER_OR_TOPIC",
+        help="A table, as postgresql://user@host/database#schema.table; a topic, as"
+        " kafka://host:port,host:port#topic; or a sink's folder.",
     ),
 ]
 Writer = Annotated[str, typer.Option(help="Whose; without it, all writers are listed.")]
 Checkpoint = Annotated[
     str, typer.Option(help="The query's checkpoint; for a log, which goes by its commit log.")
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="How to connect to Kafka, by librdkafka."),
 ]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 
@@ -36,12 +42,18 @@ def register(app: typer.Typer) -> None:
     app.command()(sweep)
 
 
-def sweep(place: Place, writer: Writer = "", checkpoint: Checkpoint = "", yes: Yes = False) -> None:
+def sweep(
+    place: Place,
+    writer: Writer = "",
+    checkpoint: Checkpoint = "",
+    settings: Settings = None,
+    yes: Yes = False,
+) -> None:
     """Settle what a job that is not started again has left open: exit 0, or 3 if it cannot be.
 
     Its writer is claimed, as the next start of the job does it: a job that still runs is stopped.
     """
-    target = _target(place, checkpoint)
+    target = _target(place, checkpoint, settings or [])
     known = target.writers()
     if not writer:
         _list(target, known)
@@ -60,15 +72,34 @@ def sweep(place: Place, writer: Writer = "", checkpoint: Checkpoint = "", yes: Y
     typer.echo(", ".join(f"{count} {what}" for what, count in done.items()) + ".")
 
 
-def _target(place: str, checkpoint: str) -> Sweep:
+def _target(place: str, checkpoint: str, settings: list[str]) -> Sweep:
     from onceproof.sinks import Target
     from onceproof.sinks.sweeping import FolderSweep, TableSweep
 
+    if place.startswith(_KAFKA):
+        return _topic(place, checkpoint, settings)
     found = find_place("swept", place) if place.startswith(POSTGRES) else None
     if isinstance(found, PostgresTable):
         return TableSweep(Target(found.address, found.table, {}, (), checkpoint=checkpoint))
     folder = Path(place).absolute()
     return FolderSweep(Target(str(folder.parent), folder.name, {}, ()))
+
+
+def _topic(place: str, checkpoint: str, settings: list[str]) -> Sweep:
+    from onceproof.sinks import Target
+    from onceproof.sinks.topic_sweep import TopicSweep
+
+    address, _, topic = place.removeprefix(_KAFKA).partition("#")
+    if not topic:
+        raise RequestError(
+            f"{place} names no topic: write it behind a #, as in {_KAFKA}host:port#t"
+        )
+    if odd := [one for one in settings if "=" not in one]:
+        raise RequestError(f"--set {odd[0]} is no setting: write NAME=VALUE")
+    options = {
+        f"kafka.{name}": value for name, _, value in (one.partition("=") for one in settings)
+    }
+    return TopicSweep(Target(address, topic, {}, (), options=options, checkpoint=checkpoint))
 
 
 def _list(target: Sweep, known: Sequence[str]) -> None:

@@ -21,9 +21,23 @@ def blame(evidence: Evidence) -> list[dict[str, Any]]:
     """Return the place, step and fault of each sampled difference, at most `MOST_SAMPLED`.
 
     A fault is blamed where it struck between the first record of the row's batch and its commit.
-    What nobody recorded is None, never a guess.
+    What nobody recorded is None, never a guess. What is open at the end is blamed by its name.
     """
-    return [_blamed(evidence, sample) for sample in evidence.differences.samples[:MOST_SAMPLED]]
+    samples = evidence.differences.samples[:MOST_SAMPLED]
+    return [*(_blamed(evidence, one) for one in samples), *_open(evidence)]
+
+
+def _open(evidence: Evidence) -> list[dict[str, Any]]:
+    looks = [record for record in evidence.of(Op.SINK_OPEN) if record.is_ok]
+    names = looks[-1].proof.get("names", []) if looks else []
+    nothing = dict.fromkeys([*_PLACE, "step", "fault"])
+    return [
+        {
+            "class": str(Anomaly.STUCK), **nothing,
+            "sentence": f"{name} is open, and hides every later record of its partitions",
+        }
+        for name in names[:MOST_SAMPLED]
+    ]
 
 
 def _blamed(evidence: Evidence, sample: Mapping[str, Any]) -> dict[str, Any]:

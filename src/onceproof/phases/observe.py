@@ -10,11 +10,12 @@ from onceproof.history import History
 from onceproof.polling import wait_for
 from onceproof.records import Op, Outcome
 from onceproof.run import RunDirectory
-from onceproof.sinks import Sink
+from onceproof.sinks import NamesOpen, Sink
 
 MOST_READS = 5
 _LIMIT_S = 600.0
 _BETWEEN_S = 0.5
+_MOST_NAMES = 200
 _ACTOR = "observe"
 
 
@@ -27,7 +28,9 @@ def observe(run: RunDirectory, sink: Sink) -> bool:
     """
     history = History(run.history)
     opened, hidden = sink.open()
-    history.append(_ACTOR, Op.SINK_OPEN, proof={"open": opened, "hidden": hidden})
+    names = sink.open_names() if opened and isinstance(sink, NamesOpen) else []
+    told = {"names": names[:_MOST_NAMES]} if names else {}
+    history.append(_ACTOR, Op.SINK_OPEN, proof={"open": opened, "hidden": hidden, **told})
     found: list[tuple[int, str]] = []
 
     def is_over() -> bool:

@@ -134,6 +134,14 @@ class OwnQuery(Protocol):
         """Start a query that writes the rows of a stream, and return it."""
 
 
+@runtime_checkable
+class NamesOpen(Protocol):
+    """What a sink has beside whose store tells what is open by names that people can look up."""
+
+    def open_names(self) -> list[str]:
+        """Return the names of what `open` counts."""
+
+
 # Every sink of ours, by the name that scenarios call it.
 SINKS: Mapping[str, str] = {
     "append_table": "onceproof.sinks.append_table:AppendTable",

@@ -50,9 +50,6 @@ class Coordinators:
     cluster: Cluster
     _client: Any = field(init=False, default=None)
 
-    def __del__(self) -> None:
-        self.close()
-
     def unfinished(self, head: str) -> Mapping[str, Seen]:
         """Return all that is open and whose id begins so."""
         from re import escape

@@ -100,6 +100,10 @@ class StagedTopic:
             self.cluster.ask(lambda client: client.delete_records(before))
         return len(gone)
 
+    def parts(self) -> list[Part]:
+        """Return the parts of which records are staged."""
+        return sorted({Part.of(_part(one)) for one in self._staged()})
+
     def close(self) -> None:
         """Give back what it holds."""
         self.memory.journal.close()

@@ -41,6 +41,8 @@ class Fate(StrEnum):
     STAY = "not in the commit log yet: will stay"
     ASK = "named: the checkpoint says whether it counts"
     REMOVE = "named by no decision: will be removed"
+    LOST = "decided, and its rows are lost: will be given up"
+    TAKEN = "begun by somebody else under this id: will be rolled back"
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,7 @@ class TableSweep:
         session = WriterSession(replace(self.target, writer=writer))
         memory = TableMemory(session)
         found = [
-            Left("prepared", part, _decided(memory, part), since)
+            Left("prepared", part, decided(memory, part), since)
             for part, since in PreparedParts(session).prepared().items()
         ]
         if self._has_log(session):
@@ -100,18 +102,14 @@ class TableSweep:
     def settle(self, writer: str) -> Mapping[str, int]:
         """Settle what is prepared, then what is staged."""
         left = self.left(writer)
-        if open_ended := [one for one in left if one.fate is Fate.ASK]:
-            raise RequestError(
-                f"batch {open_ended[0].part.batch} is staged, and its checkpoint says whether it"
-                " counts: write --checkpoint with the folder that the query has as its own"
-            )
+        refuse_open_ended(left)
         target = replace(self.target, writer=writer)
         done: dict[str, int] = {}
         if any(one.kind == "prepared" for one in left):
-            done |= _counted(find_sink("two_phase_table")(target).recover())
+            done |= counted(find_sink("two_phase_table")(target).recover())
         if any(one.kind != "prepared" for one in left):
             target = replace(target, columns=self._columns())
-            done |= _counted(find_sink("wal_table_atomic")(target).recover())
+            done |= counted(find_sink("wal_table_atomic")(target).recover())
         return done
 
     def _fate(self, part: Part, named: Iterable[Part]) -> Fate:
@@ -160,7 +158,7 @@ class FolderSweep:
         memory = store.memory
         kept = sorted(memory.folder.glob("epoch-*/_*/*.parquet"))  # a batch_folder's, in its claim
         return [
-            Left("staged file", part, _decided(memory, part), _made(store.stage / file_name(part)))
+            Left("staged file", part, decided(memory, part), _made(store.stage / file_name(part)))
             for part in store.open()
         ] + [Left("staged file", part_of(one.name), Fate.REMOVE, _made(one)) for one in kept]
 
@@ -168,10 +166,20 @@ class FolderSweep:
         """Settle what is staged; what stands in a claim goes with it."""
         removed = [one for one in self.left(writer) if one.fate is Fate.REMOVE]
         told = find_sink("two_phase_files")(replace(self.target, writer=writer)).recover()
-        return _counted({**told, "removed": len(removed)})
+        return counted({**told, "removed": len(removed)})
 
 
-def _decided(memory: Memory, part: Part) -> Fate:
+def refuse_open_ended(left: Iterable[Left]) -> None:
+    """Raise for what only a checkpoint can tell, where none was given."""
+    if open_ended := [one for one in left if one.fate is Fate.ASK]:
+        raise RequestError(
+            f"batch {open_ended[0].part.batch} is staged, and its checkpoint says whether it"
+            " counts: write --checkpoint with the folder that the query has as its own"
+        )
+
+
+def decided(memory: Memory, part: Part) -> Fate:
+    """Return what becomes of a part that is pre-committed."""
     decision = memory.decision(part.batch)
     is_decided = decision is not None and part in decision.parts
     return Fate.COMMIT if is_decided else Fate.ROLL_BACK
@@ -184,7 +192,7 @@ def _made(path: Path) -> datetime | None:
         return None
 
 
-def _counted(told: Mapping[str, Any]) -> dict[str, int]:
+def counted(told: Mapping[str, Any]) -> dict[str, int]:
     """Return what a recovery has done, in numbers."""
     names = {"committed": "committed", "rolled_back": "rolled back", "applied": "batches added"}
     done = {words: len(told[name]) for name, words in names.items() if name in told}

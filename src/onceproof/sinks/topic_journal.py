@@ -7,14 +7,24 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from onceproof.errors import StackError
+from onceproof.errors import RequestError, StackError
 from onceproof.polling import wait_for
+from onceproof.sinks import Target
 from onceproof.sinks.cluster import Cluster
+from onceproof.sinks.protocol import checked_writer
 from onceproof.sinks.topic_reader import ALL, news
 
 _APPENDED_WITHIN_S = 60.0
 _TAIL = ".decisions"
 MAIN = "main"  # the writer of a target that names none
+
+
+def writer_of_topic(target: Target) -> str:
+    """Return a target's writer, or raise for one that could be taken for a part of its topic."""
+    writer = checked_writer(target.writer or MAIN)
+    if "." in writer:
+        raise RequestError(f"writer {writer!r} of a topic has a dot: write a dash instead")
+    return writer
 
 
 def journal_of(topic: str, writer: str) -> str:
@@ -23,13 +33,9 @@ def journal_of(topic: str, writer: str) -> str:
 
 
 def writers_of(topic: str, names: Sequence[str]) -> list[str]:
-    """Return the writers whose journals are among topics; another target's may be among them."""
-    head = f"{topic}."
-    return sorted(
-        name.removeprefix(head).removesuffix(_TAIL)
-        for name in names
-        if name.startswith(head) and name.endswith(_TAIL) and len(name) > len(head + _TAIL)
-    )
+    """Return the writers whose journals are among topics."""
+    found = [name.removesuffix(_TAIL).rpartition(".") for name in names if name.endswith(_TAIL)]
+    return sorted(writer for target, _, writer in found if target == topic)
 
 
 @dataclass
@@ -42,9 +48,6 @@ class TopicJournal:
     _appended: tuple[int, str] = field(init=False, default=(-1, ""))
     _producer: Any = field(init=False, default=None)
     _consumer: Any = field(init=False, default=None)
-
-    def __del__(self) -> None:
-        self.close()
 
     def append(self, text: str) -> None:
         """Append a record, at all replicas that are in sync."""

@@ -16,13 +16,13 @@ from onceproof.sinks import Reader, Target
 from onceproof.sinks.cluster import Cluster
 from onceproof.sinks.coordinator import Coordinators
 from onceproof.sinks.driver_side import write_by_parts, writer_of
-from onceproof.sinks.protocol import Part, checked_writer
+from onceproof.sinks.protocol import Part
 from onceproof.sinks.protocol.coordinated import CoordinatedParts
 from onceproof.sinks.protocol.journal import JournalMemory
 from onceproof.sinks.protocol.two_phase import TwoPhase
 from onceproof.sinks.topic_checks import check, timeout_ms
 from onceproof.sinks.topic_frames import as_records, record_target
-from onceproof.sinks.topic_journal import MAIN, TopicJournal, journal_of
+from onceproof.sinks.topic_journal import TopicJournal, journal_of, writer_of_topic
 from onceproof.sinks.topic_making import drop, is_there, make_kept, make_target
 from onceproof.sinks.topic_open import blockers, open_in
 from onceproof.sinks.topic_part import BeginTransaction, TopicPart
@@ -124,7 +124,7 @@ class TwoPhaseTopic:
 
     @property
     def _writer(self) -> str:
-        return checked_writer(self.target.writer or MAIN)
+        return writer_of_topic(self.target)
 
     @property
     def _cluster(self) -> Cluster:

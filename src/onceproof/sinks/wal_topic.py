@@ -15,11 +15,10 @@ from onceproof.plan import Writes
 from onceproof.sinks import Reader, Target
 from onceproof.sinks.cluster import Cluster
 from onceproof.sinks.driver_side import write_by_parts, writer_of
-from onceproof.sinks.protocol import checked_writer
 from onceproof.sinks.protocol.wal import Wal
 from onceproof.sinks.staged_topic import StagedTopic
 from onceproof.sinks.topic_frames import as_records, record_target
-from onceproof.sinks.topic_journal import MAIN, journal_of
+from onceproof.sinks.topic_journal import journal_of, writer_of_topic
 from onceproof.sinks.topic_making import drop, make_kept, make_target, partitions_of
 from onceproof.sinks.topic_open import blockers, open_in
 from onceproof.sinks.topic_part import BeginStaged
@@ -63,7 +62,7 @@ class WalTopic:
 
     def recover(self) -> Mapping[str, Any]:
         """Apply what the commit log has; call it before each start and at the end."""
-        with closing(self._log()) as log:
+        with closing(self.log()) as log:
             return self._driver(log).recover()
 
     def open(self) -> tuple[int, int]:
@@ -98,9 +97,10 @@ class WalTopic:
 
     @property
     def _writer(self) -> str:
-        return checked_writer(self.target.writer or MAIN)
+        return writer_of_topic(self.target)
 
-    def _log(self) -> StagedTopic:
+    def log(self) -> StagedTopic:
+        """Return the log of a run that has not begun."""
         return StagedTopic(self.target, self.journal, self.stage)
 
     def _driver(self, log: StagedTopic) -> Wal:
@@ -108,4 +108,4 @@ class WalTopic:
 
     @cached_property
     def _run(self) -> Wal:
-        return self._driver(self._log())
+        return self._driver(self.log())

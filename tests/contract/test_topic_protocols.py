@@ -1,0 +1,278 @@
+"""Each crash point of the sinks of topics, on real brokers; tasks without a Spark."""
+
+import json
+from collections import Counter
+
+import pyarrow as pa
+import pytest
+from confluent_kafka import Producer
+
+from onceproof import fencing
+from onceproof.cli import carry_out
+from onceproof.errors import RequestError, StackError
+from onceproof.polling import wait_for
+from onceproof.sinks import Target, find_sink, topic_checks
+from onceproof.sinks.parquet_rows import signed
+from onceproof.sinks.part_tasks import write_part
+from onceproof.sinks.protocol import Part, SupersededError
+from onceproof.sinks.topic_checks import Brokers, refuse, timeout_ms, warnings
+from onceproof.sinks.topic_frames import record_target
+from tests.unit.file_sinks import COLUMNS, PARTS, ROWS, CrashError, Scene, expected, frame
+from tests.unit.file_sinks import without_writer as plain
+from tests.unit.handwritten_checkpoint import commit, write_checkpoint, write_file
+
+pytestmark = pytest.mark.stack
+TASKS = ["task_begin", "task_mid", "pre_committed", "task_done"]
+APPLIED = ["apply_half", "applied_unmarked", "marked"]
+POINTS = {
+    "two_phase_topic": [
+        *(*TASKS, "all_pre_committed", "decided", "commit_half", "committed", "sink_committed")
+    ],
+    "wal_topic": [*TASKS, "staged", "sink_committed", *APPLIED],
+}
+EVERY = [(name, point) for name, points in POINTS.items() for point in points]
+EXTRA = {("wal_topic", "apply_half"): 1, ("wal_topic", "applied_unmarked"): ROWS}
+
+
+def write_records(target, given, batch, begin, writer, epoch):
+    """What the executors do: each task once."""
+    parts = []
+    for number, rows in enumerate(given.partitions):
+        part = Part(writer, epoch, target.attempt, batch, number, number)
+        cells = {"value": [json.dumps(dict(zip(COLUMNS, row, strict=True))) for row in rows]}
+        cells["key"] = [app for app, _ in rows]
+        made = [signed(pa.record_batch(cells), target, batch)] if rows else []
+        if write_part(iter(made), part, begin):
+            parts.append(part)
+    return parts
+
+
+class TopicScene(Scene):
+    """A sink of a topic, its checkpoint, and its attempts; the engine's commit log is ours."""
+
+    def __init__(self, name, bootstrap, folder, monkeypatch):
+        self.kind, self.monkeypatch = find_sink(name), monkeypatch
+        monkeypatch.setattr("onceproof.sinks.driver_side.write_parts", write_records)
+        for module in ("two_phase_topic", "wal_topic"):
+            monkeypatch.setattr(f"onceproof.sinks.{module}.as_records", lambda target, frame: frame)
+        self.checkpoint = write_checkpoint(folder / "checkpoint")
+        for path in (self.checkpoint / "commits").iterdir():
+            path.unlink()
+        self.root, self.attempts = folder / "output", 0
+        at = {"checkpoint": str(self.checkpoint), "options": {"partitions": 2}}
+        self.target = Target(",".join(bootstrap), f"run-{name}.output", COLUMNS, ("app",), **at)
+        self.sink().drop()
+        self.sink().prepare()
+
+    def batch(self, sink, batch):
+        """Let the engine run a batch, up to its commit log."""
+        sink.write(frame(batch), batch)
+        write_file(self.checkpoint / "commits" / str(batch), commit(0))
+
+    def batches(self, sink, *numbers):
+        for batch in numbers:
+            self.batch(sink, batch)
+
+    def left(self):
+        """What is open in the topic, and what is staged for it."""
+        staged = self.sink().log().parts() if self.sink().family == "wal" else []
+        return len(staged) + sum(self.sink().open())
+
+    @property
+    def place(self):
+        return f"kafka://{self.target.address}#{self.target.name}"
+
+
+@pytest.fixture
+def make(stack, tmp_path, monkeypatch):
+    made = []
+    monkeypatch.setenv("COLUMNS", "220")
+
+    def make_one(name="two_phase_topic"):
+        made.append(TopicScene(name, stack.bootstrap, tmp_path, monkeypatch))
+        return made[-1]
+
+    yield make_one
+    monkeypatch.undo()
+    for scene in made:
+        scene.sink().drop()
+
+
+def write_once_more(part, rows):
+    part.write(rows)
+    part.pre_commit()
+
+
+def died(scene, point, batch=0):
+    sink = scene.attempt()
+    scene.crash_at(point, batch)
+    with pytest.raises(CrashError):
+        sink.write(frame(batch), batch)
+    return sink
+
+
+@pytest.mark.parametrize(("name", "point"), EVERY)
+def test_a_run_that_dies_at_a_point_is_as_promised_after_the_replay(make, name, point):
+    scene = make(name)
+    first = scene.attempt()
+    applied = 1 if point in APPLIED else 0
+    scene.crash_at(point, 1)
+    scene.batch(first, 0)
+    with pytest.raises(CrashError, match=point):
+        scene.batches(first, 1, 2)
+    second = scene.attempt()
+    for batch in range(1 + applied, 3):
+        scene.batch(second, batch)
+    scene.sink().recover()
+    found = Counter(plain(scene.seen()))
+    extra = found - Counter(expected(range(3)))
+    assert not Counter(expected(range(3))) - found
+    assert sum(extra.values()) in ({0} if (name, point) not in EXTRA else {1, 2, ROWS})
+    assert scene.left() == 0
+
+
+@pytest.mark.parametrize("name", POINTS)
+def test_every_point_is_visited(make, name):
+    scene = make(name)
+    scene.crash_at("task_mid", 0, then=lambda: None)
+    for batch in (0, 1):
+        scene.batch(scene.sink(batch + 1), batch)
+    assert set(scene.visited) == set(POINTS[name])
+
+
+def test_readers_see_what_is_committed_and_no_more(make):
+    scene, seen = make(), {}
+    scene.monkeypatch.setattr(
+        "onceproof.failpoints.reached",
+        lambda step, *_, **__: seen.update({step: len(scene.seen())}),
+    )
+    scene.attempt().write(frame(0), 0)
+    assert [seen[one] for one in ("all_pre_committed", "decided", "committed")] == [0, 0, ROWS]
+
+
+@pytest.mark.parametrize("name", POINTS)
+def test_a_driver_that_wakes_behind_its_replacement_decides_nothing(make, name):
+    scene = make(name)
+    old, new = scene.sink(1), scene.sink(2)
+    scene.crash_at("task_done", 1, then=lambda: scene.batch(new, 1))
+    scene.batch(old, 0)
+    with pytest.raises((SupersededError, StackError)):
+        old.write(frame(1), 1)
+    with pytest.raises((SupersededError, StackError, RequestError)):
+        old.write(frame(2), 2)
+    scene.batch(new, 2)
+    scene.sink().recover()
+    assert plain(scene.seen()) == expected(range(3))
+    assert scene.left() == 0
+
+
+def test_a_zombie_that_wakes_behind_the_sweep_is_fenced(make):
+    """Its attempt has begun and not pre-committed when another run claims."""
+    scene = make()
+    part = Part("main", 1, 1, 0, 9, 9)
+    old = scene.sink(1)
+    old.begun().writer.claim()
+    zombie = old._begin(part)
+    row = {"value": ['{"app": "z", "views": 0}'], "key": ["z"]}
+    zombie.write(signed(pa.record_batch(row), record_target(scene.target), 0))
+    zombie._producer.flush(30)
+    assert scene.sink().open() == (1, 1)
+    scene.batch(scene.sink(2), 0)
+    with pytest.raises(StackError, match=f"{scene.target.name} do"):
+        write_once_more(zombie, signed(pa.record_batch(row), record_target(scene.target), 0))
+    assert plain(scene.seen()) == expected([0])
+    assert scene.left() == 0
+
+
+def test_an_id_that_was_hijacked_before_the_decision_is_replayed_and_told(make, tmp_path):
+    scene = make()
+    scene.monkeypatch.setenv(fencing.FILE, str(tmp_path / "fenced"))
+
+    def hijack():
+        name = scene.sink().open_names()[0]
+        settings = {"bootstrap.servers": scene.target.address, "transactional.id": name}
+        Producer(settings).init_transactions(30)
+
+    sink = scene.attempt()
+    scene.crash_at("all_pre_committed", 0, then=hijack)
+    with pytest.raises(StackError, match="was pre-committed and is gone"):
+        sink.write(frame(0), 0)
+    scene.batch(scene.attempt(), 0)
+    assert plain(scene.seen()) == expected([0])
+    assert scene.left() == 0
+    told = {one["what"] for one in fencing.told(tmp_path / "fenced", 0)}
+    assert "a batch was not decided: a part of it is gone" in told
+
+
+def test_what_is_open_is_listed_and_ended_as_it_was_decided(make, capsys):
+    for point, done in (
+        ("all_pre_committed", "0 committed, 2 rolled back"),
+        ("decided", "2 committed, 0 rolled back"),
+    ):
+        scene = make()
+        died(scene, point)
+        assert carry_out(["sweep", scene.place]) == 3
+        assert f"main {PARTS}" in " ".join(capsys.readouterr().out.split())
+        assert carry_out(["sweep", scene.place, "--writer", "main", "--yes"]) == 0
+        said = capsys.readouterr().out
+        assert done in said
+        assert "a job that still runs is stopped" in said
+        assert (len(scene.seen()), scene.left()) == (ROWS if point == "decided" else 0, 0)
+
+
+def test_a_log_is_settled_by_its_checkpoint(make, capsys):
+    scene = make("wal_topic")
+    scene.batch(scene.attempt(), 0)
+    words = ["sweep", scene.place, "--writer", "main", "--yes"]
+    assert carry_out(words) == 3
+    assert "write --checkpoint with the folder" in capsys.readouterr().err
+    assert carry_out([*words, "--checkpoint", str(scene.checkpoint)]) == 0
+    assert "1 batches added" in capsys.readouterr().out
+    assert plain(scene.seen()) == expected([0])
+
+
+def test_a_time_out_between_decision_and_commit_is_said_and_given_up_by_a_person(make, capsys):
+    scene = make()
+    options = {"partitions": 2, "transaction_timeout_ms": 1000}
+    scene.target = Target(**{**vars(scene.target), "options": options})
+    died(scene, "decided")
+    names = scene.sink().open_names()
+
+    def has_expired():
+        with_all = scene.sink().parts()
+        found = with_all.coordinator.look(names)
+        with_all.close()
+        return all(seen.state == "CompleteAbort" for seen in found.values())
+
+    wait_for(has_expired, 30, "it does not expire")
+    for _ in range(2):
+        with pytest.raises(StackError, match=r"when its time-out of 1,000 ms .* rows are lost"):
+            scene.sink().recover()
+    assert carry_out(["sweep", scene.place, "--writer", "main", "--yes"]) == 0
+    said = capsys.readouterr().out
+    assert "decided, and its rows are lost: will be given up" in said
+    assert "1 batches given up" in said
+    scene.batch(scene.sink(2), 1)
+    assert plain(scene.seen()) == expected([1])
+
+
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [
+        ("kafka://{address}", "names no topic: write it behind a #"),
+        ("kafka://{address}#nowhere", "nowhere has no writers: beside it is no topic nowhere."),
+        ("kafka://nowhere#t", "is none of Kafka's: write host:port"),
+    ],
+)
+def test_a_place_that_no_sink_wrote_to_is_refused(stack, capsys, place, said):
+    assert carry_out(["sweep", place.format(address=",".join(stack.bootstrap))]) == 3
+    assert said in " ".join(capsys.readouterr().err.split())
+
+
+def test_brokers_say_what_they_are(make, monkeypatch):
+    scene = make()
+    found = Brokers.of(scene.sink()._cluster)
+    assert (found.transaction_version, found.list_version) == (2, 2)
+    refuse(found)
+    assert warnings(found) == []
+    assert timeout_ms(scene.target) == topic_checks._LARGEST_MS
