@@ -3,10 +3,11 @@
 import pytest
 
 from onceproof import fencing
-from onceproof.model.coordinator import HEAD, topic_store
+from onceproof.model.coordinator import HEAD, MARK, topic_store
 from onceproof.model.world import World
 from onceproof.sinks.protocol import Decision, Part, Span
 from onceproof.sinks.protocol.coordinated import LostError
+from onceproof.sinks.protocol.transactions import id_of
 
 PARTS = tuple(Part("model", 1, 1, 0, partition, 0) for partition in (0, 1))
 
@@ -38,7 +39,7 @@ def decide(store):
 
 
 def name(part):
-    return f"{HEAD}{part.name}"
+    return id_of(HEAD, part, MARK)
 
 
 def test_what_is_committed_is_noted_and_then_it_is_open_no_more(world, store):
@@ -105,6 +106,13 @@ def test_a_hijacked_id_is_not_ours_to_decide_or_to_end(world, store, tmp_path, m
     assert list(store.taken_over()) == [name(PARTS[0])]
     (first, *_) = fencing.told(tmp_path / "fenced", 0)
     assert first["what"] == "an id of ours was taken over"
+
+
+def test_what_another_journal_has_begun_is_not_ours(world, store):
+    """The journal was removed and made anew, and has given the same epoch again."""
+    store.memory.journal.mark = lambda: "another"
+    assert store.open() == []
+    assert sorted(store.taken_over()) == [name(part) for part in PARTS]
 
 
 def test_what_is_aborted_fences_whoever_still_writes(world, store):

@@ -10,10 +10,11 @@ from onceproof.model.stores import Tick
 from onceproof.model.transactions import Transactions
 from onceproof.model.world import StoreError, World
 from onceproof.sinks.protocol import Decision, Part
-from onceproof.sinks.protocol.coordinated import ONGOING, CoordinatedParts, Seen
+from onceproof.sinks.protocol.coordinated import CoordinatedParts
 from onceproof.sinks.protocol.journal import JournalMemory
+from onceproof.sinks.protocol.transactions import ONGOING, Seen, id_of, part_of
 
-HEAD = "model:"
+HEAD, MARK = "model:", "0"
 
 
 @dataclass
@@ -35,6 +36,10 @@ class ModelJournal:
         self.tick()
         begin, self._read = self._read, len(self.world.journal)
         return list(enumerate(self.world.journal))[begin:]
+
+    def mark(self) -> str:
+        """There is one journal only."""
+        return MARK
 
     def trim(self, before: int) -> None:
         """Everything is kept."""
@@ -92,7 +97,7 @@ class ModelCoordinator:
     def end(self, name: str, producer: int, epoch: int, *, commit: bool) -> bool:
         """End a transaction, once; its rows come into sight or are gone."""
         self.tick()
-        part = Part.of(name.removeprefix(HEAD))
+        part, _ = part_of(HEAD, name)
         is_ours = self.books.end(name, producer, epoch, commit=commit) == "ok"
         rows = self.world.open.pop(part, ()) if is_ours else ()
         if commit:
@@ -118,7 +123,7 @@ class ModelTopicPart:
     @property
     def name(self) -> str:
         """The transaction's id."""
-        return f"{HEAD}{self.part.name}"
+        return id_of(HEAD, self.part, MARK)
 
     def write(self, rows: Any) -> None:
         """Write rows, which nobody sees before the end."""

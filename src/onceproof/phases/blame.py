@@ -33,7 +33,8 @@ def _open(evidence: Evidence) -> list[dict[str, Any]]:
     nothing = dict.fromkeys([*_PLACE, "step", "fault"])
     return [
         {
-            "class": str(Anomaly.STUCK), **nothing,
+            "class": str(Anomaly.STUCK),
+            **nothing,
             "sentence": f"{name} is open, and hides every later record of its partitions",
         }
         for name in names[:MOST_SAMPLED]

@@ -16,7 +16,7 @@ from onceproof.admin import ANSWERS_WITHIN_S, admin
 from onceproof.errors import StackError
 from onceproof.polling import wait_for
 from onceproof.sinks.cluster import Cluster
-from onceproof.sinks.protocol.coordinated import Seen
+from onceproof.sinks.protocol.transactions import Seen
 from onceproof.sinks.topic_open import coordinators
 
 T = TypeVar("T")

@@ -46,8 +46,19 @@ class TopicJournal:
     topic: str
     _places: dict[int, int] = field(init=False, default_factory=dict)
     _appended: tuple[int, str] = field(init=False, default=(-1, ""))
+    _mark: str = field(init=False, default="")
     _producer: Any = field(init=False, default=None)
     _consumer: Any = field(init=False, default=None)
+
+    def mark(self) -> str:
+        """Return a part of the topic's id, which Kafka gives once."""
+
+        def see(client: Any) -> str:
+            (found,) = client.describe_topics([self.topic])
+            return str(found["topic_id"]).replace("-", "")[-12:]
+
+        self._mark = self._mark or self.cluster.ask(see)
+        return self._mark
 
     def append(self, text: str) -> None:
         """Append a record, at all replicas that are in sync."""

@@ -12,6 +12,7 @@ from onceproof.sinks import Target
 from onceproof.sinks.cluster import Cluster
 from onceproof.sinks.parquet_rows import WROTE
 from onceproof.sinks.protocol import Part
+from onceproof.sinks.protocol.transactions import id_of
 
 PATIENCE_S = 120.0
 STAGED = "_part"  # the header of a staged record that says whose it is
@@ -115,11 +116,12 @@ class BeginTransaction:
 
     target: Target
     head: str
+    mark: str
     timeout_ms: int
 
     def __call__(self, part: Part) -> TopicPart:
         """Begin."""
-        name, cluster = f"{self.head}{part.name}", Cluster.of(self.target)
+        name, cluster = id_of(self.head, part, self.mark), Cluster.of(self.target)
         return TopicPart(cluster, self.target.name, transaction=name, timeout_ms=self.timeout_ms)
 
 

@@ -12,7 +12,8 @@ from onceproof.sinks import Target
 from onceproof.sinks.cluster import Cluster
 from onceproof.sinks.protocol import Part
 from onceproof.sinks.protocol.checkpoint_folder import CheckpointFolder
-from onceproof.sinks.protocol.coordinated import CoordinatedParts, Seen
+from onceproof.sinks.protocol.coordinated import CoordinatedParts
+from onceproof.sinks.protocol.transactions import Seen, part_of
 from onceproof.sinks.sweeping import Fate, Left, counted, decided, refuse_open_ended
 from onceproof.sinks.topic_journal import writers_of
 from onceproof.sinks.topic_making import is_there
@@ -91,8 +92,7 @@ def _open(parts: CoordinatedParts) -> list[Left]:
     ]
     others = parts.taken_over().items()
     return ours + [
-        Left(_OPEN, Part.of(name.removeprefix(parts.head)), Fate.TAKEN, _since(seen))
-        for name, seen in others
+        Left(_OPEN, part_of(parts.head, name)[0], Fate.TAKEN, _since(seen)) for name, seen in others
     ]
 
 

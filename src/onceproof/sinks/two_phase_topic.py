@@ -132,8 +132,9 @@ class TwoPhaseTopic:
 
     @cached_property
     def _begin(self) -> BeginTransaction:
+        mark = TopicJournal(self._cluster, self.journal).mark()
         target = record_target(self.target)
-        return BeginTransaction(target, self.head, timeout_ms(self.target))
+        return BeginTransaction(target, self.head, mark, timeout_ms(self.target))
 
     @cached_property
     def _run(self) -> TwoPhase:

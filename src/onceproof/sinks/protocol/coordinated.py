@@ -1,60 +1,32 @@
 """Two-phase commit where a coordinator ends transactions by their ids, and may end them by itself.
 
 A part is a transaction under an id that is never used twice, so its producer's epoch is 0 until it
-is ended or taken over. A coordinator forgets, and one whose time-out has passed it aborts, decided
-or not. So what it says is the second witness: the first is the journal, where the sink notes that
-all parts of a batch are committed. Until then the parts of a decision count as open.
+is ended or taken over. The journal's mark is in the id, since one that is made anew counts anew. A
+coordinator forgets, and one whose time-out has passed it aborts, decided or not. So what it says is
+the second witness: the first is the journal, where the sink notes that all parts of a batch are
+committed. Until then the parts of a decision count as open.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from onceproof.errors import StackError
 from onceproof.fencing import fenced
 from onceproof.sinks.protocol import Decision, Part, Transaction
 from onceproof.sinks.protocol.journal import JournalMemory
-
-ONGOING, COMMITTED, ABORTED = "Ongoing", "CompleteCommit", "CompleteAbort"
-INTACT = 0  # the epoch of an id that was initialised once and not ended
-
-
-@dataclass(frozen=True)
-class Seen:
-    """What a coordinator knows of one id."""
-
-    state: str
-    producer: int
-    epoch: int
-    started_ms: int = 0
-    timeout_ms: int = 0
-
-    @property
-    def is_intact(self) -> bool:
-        """Whether it is open and nobody has taken it over."""
-        return self.state == ONGOING and self.epoch == INTACT
-
-
-class Coordinator(Protocol):
-    """What ends transactions; all of it may be asked by anybody, at any time."""
-
-    def unfinished(self, head: str) -> Mapping[str, Seen]:
-        """Return all that is open and whose id begins so; waits for what is just being ended."""
-
-    def look(self, names: Iterable[str]) -> Mapping[str, Seen]:
-        """Return what is known of ids; one that is not is left out. Waits for what is ending."""
-
-    def end(self, name: str, producer: int, epoch: int, *, commit: bool) -> bool:
-        """End a transaction, durably when it returns; False if it is not that one's to end.
-
-        It may be repeated with the same answer. Ending it raises its epoch, so whoever still
-        writes under the old one is refused.
-        """
-
-    def close(self) -> None:
-        """Give back what it holds; the next question opens it again."""
+from onceproof.sinks.protocol.transactions import (
+    ABORTED,
+    COMMITTED,
+    INTACT,
+    Coordinator,
+    Seen,
+    id_of,
+    is_id,
+    part_of,
+)
 
 
 class LostError(StackError):
@@ -80,13 +52,15 @@ class CoordinatedParts:
 
     def intact(self) -> Mapping[Part, Seen]:
         """Return what is open; what somebody has taken over is not ours, and is told."""
-        found = {self._part(name): seen for name, seen in self._unfinished().items()}
-        self._seen = {part: seen for part, seen in found.items() if seen.is_intact}
+        found = self._unfinished().items()
+        ours = {name: seen for name, seen in found if self._is_ours(name, seen)}
+        self._seen = {part_of(self.head, name)[0]: seen for name, seen in ours.items()}
         return self._seen
 
     def taken_over(self) -> Mapping[str, Seen]:
-        """Return what is open under an id of ours that somebody has initialised again."""
-        return {name: seen for name, seen in self._unfinished().items() if not seen.is_intact}
+        """Return what is open under ids of ours, and was not begun under this journal."""
+        found = self._unfinished().items()
+        return {name: seen for name, seen in found if not self._is_ours(name, seen)}
 
     def commit(self, part: Part) -> None:
         """Let readers see a part; raises `LostError` where that cannot be any more."""
@@ -147,17 +121,19 @@ class CoordinatedParts:
         return self.coordinator.look([self._id(part)]).get(self._id(part))
 
     def _unfinished(self) -> Mapping[str, Seen]:
-        found = self.coordinator.unfinished(f"{self.head}{self.writer}:")
+        listed = self.coordinator.unfinished(f"{self.head}{self.writer}:")
+        found = {name: seen for name, seen in listed.items() if is_id(self.head, name)}
         for name, seen in found.items():
-            if not seen.is_intact:
-                fenced(self._part(name).batch, "an id of ours was taken over", **_facts(name, seen))
+            if not self._is_ours(name, seen):
+                batch = part_of(self.head, name)[0].batch
+                fenced(batch, "an id of ours was taken over", **_facts(name, seen))
         return found
 
-    def _id(self, part: Part) -> str:
-        return f"{self.head}{part.name}"
+    def _is_ours(self, name: str, seen: Seen) -> bool:
+        return seen.is_intact and part_of(self.head, name)[1] == self.memory.journal.mark()
 
-    def _part(self, name: str) -> Part:
-        return Part.of(name.removeprefix(self.head))
+    def _id(self, part: Part) -> str:
+        return id_of(self.head, part, self.memory.journal.mark())
 
 
 def _is_committed(seen: Seen) -> bool:

@@ -33,6 +33,9 @@ class Journal(Protocol):
         appended: it may be a moment behind.
         """
 
+    def mark(self) -> str:
+        """Return a word that no other journal has, nor one that is made anew in its place."""
+
     def trim(self, before: int) -> None:
         """Remove the records before a place, where that can be done; nobody needs them."""
 
