@@ -76,4 +76,4 @@ with DAG(
     release = ReleaseOperator(task_id="release")
 
     plan >> prepare >> work >> observe >> recompute >> compare >> validate >> judge >> release
-    plan.as_setup() >> release.as_teardown()
+    plan.as_setup() >> release.as_teardown(on_failure_fail_dagrun=True)

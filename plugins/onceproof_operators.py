@@ -191,10 +191,12 @@ class ReleaseOperator(PhaseOperator):
     """Takes back what a run made; the teardown of `plan`."""
 
     def execute(self, context: Any) -> None:  # noqa: ARG002
-        """Release, and judge a run that nobody has judged."""
+        """Release, and judge a run that nobody has judged: it is green as little as its verdict."""
         from onceproof.phases.orchestrated import release_run
 
-        release_run(_directory(self.directory))
+        verdict = release_run(_directory(self.directory))
+        if verdict and verdict.exit_code:
+            raise AirflowFailException("the run ended before it was judged; now it is: UNKNOWN")
 
 
 def _directory(run: str) -> RunDirectory:

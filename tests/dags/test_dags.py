@@ -26,6 +26,7 @@ json.dump({{
     "rules": {{one.task_id: one.trigger_rule for one in dag.tasks}},
     "retries": [one.retries for one in dag.tasks],
     "teardowns": [one.task_id for one in dag.tasks if one.is_teardown],
+    "red_with": [one.task_id for one in dag.tasks if one.on_failure_fail_dagrun],
     "setups": [one.task_id for one in dag.tasks if one.is_setup],
     "undescribed": [name for name in dag.params if not dag.params.get_param(name).description],
     "params": {{name: dag.params.get_param(name).schema for name in dag.params}},
@@ -80,6 +81,7 @@ def test_a_run_is_judged_whatever_failed_and_released_by_its_teardown(read):
     found = read("onceproof_run")
     assert found["rules"]["judge"] == "all_done"
     assert (found["setups"], found["teardowns"]) == (["plan"], ["release"])
+    assert found["red_with"] == ["release"]  # also where Airflow has skipped the judge
 
 
 def test_a_night_sums_up_whatever_failed(read):

@@ -140,8 +140,9 @@ def test_a_short_phase_raises_what_is_wrong(run):
     assert not end_of(run, "compare").is_ok
 
 
-def test_what_is_released_unjudged_is_judged_unknown(run):
-    release_run(run)
+def test_what_is_released_unjudged_is_judged_unknown_and_said_once(run):
+    assert release_run(run).exit_code == 2
+    assert release_run(run) is None
     assert run.released.exists()
     assert json.loads(run.verdict.read_text())["verdict"] == "UNKNOWN"
 

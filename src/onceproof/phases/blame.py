@@ -35,6 +35,7 @@ def _open(evidence: Evidence) -> list[dict[str, Any]]:
         {
             "class": str(Anomaly.STUCK),
             **nothing,
+            "inferred": False,
             "sentence": f"{name} is open, and hides every later record of its partitions",
         }
         for name in names[:MOST_SAMPLED]

@@ -155,18 +155,19 @@ def judge_ended(run: RunDirectory) -> tuple[Verdict, dict[str, Any]]:
     return verdict, told
 
 
-def release_run(run: RunDirectory) -> None:
+def release_run(run: RunDirectory) -> Verdict | None:
     """Take back what a run made; its evidence stays as the judge saw it.
 
-    A run that nobody has judged is judged then: so none goes without a verdict.
+    A run that nobody has judged is judged then, and the verdict returned: none goes without one.
     """
     if run.verdict.exists():
         release(run, Work.read(run.plan))
-        return
+        return None
     try:
         carry_out(run, "release")
     finally:
-        judge_ended(run)
+        verdict, _ = judge_ended(run)
+    return verdict
 
 
 def release_abandoned(runs: Path) -> list[str]:
