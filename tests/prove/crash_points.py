@@ -21,7 +21,7 @@ from onceproof.scenario.catalogue import find_scenario
 from onceproof.sinks import SINKS, find_sink
 from onceproof.stacks.local import LocalStack
 
-DUPLICATES = ("append_table", "wal_table")
+DUPLICATES = ("append_table", "wal_table", "append_topic", "wal_topic")
 ROWS_A_BATCH = 400
 
 

@@ -20,3 +20,9 @@ def test_two_phase_commit_is_exact_whichever_step_was_the_last(stack, tmp_path):
     found = visit("two_phase_table", 7, tmp_path, stack.state.folder, STEPS)
     assert found["verdict"] == "PASS", found["reasons"]
     assert [fault["landed"] for fault in found["faults"]] == [True] * 5
+
+
+def test_two_phase_commit_into_a_topic_is_exact_too(stack, tmp_path):
+    found = visit("two_phase_topic", 7, tmp_path, stack.state.folder, ("decided", "commit_half"))
+    assert found["verdict"] == "PASS", found["reasons"]
+    assert [fault["landed"] for fault in found["faults"]] == [True] * 2

@@ -12,6 +12,7 @@ MAY = {"onceproof", "onceproof.checkpoint", "onceproof.checkpoint.log"} | {
     f"onceproof.{name}"
     for name in (
         *(
+            "admin",
             "documents",
             "errors",
             "failpoints",
@@ -29,7 +30,7 @@ HEAVY = {"pyspark", "pandas", "duckdb", "pyarrow", "psycopg", "kafka", "confluen
 }
 MODULES = [
     *sorted({place.partition(":")[0] for place in SINKS.values()}),
-    *("onceproof.sinks.data_source", "onceproof.sinks.sweeping"),
+    *("onceproof.sinks.data_source", "onceproof.sinks.sweeping", "onceproof.sinks.topic_sweep"),
 ]
 USE = """
 import sys

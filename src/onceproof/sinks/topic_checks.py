@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,6 +50,20 @@ def check(target: Target) -> None:
     chosen(target, found)
     for words in warnings(found):
         _LOG.warning(words)
+
+
+def check_rights(cluster: Cluster, topic: str, wanted: Sequence[str]) -> None:
+    """Raise `RequestError` where we may not do to a topic what the sink will have to."""
+
+    def see(client: Any) -> list[str]:
+        (found,) = client.describe_topics([topic])
+        return list(found.get("authorized_operations") or wanted)
+
+    if missing := [one for one in wanted if one not in cluster.ask(see)]:
+        raise RequestError(
+            f"we may not {', '.join(missing)} {topic}: give this user the right to"
+            f" {', '.join(wanted)} it"
+        )
 
 
 def refuse(found: Brokers) -> None:

@@ -20,7 +20,7 @@ from onceproof.sinks.protocol import Part
 from onceproof.sinks.protocol.coordinated import CoordinatedParts
 from onceproof.sinks.protocol.journal import JournalMemory
 from onceproof.sinks.protocol.two_phase import TwoPhase
-from onceproof.sinks.topic_checks import check, timeout_ms
+from onceproof.sinks.topic_checks import check, check_rights, timeout_ms
 from onceproof.sinks.topic_frames import as_records, record_target
 from onceproof.sinks.topic_journal import TopicJournal, journal_of, writer_of_topic
 from onceproof.sinks.topic_making import drop, is_there, make_kept, make_target
@@ -56,6 +56,8 @@ class TwoPhaseTopic:
         check(self.target)
         make_target(self.target)
         make_kept(self._cluster, self.journal, 1)
+        check_rights(self._cluster, self.target.name, ("WRITE", "DESCRIBE"))
+        check_rights(self._cluster, self.journal, ("READ", "WRITE", "DESCRIBE"))
 
     def is_prepared(self) -> bool:
         """Whether the journal is there; the topic may be somebody else's."""
