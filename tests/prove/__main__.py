@@ -33,6 +33,7 @@ PARTS = {
     "compose": compose.prove,
     "cost": lambda: printed_by("benchmarks/run_cost.py"),
     "sinks": lambda: printed_by("benchmarks/sink_speed.py"),
+    "topics": lambda: printed_by("benchmarks/topic_speed.py"),
     "diff": lambda: (
         printed_by("benchmarks/diff_speed.py", "1", "10", "30")
         + printed_by("benchmarks/diff_spark.py", "10", "1")

@@ -17,6 +17,7 @@ from onceproof.security import revealed
 from onceproof.sinks import Target
 
 T = TypeVar("T")
+SOCKET_MS = 4000  # a broker that is paused holds a request for so long
 _HEAD = "kafka."
 # librdkafka's name of a setting, and kafka-python's.
 _SECURITY = {
@@ -101,7 +102,7 @@ class Cluster:
             enable_auto_commit=False,
             auto_offset_reset="none",
             max_poll_records=5000,
-            request_timeout_ms=4000,
+            request_timeout_ms=SOCKET_MS,
             bootstrap_timeout_ms=10_000,
             fetch_max_wait_ms=50,
             retry_backoff_ms=50,
@@ -120,7 +121,7 @@ class Cluster:
             acks="all",
             enable_idempotence=True,
             linger_ms=0,
-            request_timeout_ms=4000,
+            request_timeout_ms=SOCKET_MS,
             delivery_timeout_ms=int(patience_s * 1000),
             max_block_ms=int(patience_s * 1000),
             bootstrap_timeout_ms=10_000,
@@ -146,8 +147,8 @@ class Cluster:
                 "queue.buffering.max.messages": 500_000,
                 "queue.buffering.max.kbytes": 256 * 1024,
                 "delivery.report.only.error": True,
-                "socket.timeout.ms": 4000,
-                "request.timeout.ms": 4000,
+                "socket.timeout.ms": SOCKET_MS,
+                "request.timeout.ms": SOCKET_MS,
                 "retry.backoff.ms": 50,
                 "reconnect.backoff.ms": 20,
                 "reconnect.backoff.max.ms": 500,

@@ -9,7 +9,7 @@ from typing import Any
 
 from onceproof.errors import StackError
 from onceproof.sinks import Target
-from onceproof.sinks.cluster import Cluster
+from onceproof.sinks.cluster import SOCKET_MS, Cluster
 from onceproof.sinks.parquet_rows import WROTE
 from onceproof.sinks.protocol import Part
 from onceproof.sinks.protocol.transactions import id_of
@@ -48,8 +48,11 @@ class TopicPart:
 
     def pre_commit(self) -> None:
         """Wait until all records are at all replicas that are in sync, then let go of them."""
-        with _said(self.topic):
-            left = self._producer.flush(PATIENCE_S)
+        try:
+            with _said(self.topic):
+                left = self._producer.flush(PATIENCE_S)
+        except SystemError:  # so the client says that it was fenced while it told us
+            left = 1
         if left or self._failed:
             said = self._failed[0] if self._failed else f"{left} records are not acknowledged"
             raise StackError(f"{self.topic} did not take all records: {said}")
@@ -72,6 +75,8 @@ class TopicPart:
             "transactional.id": self.transaction,
             "transaction.timeout.ms": self.timeout_ms,
             "delivery.timeout.ms": timeout,
+            "socket.timeout.ms": min(SOCKET_MS, timeout),
+            "request.timeout.ms": min(SOCKET_MS, timeout),
         }
         producer = self.cluster.bulk(**more)
         producer.init_transactions(PATIENCE_S)
