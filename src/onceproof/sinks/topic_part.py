@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import repeat
 from typing import Any
 
 from onceproof.errors import StackError
@@ -17,6 +18,7 @@ from onceproof.sinks.protocol.transactions import id_of
 PATIENCE_S = 120.0
 STAGED = "_part"  # the header of a staged record that says whose it is
 _POLL_EVERY = 2000
+_MORE = ("headers", "partition", "timestamp")
 _ABORTED_WITHIN_S = 5.0
 
 
@@ -40,11 +42,16 @@ class TopicPart:
         """Produce some rows, which are records as `topic_frames` makes them."""
         with _said(self.topic):
             self._producer = self._producer or self._begun()
-            put = self._put(rows)
-            for number, (value, *rest) in enumerate(_records(rows)):
-                put(value, *rest)
+            produce, wait, topic = self._producer.produce, self._producer.poll, self.topic
+            for number, (value, key, more) in enumerate(_records(rows, self.headers)):
+                while True:
+                    try:
+                        produce(topic, value, key, **more)
+                        break
+                    except BufferError:
+                        wait(0.1)
                 if not number % _POLL_EVERY:
-                    self._producer.poll(0)
+                    wait(0)
 
     def pre_commit(self) -> None:
         """Wait until all records are at all replicas that are in sync, then let go of them."""
@@ -83,29 +90,6 @@ class TopicPart:
         producer.begin_transaction()
         return producer
 
-    def _put(self, rows: Any) -> Callable[..., None]:
-        """Return what produces one record with who wrote it."""
-        produce, wait, topic = self._producer.produce, self._producer.poll, self.topic
-        told = [(name, str(rows.column(name)[0].as_py()).encode()) for name in WROTE]
-        headers = [*self.headers, *told]
-
-        def put(value: Any, key: Any, more: Any, partition: Any, moment: Any) -> None:
-            while True:
-                try:
-                    produce(
-                        topic,
-                        value,
-                        key,
-                        -1 if partition is None else partition,
-                        headers=[*more, *headers] if more else headers,
-                        timestamp=0 if moment is None else int(moment.timestamp() * 1000),
-                    )
-                    return
-                except BufferError:
-                    wait(0.1)
-
-        return put
-
     def _noted(self, error: Any, message: Any) -> None:  # noqa: ARG002
         if error is not None:
             self._failed.append(error)
@@ -143,17 +127,28 @@ class BeginStaged:
         return TopicPart(Cluster.of(self.target), self.stage, headers)
 
 
-def _records(rows: Any) -> Iterator[tuple[Any, ...]]:
-    """Yield value, key, headers, partition and timestamp of each row."""
+def _records(rows: Any, signs: tuple[tuple[str, bytes], ...]) -> Iterator[tuple[Any, ...]]:
+    """Yield value and key of each row, and what else is told of it: who wrote it at least."""
     columns = dict(zip(rows.schema.names, rows.columns, strict=True))
-    absent = [None] * rows.num_rows
-    cells = [
-        columns[name].to_pylist() if name in columns else absent
-        for name in ("value", "key", "headers", "partition", "timestamp")
-    ]
-    for value, key, headers, partition, moment in zip(*cells, strict=True):
-        told = [(one["key"], one["value"]) for one in headers or ()]
-        yield value, key, told, partition, moment
+    signed = [*signs, *((name, str(columns[name][0].as_py()).encode()) for name in WROTE)]
+    values, keys, *rest = (
+        columns[name].to_pylist() if name in columns else repeat(None, rows.num_rows)
+        for name in ("value", "key", *_MORE)
+    )
+    if not columns.keys() & set(_MORE):
+        return zip(values, keys, repeat({"headers": signed}), strict=False)
+    more = (_more(signed, *told) for told in zip(*rest, strict=True))
+    return zip(values, keys, more, strict=True)
+
+
+def _more(signed: list[Any], headers: Any, partition: Any, moment: Any) -> dict[str, Any]:
+    own = [(one["key"], one["value"]) for one in headers or ()]
+    found: dict[str, Any] = {"headers": [*own, *signed]}
+    if partition is not None:
+        found["partition"] = partition
+    if moment is not None:
+        found["timestamp"] = int(moment.timestamp() * 1000)
+    return found
 
 
 @contextmanager
