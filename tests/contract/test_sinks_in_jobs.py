@@ -191,3 +191,20 @@ def test_spark_reads_what_readers_of_the_folder_see(spark, target, tmp_path, nam
     run(target_of(name, target, tmp_path, stack), 1, name, views(spark, tmp_path))
     found = spark.read.parquet(str(tmp_path / "output/data")).select("_batch", "name", "views")
     assert sorted(map(tuple, found.collect())) == EXPECTED
+
+
+def test_spark_reads_what_readers_of_the_topic_see(spark, target, tmp_path, stack):
+    sink = run(
+        target_of("two_phase_topic", target, tmp_path, stack),
+        *(1, "two_phase_topic", views(spark, tmp_path)),
+    )
+    read = spark.read.format("kafka").option("kafka.isolation.level", "read_committed")
+    read = read.option("kafka.bootstrap.servers", sink.target.address).option(
+        "subscribe", sink.target.name
+    )
+    value = F.from_json(F.col("value").cast("string"), "name string, views bigint").alias("row")
+    batch = F.expr("cast(cast(headers[0].value as string) as int)")
+    found = read.option("includeHeaders", "true").load().select(batch, value)
+    rows = sorted((one[0], one.row.name, one.row.views) for one in found.collect())
+    sink.drop()
+    assert rows == EXPECTED

@@ -1,0 +1,73 @@
+"""Faults that strike what coordinates transactions, on a stack of paper."""
+
+from random import Random
+from types import SimpleNamespace
+
+import pytest
+
+from onceproof.errors import StackError
+from onceproof.faults import Scene, find_mechanism
+from onceproof.work import FaultPart
+
+
+class Stack:
+    """Two brokers, and what was done to whom."""
+
+    bootstrap = ("b:1", "b:2")
+
+    def __init__(self):
+        self.done = []
+
+    def status(self):
+        return [SimpleNamespace(name=f"broker:{one}", pid=one) for one in (1, 2)]
+
+    def apply(self, verb, target, rng):
+        self.done.append((verb, target))
+        return SimpleNamespace(proof={"pid": 7}, member="broker:2")
+
+
+@pytest.fixture
+def scene():
+    work = SimpleNamespace(sink=SimpleNamespace(target="run.output"))
+    return Scene(work, Stack(), None, Random(7))
+
+
+@pytest.fixture
+def is_open(monkeypatch):
+    found = ["onceproof:run.output:main:1:1:3:0:7:x"]
+    monkeypatch.setattr("onceproof.faults.open_transaction.blockers", lambda target: found)
+    return found
+
+
+def fault(verb, target):
+    return FaultPart("fault", verb, target, {"batch": 3})
+
+
+def strike(scene, verb, target):
+    return find_mechanism(verb, target).strike(fault(verb, target), scene)
+
+
+def test_the_coordinator_is_that_of_an_open_transaction(scene, is_open):
+    proof = strike(scene, "kill", "broker:coordinator")
+    assert scene.stack.done == [("kill", f"broker:coordinator={is_open[0]}")]
+    assert proof == {"pid": 7, "member": "broker:2"}
+
+
+@pytest.mark.parametrize(
+    ("verb", "target"), [("kill", "broker:coordinator"), ("hijack", "transaction")]
+)
+def test_where_nothing_is_open_nothing_is_struck(scene, is_open, verb, target):
+    is_open.clear()
+    with pytest.raises(StackError, match=r"no transaction is open in run\.output"):
+        strike(scene, verb, target)
+    assert scene.stack.done == []
+
+
+def test_all_brokers_die_and_come_back(scene):
+    proof = strike(scene, "kill", "broker:all")
+    assert proof == {"members": {"broker:1": {"pid": 7}, "broker:2": {"pid": 7}}}
+    find_mechanism("kill", "broker:all").heal(fault("kill", "broker:all"), scene, proof)
+    assert scene.stack.done == [
+        *(("kill", "broker:1"), ("kill", "broker:2")),
+        *(("start", "broker:1"), ("start", "broker:2")),
+    ]
