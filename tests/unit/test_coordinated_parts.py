@@ -83,6 +83,20 @@ def test_somebody_who_knows_goes_on_without_the_lost(world, store):
     assert (again(world).open(), sorted(world.visible)) == ([], [0])
 
 
+def test_a_store_that_goes_on_tells_what_it_has_lost_once(world, store, tmp_path, monkeypatch):
+    monkeypatch.setenv(fencing.FILE, str(tmp_path / "fenced"))
+    decide(store)
+    world.transactions.expire(name(PARTS[1]))
+    other = again(world)
+    other.goes_on = True
+    for part in other.open():
+        other.commit(part)
+    (told,) = fencing.told(tmp_path / "fenced", 0)
+    assert (told["batch"], told["what"]) == (0, "a decided part was lost")
+    assert list(other.given_up) == [PARTS[1]]
+    assert (again(world).open(), sorted(world.visible)) == ([], [0])
+
+
 @pytest.mark.parametrize("is_forgotten", [True, False])
 def test_what_the_coordinator_cannot_say_is_not_guessed(world, store, is_forgotten):
     """It forgot the id, or somebody has initialised it again since."""

@@ -239,6 +239,16 @@ def test_a_lost_row_is_blamed_on_the_fault_in_its_batch_also_without_reads(run, 
     assert blame["sentence"] == "Batch 1 was under way when kill_driver struck at decided"
 
 
+def test_a_lost_row_is_blamed_on_what_the_sink_says_itself(run, tmp_path):
+    run.samples, run.reads = [{"class": "lost", "batch": 1}], None
+    run.differences["lost"], run.observed = 1, 5
+    recovered = next(one for one in run.history if one["op"] == "sink.recover")
+    recovered["proof"] = {"lost": [{"batch": 1, "why": "its time-out had passed"}]}
+    run.write(tmp_path)
+    [blame] = judged(tmp_path)[1]["blame"]
+    assert blame["sentence"] == "its time-out had passed"
+
+
 def test_a_transaction_that_is_open_at_the_end_is_blamed_by_its_name(run, tmp_path):
     look = next(one for one in run.history if one["op"] == "sink.open")
     look["proof"] = {"open": 1, "hidden": 5, "names": ["onceproof:orders:main:1:1:3:0:7"]}

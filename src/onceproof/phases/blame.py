@@ -85,8 +85,17 @@ def _sentence(evidence: Evidence, sample: Mapping[str, Any], strike: Record | No
         times = "twice" if len(attempts) == 2 else f"{len(attempts)} times"
         before, after = (f" before {when}", " after it") if when else ("", "")
         return f"Batch {batch} was applied {times}: by attempt {first}{before}, {rest}{after}{more}"
+    if sample.get("class") == Anomaly.LOST and (why := _lost(evidence, batch)):
+        return why
     at = f" at {step}" if step else ""
     return f"Batch {batch} was under way when {strike.actor} struck{at}{more}" if strike else ""
+
+
+def _lost(evidence: Evidence, batch: Any) -> str:
+    """Return why a sink itself says that it has lost rows of a batch; empty if it does not."""
+    told = [one for record in evidence.of(Op.SINK_RECOVER) for one in record.proof.get("lost", [])]
+    told += [{"batch": r.batch, **r.proof} for r in evidence.of(Op.FENCED) if "why" in r.proof]
+    return next((str(one["why"]) for one in told if one["batch"] == batch), "")
 
 
 def _unread(evidence: Evidence, batch: Any, strike: Record | None) -> str:

@@ -48,6 +48,7 @@ def check(target: Target) -> None:
     found = Brokers.of(cluster)
     refuse(found)
     chosen(target, found)
+    goes_on(target)
     for words in warnings(found):
         _LOG.warning(words)
 
@@ -97,6 +98,14 @@ def warnings(found: Brokers) -> list[str]:
             f" ids with the coordinators, and {4 * _HOUR_MS // 1000:,} with {_HOUR_MS:,}"
         )
     return said
+
+
+def goes_on(target: Target) -> bool:
+    """Whether a sink that has lost a decided batch goes on: it tells so, and does not stop."""
+    given = str(target.options.get("when_lost", "stop"))
+    if given not in ("stop", "go_on"):
+        raise RequestError(f"when_lost {given} is neither: write stop or go_on")
+    return given == "go_on"
 
 
 def timeout_ms(target: Target) -> int:

@@ -20,7 +20,7 @@ from onceproof.sinks.protocol import Part
 from onceproof.sinks.protocol.coordinated import CoordinatedParts
 from onceproof.sinks.protocol.journal import JournalMemory
 from onceproof.sinks.protocol.two_phase import TwoPhase
-from onceproof.sinks.topic_checks import check, check_rights, timeout_ms
+from onceproof.sinks.topic_checks import check, check_rights, goes_on, timeout_ms
 from onceproof.sinks.topic_frames import as_records, record_target
 from onceproof.sinks.topic_journal import TopicJournal, journal_of, writer_of_topic
 from onceproof.sinks.topic_making import drop, is_there, make_kept, make_target
@@ -44,7 +44,7 @@ class TwoPhaseTopic:
     atomic_batches = False
     ordered = False
     writes = Writes.APPEND
-    options: ClassVar = ("partitions", "transaction_timeout_ms")
+    options: ClassVar = ("partitions", "transaction_timeout_ms", "when_lost")
     modes: ClassVar = ("append", "update", "complete")
     steps: ClassVar = (
         *failpoints.TASK,
@@ -71,7 +71,9 @@ class TwoPhaseTopic:
     def recover(self) -> Mapping[str, Any]:
         """Commit what dead attempts had decided, and abort the rest of what they began."""
         with closing(self.parts()) as parts:
-            return self._driver(parts).recover()
+            done = self._driver(parts).recover()
+            lost = [{"batch": one.batch, "why": why} for one, why in parts.given_up.items()]
+            return {**done, "lost": lost} if lost else done
 
     def open(self) -> tuple[int, int]:
         """Return how many transactions are open in the topic, and how many records they hide."""
@@ -111,7 +113,8 @@ class TwoPhaseTopic:
         """Return the store of a run that has not begun."""
         memory = JournalMemory(TopicJournal(self._cluster, self.journal))
         coordinators = Coordinators(self._cluster)
-        return CoordinatedParts(coordinators, memory, self.head, self._writer, self._begin_part)
+        at = (coordinators, memory, self.head, self._writer, self._begin_part)
+        return CoordinatedParts(*at, goes_on=goes_on(self.target))
 
     def begun(self) -> TwoPhase:
         """Return the driver's side of a run that has not claimed yet."""

@@ -35,13 +35,18 @@ class LostError(StackError):
 
 @dataclass
 class CoordinatedParts:
-    """A store of two-phase commit; `head` stands before the part's name in its id."""
+    """A store of two-phase commit; `head` stands before the part's name in its id.
+
+    With `goes_on` a decided part that is gone is told and given up; else it raises, each time.
+    """
 
     coordinator: Coordinator
     memory: JournalMemory
     head: str
     writer: str
     begin: Callable[[Part], Transaction]
+    goes_on: bool = False
+    given_up: dict[Part, str] = field(init=False, default_factory=dict)
     _seen: dict[Part, Seen] = field(init=False, default_factory=dict)
     _ended: set[Part] = field(init=False, default_factory=set)
 
@@ -106,8 +111,17 @@ class CoordinatedParts:
         found = self.coordinator.look([self._id(part) for part in parts])
         for part in parts:
             seen = found.get(self._id(part))
-            if seen is None or not _is_committed(seen):
-                raise _lost(part, seen)
+            if (seen is None or not _is_committed(seen)) and part not in self.given_up:
+                self._lose(part, _why(part, seen))
+
+    def _lose(self, part: Part, why: str) -> None:
+        if not self.goes_on:
+            raise LostError(
+                f"{why}. Nothing more is written before somebody has told `onceproof sweep` to go"
+                " on without them"
+            )
+        self.given_up[part] = why
+        fenced(part.batch, "a decided part was lost", part=part.name, why=why)
 
     def _end(self, part: Part, seen: Seen, *, commit: bool) -> bool:
         if not seen.is_intact:
@@ -144,7 +158,7 @@ def _facts(name: str, seen: Seen) -> dict[str, Any]:
     return {"id": name, "state": seen.state, "epoch": seen.epoch}
 
 
-def _lost(part: Part, seen: Seen | None) -> LostError:
+def _why(part: Part, seen: Seen | None) -> str:
     if seen is not None and seen.state == ABORTED:
         said = (
             f"was aborted by the brokers when its time-out of {seen.timeout_ms:,} ms had passed:"
@@ -153,7 +167,4 @@ def _lost(part: Part, seen: Seen | None) -> LostError:
     else:
         known = f"{seen.state} with epoch {seen.epoch}" if seen else "forgotten"
         said = f"is {known}: whether its rows are there the brokers cannot say"
-    return LostError(
-        f"batch {part.batch} is decided, and its transaction {part.name} {said}. Nothing more is"
-        " written before somebody has told `onceproof sweep` to go on without them"
-    )
+    return f"batch {part.batch} is decided, and its transaction {part.name} {said}"
