@@ -38,7 +38,7 @@ class AppendTopic:
 
     def prepare(self) -> None:
         """Make the topic."""
-        make_target(self.target)
+        Cluster.of(self.target).ask(lambda client: make_target(client, self.target))
 
     def write(self, frame: Any, batch: int) -> None:
         """Add the rows of a batch; where `write_half` is armed, one half before the other."""

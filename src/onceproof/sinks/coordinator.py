@@ -145,7 +145,7 @@ class Coordinators:
                     self.cluster.addresses, **self.cluster.security
                 )
                 found = question(self._client)
-            except RetriableError as error:
+            except (RetriableError, OSError) as error:
                 said = f"{type(error).__name__}: {error}"
                 self.close()
                 return None

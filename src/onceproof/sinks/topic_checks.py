@@ -31,21 +31,16 @@ class Brokers:
     settings: Mapping[str, int]
 
     @classmethod
-    def of(cls, cluster: Cluster) -> Brokers:
+    def of(cls, client: Any) -> Brokers:
         """Ask them."""
-
-        def see(client: Any) -> Brokers:
-            features = client.describe_features()
-            _, level = features.get("transaction.version", {}).get("finalized", (0, 0))
-            return cls(level, _newest(client, "ListTransactions"), _settings(client))
-
-        return cluster.ask(see)
+        features = client.describe_features()
+        _, level = features.get("transaction.version", {}).get("finalized", (0, 0))
+        return cls(level, _newest(client, "ListTransactions"), _settings(client))
 
 
-def check(target: Target) -> None:
+def check(client: Any, target: Target) -> None:
     """Raise `RequestError` for brokers that cannot do it, and warn of what will hurt later."""
-    cluster = Cluster.of(target)
-    found = Brokers.of(cluster)
+    found = Brokers.of(client)
     refuse(found)
     chosen(target, found)
     goes_on(target)
@@ -53,14 +48,11 @@ def check(target: Target) -> None:
         _LOG.warning(words)
 
 
-def check_rights(cluster: Cluster, topic: str, wanted: Sequence[str]) -> None:
+def check_rights(client: Any, topic: str, wanted: Sequence[str]) -> None:
     """Raise `RequestError` where we may not do to a topic what the sink will have to."""
-
-    def see(client: Any) -> list[str]:
-        (found,) = client.describe_topics([topic])
-        return list(found.get("authorized_operations") or wanted)
-
-    if missing := [one for one in wanted if one not in cluster.ask(see)]:
+    (found,) = client.describe_topics([topic])
+    told = found.get("authorized_operations") or wanted
+    if missing := [one for one in wanted if one not in told]:
         raise RequestError(
             f"we may not {', '.join(missing)} {topic}: give this user the right to"
             f" {', '.join(wanted)} it"
@@ -110,7 +102,7 @@ def goes_on(target: Target) -> bool:
 
 def timeout_ms(target: Target) -> int:
     """Return the time-out of a target's transactions: the one that is given, or the largest."""
-    return chosen(target, Brokers.of(Cluster.of(target)))
+    return Cluster.of(target).ask(lambda client: chosen(target, Brokers.of(client)))
 
 
 def chosen(target: Target, found: Brokers) -> int:

@@ -13,33 +13,30 @@ _REPLICAS, _IN_SYNC = 3, 2
 _PARTITIONS = 4
 
 
-def make_target(target: Target) -> None:
+def make_target(client: Any, target: Target) -> None:
     """Make a target that keeps its records for ever; one that is there stays as it is.
 
     The option `partitions` says how many it gets.
     """
     partitions = int(target.options.get("partitions", _PARTITIONS))
-    make_kept(Cluster.of(target), target.name, partitions)
+    make_kept(client, target.name, partitions)
 
 
-def make_kept(cluster: Cluster, topic: str, partitions: int) -> None:
+def make_kept(client: Any, topic: str, partitions: int) -> None:
     """Make a topic of which nothing expires, and which loses nothing with one broker."""
     from kafka.admin import NewTopic
     from kafka.errors import TopicAlreadyExistsError
 
-    def make(client: Any) -> None:
-        replicas = min(_REPLICAS, len(client.describe_cluster()["brokers"]))
-        kept: Mapping[str, str] = {
-            "retention.ms": "-1",
-            "retention.bytes": "-1",
-            "cleanup.policy": "delete",
-            "min.insync.replicas": str(min(_IN_SYNC, replicas)),
-        }
-        with suppress(TopicAlreadyExistsError):
-            client.create_topics([NewTopic(topic, partitions, replicas, topic_configs=kept)])
-        client.wait_for_topics([topic])
-
-    cluster.ask(make)
+    replicas = min(_REPLICAS, len(client.describe_cluster()["brokers"]))
+    kept: Mapping[str, str] = {
+        "retention.ms": "-1",
+        "retention.bytes": "-1",
+        "cleanup.policy": "delete",
+        "min.insync.replicas": str(min(_IN_SYNC, replicas)),
+    }
+    with suppress(TopicAlreadyExistsError):
+        client.create_topics([NewTopic(topic, partitions, replicas, topic_configs=kept)])
+    client.wait_for_topics([topic])
 
 
 def drop(cluster: Cluster, *topics: str) -> None:
@@ -54,14 +51,10 @@ def drop(cluster: Cluster, *topics: str) -> None:
     cluster.ask(remove)
 
 
-def partitions_of(cluster: Cluster, topic: str) -> int:
+def partitions_of(client: Any, topic: str) -> int:
     """Return how many partitions a topic has."""
-
-    def see(client: Any) -> int:
-        (found,) = client.describe_topics([topic])
-        return len(found["partitions"])
-
-    return cluster.ask(see)
+    (found,) = client.describe_topics([topic])
+    return len(found["partitions"])
 
 
 def is_there(cluster: Cluster, topic: str) -> bool:

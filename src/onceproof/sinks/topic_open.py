@@ -13,7 +13,7 @@ from typing import Any
 
 from onceproof.sinks import Target
 from onceproof.sinks.cluster import Cluster
-from onceproof.sinks.topic_reader import ALL, COMMITTED, READ_AT_MOST_S, news
+from onceproof.sinks.topic_reader import ALL, COMMITTED, READ_AT_MOST_S, news, told
 
 
 def open_in(target: Target) -> tuple[int, int]:
@@ -21,7 +21,8 @@ def open_in(target: Target) -> tuple[int, int]:
 
     The transactions' own are among them.
     """
-    return len(blockers(target)), hidden(target)
+    found = blockers(target)
+    return len(found), hidden(target) if found else 0
 
 
 def blockers(target: Target) -> list[str]:
@@ -68,9 +69,9 @@ def hidden(target: Target) -> int:
     from kafka import TopicPartition
 
     cluster = Cluster.of(target)
-    with closing(cluster.consumer(COMMITTED)) as reader:
+    with told(target), closing(cluster.consumer(COMMITTED)) as reader:
         numbers = reader.partitions_for_topic(target.name) or ()
         ends = reader.end_offsets([TopicPartition(target.name, one) for one in numbers])
     places = {one.partition: end for one, end in ends.items()}
-    with closing(cluster.consumer(ALL)) as reader:
+    with told(target), closing(cluster.consumer(ALL)) as reader:
         return sum(1 for _ in news(reader, target.name, places, READ_AT_MOST_S))

@@ -9,7 +9,7 @@ take a `Target` with the brokers as `address` and the topic as `name`, and need 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -44,16 +44,16 @@ class TopicReader:
         A look that raised has told nothing: the next one begins where this one did.
         """
         import pyarrow as pa
-        from kafka.errors import KafkaError
 
         ends = dict(self._next)
         try:
-            if self._consumer is None:
-                self._consumer = Cluster.of(self.target).consumer(COMMITTED)
-            found = list(news(self._consumer, self.target.name, ends, LOOK_AT_MOST_S))
-        except (KafkaError, OSError, StackError) as error:
+            with told(self.target):
+                if self._consumer is None:
+                    self._consumer = Cluster.of(self.target).consumer(COMMITTED)
+                found = list(news(self._consumer, self.target.name, ends, LOOK_AT_MOST_S))
+        except StackError:
             self.close()
-            raise StackError(f"{self.target.name} could not be looked at: {error}") from None
+            raise
         parts = [_came(rows, self.target) for rows in rows_of(self.target, found)]
         self._next = ends
         return Look(pa.concat_tables([Look.of([]).rows, *parts]).combine_chunks())
@@ -67,9 +67,20 @@ class TopicReader:
 
 def read(target: Target, folder: Path) -> tuple[int, str]:
     """Write all committed rows as parquet; return their number and their digest."""
-    with closing(Cluster.of(target).consumer(COMMITTED)) as consumer:
+    with told(target), closing(Cluster.of(target).consumer(COMMITTED)) as consumer:
         found = news(consumer, target.name, {}, READ_AT_MOST_S)
         return write_rows(target, rows_of(target, found), folder)
+
+
+@contextmanager
+def told(target: Target) -> Iterator[None]:
+    """Tell what keeps a topic from being read in one sentence."""
+    from kafka.errors import KafkaError
+
+    try:
+        yield
+    except (KafkaError, OSError, StackError) as error:
+        raise StackError(f"{target.name} could not be looked at: {error}") from None
 
 
 def news(consumer: Any, topic: str, places: dict[int, int], limit_s: float) -> Iterator[Any]:

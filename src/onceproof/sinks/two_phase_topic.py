@@ -53,11 +53,14 @@ class TwoPhaseTopic:
 
     def prepare(self) -> None:
         """Make the topic and the journal beside it, if the brokers are such that it may be."""
-        check(self.target)
-        make_target(self.target)
-        make_kept(self._cluster, self.journal, 1)
-        check_rights(self._cluster, self.target.name, ("WRITE", "DESCRIBE"))
-        check_rights(self._cluster, self.journal, ("READ", "WRITE", "DESCRIBE"))
+        self._cluster.ask(self._make)
+
+    def _make(self, client: Any) -> None:
+        check(client, self.target)
+        make_target(client, self.target)
+        make_kept(client, self.journal, 1)
+        check_rights(client, self.target.name, ("WRITE", "DESCRIBE"))
+        check_rights(client, self.journal, ("READ", "WRITE", "DESCRIBE"))
 
     def is_prepared(self) -> bool:
         """Whether the journal is there; the topic may be somebody else's."""

@@ -49,10 +49,12 @@ class WalTopic:
 
     def prepare(self) -> None:
         """Make the topic, its stage and its journal."""
-        cluster = Cluster.of(self.target)
-        make_target(self.target)
-        make_kept(cluster, self.stage, partitions_of(cluster, self.target.name))
-        make_kept(cluster, self.journal, 1)
+        Cluster.of(self.target).ask(self._make)
+
+    def _make(self, client: Any) -> None:
+        make_target(client, self.target)
+        make_kept(client, self.stage, partitions_of(client, self.target.name))
+        make_kept(client, self.journal, 1)
 
     def write(self, frame: Any, batch: int) -> None:
         """Apply the batch before, then stage this one."""
