@@ -61,7 +61,7 @@ def test_a_time_out_that_brokers_do_not_take_is_refused(given):
 def test_rights_are_looked_at_where_brokers_tell_them(told):
     class Client:
         def describe_topics(self, names):
-            return [{"authorized_operations": told}]
+            return [{"authorized_operations": told, "error_code": 0}]
 
     check_rights(Client(), "orders", ["READ"])
     if told:

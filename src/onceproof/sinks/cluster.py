@@ -156,3 +156,14 @@ class Cluster:
                 **self.settings,
             }
         )
+
+
+def described(client: Any, topic: str) -> dict[str, Any]:
+    """Return what brokers say of a topic; one that has not heard of it yet is asked again."""
+    from kafka.errors import for_code
+
+    (found,) = client.describe_topics([topic])
+    if found["error_code"]:
+        raise for_code(found["error_code"])(topic)
+    told: dict[str, Any] = found
+    return told

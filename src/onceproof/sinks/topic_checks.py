@@ -9,7 +9,7 @@ from typing import Any
 
 from onceproof.errors import RequestError
 from onceproof.sinks import Target
-from onceproof.sinks.cluster import Cluster
+from onceproof.sinks.cluster import Cluster, described
 
 _LOG = logging.getLogger("onceproof.sinks")
 _TRANSACTIONS = 2  # of transaction.version: the end of a transaction raises its epoch
@@ -50,8 +50,7 @@ def check(client: Any, target: Target) -> None:
 
 def check_rights(client: Any, topic: str, wanted: Sequence[str]) -> None:
     """Raise `RequestError` where we may not do to a topic what the sink will have to."""
-    (found,) = client.describe_topics([topic])
-    told = found.get("authorized_operations") or wanted
+    told = described(client, topic).get("authorized_operations") or wanted
     if missing := [one for one in wanted if one not in told]:
         raise RequestError(
             f"we may not {', '.join(missing)} {topic}: give this user the right to"

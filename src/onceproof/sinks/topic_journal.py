@@ -10,7 +10,7 @@ from typing import Any
 from onceproof.errors import RequestError, StackError
 from onceproof.polling import wait_for
 from onceproof.sinks import Target
-from onceproof.sinks.cluster import Cluster
+from onceproof.sinks.cluster import Cluster, described
 from onceproof.sinks.protocol import checked_writer
 from onceproof.sinks.topic_reader import ALL, news
 
@@ -54,8 +54,7 @@ class TopicJournal:
         """Return a part of the topic's id, which Kafka gives once."""
 
         def see(client: Any) -> str:
-            (found,) = client.describe_topics([self.topic])
-            return str(found["topic_id"]).replace("-", "")[-12:]
+            return str(described(client, self.topic)["topic_id"]).replace("-", "")[-12:]
 
         self._mark = self._mark or self.cluster.ask(see)
         return self._mark

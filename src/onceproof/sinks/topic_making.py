@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from onceproof.sinks import Target
-from onceproof.sinks.cluster import Cluster
+from onceproof.sinks.cluster import Cluster, described
 
 _REPLICAS, _IN_SYNC = 3, 2
 _PARTITIONS = 4
@@ -53,8 +53,7 @@ def drop(cluster: Cluster, *topics: str) -> None:
 
 def partitions_of(client: Any, topic: str) -> int:
     """Return how many partitions a topic has."""
-    (found,) = client.describe_topics([topic])
-    return len(found["partitions"])
+    return len(described(client, topic)["partitions"])
 
 
 def is_there(cluster: Cluster, topic: str) -> bool:

@@ -12,7 +12,7 @@ from contextlib import closing
 from typing import Any
 
 from onceproof.sinks import Target
-from onceproof.sinks.cluster import Cluster
+from onceproof.sinks.cluster import Cluster, described
 from onceproof.sinks.topic_reader import ALL, COMMITTED, READ_AT_MOST_S, news, told
 
 
@@ -33,8 +33,8 @@ def blockers(target: Target) -> list[str]:
     from kafka import TopicPartition
 
     def see(client: Any) -> list[str]:
-        (topic,) = client.describe_topics([target.name])
-        parts = [TopicPartition(target.name, one["partition_index"]) for one in topic["partitions"]]
+        found = described(client, target.name)["partitions"]
+        parts = [TopicPartition(target.name, one["partition_index"]) for one in found]
         producers = {
             one.producer_id
             for state in client.describe_producers(parts).values()
@@ -43,8 +43,8 @@ def blockers(target: Target) -> list[str]:
         }
         if not producers:
             return []
-        found = client.list_transactions(coordinators(client), producer_id_filters=list(producers))
-        names = {one.producer_id: one.transactional_id for many in found.values() for one in many}
+        listed = client.list_transactions(coordinators(client), producer_id_filters=list(producers))
+        names = {one.producer_id: one.transactional_id for many in listed.values() for one in many}
         return sorted(names.get(one, f"producer {one}") for one in producers)
 
     return Cluster.of(target).ask(see)
