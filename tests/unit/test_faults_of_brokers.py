@@ -7,6 +7,7 @@ import pytest
 
 from onceproof.errors import StackError
 from onceproof.faults import Scene, find_mechanism
+from onceproof.security import Security
 from onceproof.work import FaultPart
 
 
@@ -14,12 +15,16 @@ class Stack:
     """Two brokers, and what was done to whom."""
 
     bootstrap = ("b:1", "b:2")
+    security = Security()
 
     def __init__(self):
         self.done = []
 
     def status(self):
-        return [SimpleNamespace(name=f"broker:{one}", pid=one) for one in (1, 2)]
+        return [
+            SimpleNamespace(name=f"broker:{one}", kind="broker", pid=one, healthy=True)
+            for one in (1, 2)
+        ]
 
     def apply(self, verb, target, rng):
         self.done.append((verb, target))

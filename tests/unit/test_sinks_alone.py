@@ -21,6 +21,7 @@ MAY = {"onceproof", "onceproof.checkpoint", "onceproof.checkpoint.log"} | {
             "naming",
             "plan",
             "polling",
+            "security",
             "verdict",
         ),
     )

@@ -23,7 +23,7 @@ _ANSWERS_WITHIN_S = 60.0
 def prepare(target: Target) -> None:
     """Make the topic; refuse one of the user's with records in it."""
     if is_own(target, CALLED):
-        make_target(target)
+        Cluster.of(target).ask(lambda client: make_target(client, target))
         return
     consumer = Cluster.of(target).consumer("read_uncommitted")
     try:
