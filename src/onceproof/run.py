@@ -93,6 +93,11 @@ class RunDirectory:
         return self.root / "released"
 
     @property
+    def calm(self) -> RunDirectory:
+        """The run of the same seed without faults, where what it leaves is the expectation."""
+        return RunDirectory(self.root / "calm")
+
+    @property
     def failpoints(self) -> Path:
         """Folder of the steps at which faults wait, and of the marks that they were reached."""
         return self.root / "failpoints"

@@ -5,7 +5,7 @@ import pyarrow.parquet as parquet
 import pytest
 
 from onceproof.errors import EvidenceError
-from onceproof.phases.calm import calm_of, calm_plan, refuse_late
+from onceproof.phases.calm import calm_plan, refuse_late
 from onceproof.run import RunDirectory
 
 START = 1_700_000_000_000
@@ -34,7 +34,7 @@ def run(tmp_path):
 
 
 def both(run, watermarks, times):
-    for one in (run, calm_of(run)):
+    for one in (run, run.calm):
         live(one, watermarks, times)
 
 
@@ -49,7 +49,7 @@ def test_rows_on_time_are_no_reason_to_refuse(run):
 
 
 def test_rows_that_came_late_make_it_the_wrong_test(run):
-    live(calm_of(run), [0, 0], [START, START])
+    live(run.calm, [0, 0], [START, START])
     live(run, [0, START, START], [START, START, START])
     with pytest.raises(EvidenceError, match=r"1 rows came late in this run: .* the wrong test"):
         refuse_late(run)

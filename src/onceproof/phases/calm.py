@@ -30,14 +30,9 @@ from onceproof.targets import open_sink
 from onceproof.work import Work
 
 
-def calm_of(run: RunDirectory) -> RunDirectory:
-    """Return the directory of a run's calm run."""
-    return RunDirectory(run.root / "calm")
-
-
 def run_calm(run: RunDirectory, work: Work, home: Path) -> None:
     """Carry out the calm run on the stack of a run, where the reference is that; once."""
-    calm = calm_of(run)
+    calm = run.calm
     if work.pipeline.reference != CALM or (calm.observed.exists() and calm.released.exists()):
         return
     calm.logs.mkdir(parents=True, exist_ok=True)
@@ -79,7 +74,7 @@ def refuse_late(run: RunDirectory) -> None:
 
     A fault rightly changes where batches end, and with that which rows are late and are dropped.
     """
-    for one, which in ((calm_of(run), "the calm run"), (run, "this run")):
+    for one, which in ((run.calm, "the calm run"), (run, "this run")):
         watermarks = _watermarks(one)
         if not any(watermarks.values()):
             continue  # the job has no watermark, so nothing is ever late

@@ -24,7 +24,7 @@ from onceproof.documents import write_whole
 from onceproof.errors import EvidenceError
 from onceproof.ledger import Ledger, count_rows, query_parquet
 from onceproof.phases.assigned import as_engine_read, as_if_at_once, as_sent
-from onceproof.phases.calm import calm_of, refuse_late
+from onceproof.phases.calm import refuse_late
 from onceproof.phases.open_state import compare_state
 from onceproof.plan import Plan, Writes
 from onceproof.references import Events, Reference
@@ -82,7 +82,7 @@ def _as_sent(spark: Any, run: RunDirectory, work: Work, sent: Any) -> Events:
     if work.pipeline.reference != CALM:
         return events
     refuse_late(run)
-    return replace(events, calm=spark.read.parquet(str(calm_of(run).observed)))
+    return replace(events, calm=spark.read.parquet(str(run.calm.observed)))
 
 
 def newest(emitted: Any, reference: Reference) -> Any:

@@ -21,6 +21,8 @@ def release(run: RunDirectory, work: Work) -> None:
     """End every process of the run, heal its stack, and remove topic and table; may be repeated."""
     end_all_apart(run)
     end_agent(run)
+    if run.calm.plan.exists() and not run.calm.released.exists():
+        release(run.calm, Work.read(run.calm.plan))
     for folder in (run.root / "spark-local", run.root / "spark-recompute", run.output):
         shutil.rmtree(folder, ignore_errors=True)
     prepared = Prepared.read(run.prepared) if run.prepared.exists() else None
