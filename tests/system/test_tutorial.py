@@ -11,7 +11,7 @@ import pytest
 pytestmark = [pytest.mark.stack, pytest.mark.spark, pytest.mark.system]
 TUTORIAL = Path(__file__).parents[2] / "docs/tutorial.md"
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", TUTORIAL.read_text(), re.MULTILINE | re.DOTALL)
-EXITS = iter([0, 1, 0, 0])  # explained, red, looked at, green
+EXITS = [0, 1, 0, 0]  # explained, red, looked at, green
 
 
 def typed(text: str, folder: Path, stack: Path) -> subprocess.CompletedProcess[str]:
@@ -31,11 +31,11 @@ def typed(text: str, folder: Path, stack: Path) -> subprocess.CompletedProcess[s
 
 
 def test_its_reader_sees_what_it_says(stack, tmp_path):
-    done = None
+    done, exits = None, iter(EXITS)
     for kind, text in BLOCKS:
         if kind == "sh":
             done = typed(text, tmp_path, stack.state.folder)
-            assert done.returncode == next(EXITS), done.stdout + done.stderr
+            assert done.returncode == next(exits), done.stdout + done.stderr
         elif kind == "text":
             for line in text.splitlines():
                 shown = ".+".join(map(re.escape, line.split("...")))
@@ -43,4 +43,4 @@ def test_its_reader_sees_what_it_says(stack, tmp_path):
         else:
             name, _, rest = text.removeprefix("# file: ").partition("\n")
             (tmp_path / name).write_text(rest)
-    assert next(EXITS, None) is None
+    assert next(exits, None) is None
