@@ -10,6 +10,7 @@ import pytest
 from kafka import KafkaProducer
 
 from onceproof.errors import RequestError, StackError
+from onceproof.polling import wait_for
 from onceproof.sinks import Target, find_sink
 
 pytestmark = pytest.mark.stack
@@ -37,6 +38,18 @@ def table(target, **options):
 def look(reader):
     found = reader.look().rows.to_pylist()
     return sorted((row["copies"], row["key"], row["value"], row["batch"]) for row in found)
+
+
+def first_look(reader):
+    """Look at a topic of which its brokers may not all have heard yet."""
+
+    def looked():
+        try:
+            return (look(reader),)
+        except StackError:
+            return None
+
+    return wait_for(looked, 20, "the topic is not seen")[0]
 
 
 def rows(sink, folder):
@@ -100,7 +113,7 @@ def test_a_topic_of_the_run_s_own_is_made_read_and_removed(stack, tmp_path):
     sink = find_sink("topic")(target)
     sink.prepare()
     with closing(sink.reader()) as reader:
-        assert look(reader) == []
+        assert first_look(reader) == []
         producer = KafkaProducer(bootstrap_servers=list(stack.bootstrap))
         producer.send(target.name, json.dumps({"order_id": 3, "amount": 4}).encode())
         producer.close()
