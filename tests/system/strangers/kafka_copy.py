@@ -1,6 +1,7 @@
-"""Orders from one topic of Kafka to another, with Spark's own sink."""
+"""Orders from one topic of Kafka to another with Spark's own sink, each looked up on the way."""
 
 import argparse
+import time
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
@@ -10,6 +11,13 @@ for name in ("brokers", "topic", "checkpoint", "to"):
     parser.add_argument(f"--{name}", required=True)
 args = parser.parse_args()
 spark = SparkSession.builder.appName("orders").getOrCreate()
+
+
+def look_up(order):
+    time.sleep(0.0005)  # as long as the customer's cache takes to answer
+    return order
+
+
 orders = (
     spark.readStream.format("kafka")
     .option("kafka.bootstrap.servers", args.brokers)
@@ -17,7 +25,7 @@ orders = (
     .option("startingOffsets", "earliest")
     .option("maxOffsetsPerTrigger", 4000)
     .load()
-    .select("key", F.col("value"))
+    .select("key", F.udf(look_up, "binary")("value").alias("value"))
 )
 query = (
     orders.writeStream.format("kafka")
