@@ -86,5 +86,6 @@ def jdbc_of(address: str) -> str:
     if not found.scheme.startswith("postgres"):
         return address
     signed = (("user", found.username), ("password", found.password))
-    query = "&".join(f"{name}={value}" for name, value in signed if value)
-    return f"jdbc:postgresql://{found.hostname}:{found.port}{found.path}?{query}"
+    query = [*(f"{name}={value}" for name, value in signed if value), *found.query.split("&")]
+    where = found.netloc.rpartition("@")[2]
+    return f"jdbc:postgresql://{where}{found.path}?{'&'.join(filter(None, query))}"
