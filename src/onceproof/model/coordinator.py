@@ -102,6 +102,7 @@ class ModelCoordinator:
         rows = self.world.open.pop(part, ()) if is_ours else ()
         if commit:
             self.world.visible.update(rows)
+            self.world.ended[name] = self.world.ended.get(name, ()) + rows
         elif is_ours:
             self.world.check_abort(part, self.run)
         self.tick()  # ended, and not yet told

@@ -2,58 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from onceproof.errors import OnceproofError
 from onceproof.model.families import WRITER, Family, ModelSink
-from onceproof.model.world import ConcurrentError, CrashError, StoreError, World
+from onceproof.model.striking import Schedule, Sleepers
+from onceproof.model.world import PARTITIONS, ConcurrentError, CrashError, StoreError, World
 from onceproof.sinks.protocol import Part, Transaction
 
-PARTITIONS = 2
 MOST_RUNS = 6
-
-
-@dataclass(frozen=True)
-class Schedule:
-    """What goes wrong in one world.
-
-    `crashes` are the steps at which the runs die, one after the other; `fails` is the step of the
-    first run that raises instead. `tasks` says what happens to the first attempt at a task, by
-    batch and partition: `dies_before` or `dies_after` its pre-commit, `speculates` (a second one
-    pre-commits too, and the first wins), `sleeps` (and is replaced; it goes on at the step
-    `wakes`, counted over all runs, else at the end), or `fails` (as do all others, so the query
-    fails).
-    """
-
-    crashes: tuple[int, ...] = ()
-    fails: int = 0
-    tasks: Mapping[tuple[int, int], str] = field(default_factory=dict)
-    wakes: int = 0
-
-
-@dataclass
-class Sleepers:
-    """Attempts that were given up and are not dead."""
-
-    wakes: int
-    steps: int = 0
-    sleeping: list[Transaction] = field(default_factory=list)
-    came: set[tuple[int, int]] = field(default_factory=set)  # tasks to which something happened
-
-    def count(self) -> None:
-        """Count a step of the world."""
-        self.steps += 1
-        if self.steps == self.wakes:
-            self.wake()
-
-    def wake(self) -> None:
-        """Let all of them go on; one that the store refuses meanwhile ends there."""
-        sleeping, self.sleeping = self.sleeping, []
-        for transaction in sleeping:
-            with suppress(StoreError):
-                transaction.pre_commit()
 
 
 @dataclass
@@ -100,14 +58,21 @@ class Run:
         if self.asleep:  # an attempt that woke takes no steps of the driver's
             return
         self.steps += 1
+        world, point = self.world, self.world.step_of(self.number)
+        if self.schedule.watched:
+            world.look(self.family.reads)
         self.asleep = True
-        self.sleepers.count()
+        if self.sleepers.count():
+            world.strike("wakes", point)
         self.asleep = False
         if self.hold is not None:
             self.hold(self.steps)
         if self.steps == self.died_at:
+            world.strike("dies", point)
+            world.die(power=self.schedule.power)
             raise CrashError
         if self.number == 0 and self.steps == self.schedule.fails:
+            world.strike("raises", point)
             raise StoreError(f"the store did not answer at step {self.steps}")
 
     def _sink(self) -> ModelSink:
@@ -127,11 +92,13 @@ class Run:
                     raise ConcurrentError(f"offsets/{batch} is there")
                 last = min(self.world.rows, first + 2 + self.number % 2)
                 disk.offsets[batch] = planned[batch] = (first, last)
+                self._reach("offsets_written")
             self._write(sink, batch, range(*planned[batch]))
             self.tick()
             if batch in disk.commits:
                 raise ConcurrentError(f"commits/{batch} is there")
             disk.commits.add(batch)
+            self._reach("commit_logged")
             batch += 1
 
     def _write(self, sink: ModelSink, batch: int, rows: range) -> None:
@@ -160,26 +127,51 @@ class Run:
             won, winner = self._attempt(sink, task, rows)
             if way:
                 self._attempt(sink, task, rows)[1].pre_commit()
-            winner.pre_commit()
-            return won
+            return self._told(won, winner)
+        self._spoiled(sink, task, rows, way)
+        return self._told(*self._attempt(sink, task, rows))
+
+    def _spoiled(self, sink: ModelSink, task: Part, rows: list[int], way: str) -> None:
+        """Begin an attempt that comes to nothing, and let happen to it what the schedule says."""
+        if way == "dozes":
+            self.tasks_begun += 1
+            number = self.tasks_begun
+            self.sleepers.sleeping.append(
+                lambda: self._begun(sink, task, rows, number)[1].pre_commit()
+            )
+            return
         _, transaction = self._attempt(sink, task, rows)
         if way == "dies_after":
             transaction.pre_commit()
         elif way == "sleeps":
-            self.sleepers.sleeping.append(transaction)
+            self.sleepers.sleeping.append(transaction.pre_commit)
         elif way == "fails":
             raise StoreError(f"task {task.name} failed as often as it may")
-        won, winner = self._attempt(sink, task, rows)
-        winner.pre_commit()
-        return won
+
+    def _told(self, part: Part, transaction: Transaction) -> Part:
+        """Pre-commit the part that wins, and tell the driver."""
+        transaction.pre_commit()
+        self._reach("task_done")
+        self.tick()
+        return part
 
     def _attempt(self, sink: ModelSink, task: Part, rows: list[int]) -> tuple[Part, Transaction]:
         self.tasks_begun += 1
-        numbers = (task.epoch, task.attempt, task.batch, task.partition, self.tasks_begun)
-        part = Part(task.writer, *numbers)
+        self._reach("task_begin")
+        begun = self._begun(sink, task, rows, self.tasks_begun)
+        self._reach("task_mid")
+        return begun
+
+    def _begun(
+        self, sink: ModelSink, task: Part, rows: list[int], number: int
+    ) -> tuple[Part, Transaction]:
+        part = replace(task, task=number)
         transaction = sink.begin(part)
         transaction.write(rows)
         return part, transaction
+
+    def _reach(self, point: str) -> None:
+        self.world.reach(self.number, point)
 
 
 def live(world: World, family: Family, schedule: Schedule, first: int = 0) -> list[int]:
@@ -191,6 +183,9 @@ def live(world: World, family: Family, schedule: Schedule, first: int = 0) -> li
         is_over = run.live()
         taken.append(run.steps)
         if is_over:
-            return taken
-    world.violations.append(f"{MOST_RUNS} runs did not come to the end")
+            break
+    else:
+        world.violations.append(f"{MOST_RUNS} runs did not come to the end")
+    if schedule.watched:
+        world.look(family.reads)
     return taken

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
 from typing import Any, Protocol
 
 from onceproof.guarantee import Guarantee
@@ -18,7 +19,7 @@ from onceproof.model.stores import (
     ModelTransaction,
     Tick,
 )
-from onceproof.model.world import World
+from onceproof.model.world import PARTITIONS, World
 from onceproof.sinks.protocol import Part, Transaction
 from onceproof.sinks.protocol.coordinated import CoordinatedParts
 from onceproof.sinks.protocol.remembered import Remembered
@@ -67,6 +68,13 @@ class Put(ModelTransaction):
             self.tick()
             for row in rows:
                 self.world.keyed[row] = max(self.part.batch, self.world.keyed.get(row, 0))
+                self.put(row % PARTITIONS, row)
+
+    def put(self, key: int, row: int) -> None:
+        """Put a row as the value of its key, unless there is one of a newer batch."""
+        there = self.world.values.get(key)
+        if there is None or there[0] <= self.part.batch:
+            self.world.values[key] = (self.part.batch, row)
 
 
 @dataclass
@@ -86,6 +94,7 @@ class Append:
     def write(self, batch: int, tasks: Tasks, drain: Drain) -> None:  # noqa: ARG002
         """Add the rows of a batch, whatever was there."""
         tasks(0)
+        self.world.reach(self.run, "written")
 
     def recover(self) -> Mapping[str, Any]:
         """Nothing is left behind."""
@@ -96,7 +105,7 @@ class Idempotent:
     """Rows by their keys, and a memory of what each batch stands for."""
 
     def __init__(self, world: World, run: int, tick: Tick) -> None:
-        self.world, self.tick = world, tick
+        self.world, self.run, self.tick = world, run, tick
         memory = ModelMemory(world, run, tick)
         self.protocol = Remembered(Writer(WRITER, run + 1, memory, ModelCheckpoint(world, tick)))
 
@@ -109,6 +118,7 @@ class Idempotent:
     def write(self, batch: int, tasks: Tasks, drain: Drain) -> None:  # noqa: ARG002
         """Put the rows of a batch."""
         self.protocol.write(batch, lambda: tasks(self.protocol.writer.epoch))
+        self.world.reach(self.run, "written")
 
     def recover(self) -> Mapping[str, Any]:
         """Claim the writer."""
@@ -125,7 +135,7 @@ def two_phase(
     """Two-phase commit; tests give protocols and stores with a fault in them."""
     kept = store(world, run, tick)
     writer = Writer(WRITER, run + 1, kept, ModelCheckpoint(world, tick))
-    return _Begun(protocol(kept, writer, _nothing), kept)
+    return _Begun(protocol(kept, writer, partial(world.reach, run)), kept)
 
 
 def two_phase_topic(
@@ -138,7 +148,7 @@ def two_phase_topic(
     """Two-phase commit with Kafka's coordinator, and a memory in a log."""
     kept = store(world, run, tick)
     writer = Writer(WRITER, run + 1, kept.memory, ModelCheckpoint(world, tick))
-    return _Begun(protocol(kept, writer, _nothing), kept)
+    return _Begun(protocol(kept, writer, partial(world.reach, run)), kept)
 
 
 def wal(
@@ -147,7 +157,7 @@ def wal(
     """A write-ahead log; with `atomic` the effect and its mark are one step."""
     log = store(world, run, tick)
     writer = Writer(WRITER, run + 1, log, ModelCheckpoint(world, tick))
-    return _Begun(Wal(log, writer, _nothing, atomic), log)
+    return _Begun(Wal(log, writer, partial(world.reach, run), atomic), log)
 
 
 @dataclass
@@ -167,16 +177,13 @@ class _Begun:
         return self.protocol.recover()
 
 
-def _nothing(name: str, batch: int) -> None:
-    """No failpoint: every step of the model is one already."""
-
-
 @dataclass(frozen=True)
 class Family:
-    """How the sink of a run is made, and what the family promises."""
+    """How the sink of a run is made, what the family promises, and what its readers see."""
 
     make: Callable[[World, int, Tick], ModelSink]
     guarantee: Guarantee
+    reads: Callable[[World], Mapping[int, int]] = attrgetter("seen")
 
 
 FAMILIES: Mapping[str, Family] = {

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 
-from onceproof.model.engine import PARTITIONS, Schedule, live
+from onceproof.model.engine import live
 from onceproof.model.families import Family
-from onceproof.model.world import World
+from onceproof.model.striking import Schedule
+from onceproof.model.world import PARTITIONS, World
 
 WAYS = ("dies_before", "dies_after", "speculates", "fails")
 
@@ -20,19 +21,29 @@ class Outcome:
     schedule: object
     lost: int
     duplicated: int
+    changed: int
+    stuck: int
+    taken_back: int
     left: int
     violations: tuple[str, ...]
+    struck: tuple[tuple[str, str], ...]
 
     @classmethod
     def of(cls, schedule: object, world: World) -> Outcome:
         """Return what is to be seen in a world at its end."""
         left = len(world.open) + len(world.staged)
-        return cls(schedule, world.lost, world.duplicated, left, tuple(world.violations))
+        wrong = (world.lost, world.duplicated, world.changed, world.stuck, world.taken_back, left)
+        return cls(schedule, *wrong, tuple(world.violations), tuple(world.struck))
 
     @property
     def is_exact(self) -> bool:
         """Whether every row is there once, nothing is left, and nothing forbidden was done."""
-        return not (self.lost or self.duplicated or self.left or self.violations)
+        wrong = (self.lost, self.duplicated, self.changed, self.stuck, self.taken_back, self.left)
+        return not (any(wrong) or self.violations)
+
+    def point(self, how: str) -> str:
+        """Return the step at which the first of this kind struck."""
+        return next((point for one, point in self.struck if one == how), "")
 
 
 def tried(family: Family, schedule: Schedule) -> tuple[Outcome, list[int]]:
@@ -47,6 +58,20 @@ def single_crashes(family: Family) -> Iterator[Outcome]:
     (calm,) = tried(family, Schedule())[1]
     for at in range(calm + 1):
         yield tried(family, Schedule((at,)))[0]
+
+
+def power_cuts(family: Family) -> Iterator[Outcome]:
+    """Let the machine die at each step."""
+    (calm,) = tried(family, Schedule())[1]
+    for at in range(1, calm + 1):
+        yield tried(family, Schedule((at,), power=True))[0]
+
+
+def watched_crashes(family: Family) -> Iterator[Outcome]:
+    """Try a crash at each step, and none, under the eyes of a reader."""
+    (calm,) = tried(family, Schedule())[1]
+    for at in range(calm + 1):
+        yield tried(family, Schedule((at,), watched=True))[0]
 
 
 def pairs_of_crashes(family: Family) -> Iterator[Outcome]:
@@ -77,9 +102,18 @@ def attempts_at_tasks(family: Family) -> Iterator[Outcome]:
 
 def sleeping_attempts(family: Family) -> Iterator[Outcome]:
     """Give up an attempt at each task, that wakes at each later step, or after the last."""
+    return _sleeping(family, "sleeps")
+
+
+def dozing_attempts(family: Family) -> Iterator[Outcome]:
+    """The same of attempts that have not come to their first row."""
+    return _sleeping(family, "dozes")
+
+
+def _sleeping(family: Family, way: str) -> Iterator[Outcome]:
     (calm,) = tried(family, Schedule())[1]
     for task, first in product(_tasks(), range(calm + 1)):
-        sleeps = {task: "sleeps"}
+        sleeps = {task: way}
         steps = sum(tried(family, Schedule((first,), tasks=sleeps))[1])
         for wakes in range(0, steps + 1, 1 if first % 4 == 0 else 5):
             yield tried(family, Schedule((first,), tasks=sleeps, wakes=wakes))[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from onceproof.model.stores import ModelCheckpoint, ModelStore, Tick
@@ -73,4 +74,4 @@ class SharedSink:
     def _begun(self) -> SharedRun:
         store, checkpoint = self._store, ModelCheckpoint(self.world, self.tick)
         writer = Writer(self.writer, self.run + 1, store, checkpoint)
-        return self.process(TwoPhase(store, writer, lambda *_: None), store)
+        return self.process(TwoPhase(store, writer, partial(self.world.reach, self.run)), store)

@@ -6,10 +6,11 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from onceproof.model.engine import Run, Schedule, Sleepers, live
+from onceproof.model.engine import Run, live
 from onceproof.model.families import Family
 from onceproof.model.schedules import Outcome, tried
-from onceproof.model.world import World
+from onceproof.model.striking import Schedule, Sleepers
+from onceproof.model.world import BEHIND, START, World
 
 
 @dataclass
@@ -27,9 +28,10 @@ class Turns:
     turn: int = 0
     over: set[int] = field(default_factory=set)
 
-    def hold(self, driver: int, steps: int) -> None:
+    def hold(self, driver: int, steps: int, world: World) -> None:
         """Give the turn away where this driver's next switch is, and wait for it to come back."""
         if self.turn < len(self.switches) and steps >= self.switches[self.turn]:
+            world.strike(f"holds {driver}", world.points.get(driver, START).removeprefix(BEHIND))
             self.turn += 1
             self._give(1 - driver)
             if 1 - driver not in self.over:
@@ -59,7 +61,7 @@ def tried_with_two(family: Family, switches: tuple[int, ...], *, recovers: bool)
         turns.gates[number].acquire()
         try:
             run = Run(world, number, family, Schedule(), sleepers)
-            run.hold = lambda steps: turns.hold(number, steps)
+            run.hold = lambda steps: turns.hold(number, steps, world)
             run.live(recovers=recovers or not number)
         finally:
             turns.end(number)

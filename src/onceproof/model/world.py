@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from onceproof.errors import OnceproofError
 from onceproof.model.transactions import Transactions
 from onceproof.sinks.protocol import Decision, Part, Span
+from onceproof.sinks.protocol.coordinated import ONGOING
 
 # Which rows of the input a batch is, as the offset log says: from the first, up to the last.
 Range = tuple[int, int]
+PARTITIONS = 2
+BEHIND = "behind "
+START = f"{BEHIND}start"
 
 
 class CrashError(BaseException):
@@ -69,6 +73,49 @@ class World:
     # Kafka's: the log of decisions, and the coordinator's books.
     journal: list[str] = field(default_factory=list)
     transactions: Transactions = field(default_factory=Transactions)
+    ended: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    # The newest value of each key, and of which batch it is.
+    values: dict[int, tuple[int, int]] = field(default_factory=dict)
+    # Rows that are gone when their process dies, or when the machine does.
+    unflushed: dict[Part, tuple[int, ...]] = field(default_factory=dict)
+    unsynced: dict[Part, tuple[int, ...]] = field(default_factory=dict)
+    # The step that each run came to last, what struck at which, and what a reader was shown.
+    points: dict[int, str] = field(default_factory=dict)
+    struck: list[tuple[str, str]] = field(default_factory=list)
+    shown: Counter[int] = field(default_factory=Counter)
+    taken_back: int = 0
+
+    def reach(self, run: int, point: str, batch: int = 0) -> None:  # noqa: ARG002
+        """Note that a run comes to a named step; this is the protocols' step, too."""
+        self.points[run] = point
+
+    def step_of(self, run: int) -> str:
+        """Return where a run is: right at a named step, or behind it."""
+        point = self.points.get(run, START)
+        if not point.startswith(BEHIND):
+            self.points[run] = f"{BEHIND}{point}"
+        return point
+
+    def strike(self, how: str, point: str) -> None:
+        """Note that something struck at a step."""
+        self.struck.append((how, point))
+
+    def die(self, *, power: bool) -> None:
+        """Lose what a process takes along, or with `power` the machine."""
+        fragile = [self.unflushed, self.unsynced] if power else [self.unflushed]
+        for rows_of in fragile:
+            for part, rows in rows_of.items():
+                if part in self.open:
+                    self.open[part] = ()
+                else:
+                    self.visible.subtract(rows)
+            rows_of.clear()
+
+    def look(self, reads: Callable[[World], Mapping[int, int]]) -> None:
+        """Let a reader look, and count what it was shown and sees no more."""
+        now = Counter(reads(self))
+        self.taken_back += (self.shown - now).total()
+        self.shown = now
 
     def believe(self, batch: int, run: int) -> None:
         """Note that a run is about to be told that it decided a batch."""
@@ -100,3 +147,19 @@ class World:
     def duplicated(self) -> int:
         """How many extra copies readers see."""
         return sum(copies - 1 for copies in self.seen.values())
+
+    @property
+    def changed(self) -> int:
+        """How many keys hold another value than their last."""
+        last = {row % PARTITIONS: row for row in range(self.rows)}
+        return sum(row != last[key] for key, (_, row) in self.values.items())
+
+    @property
+    def stuck(self) -> int:
+        """How many committed rows a transaction hides that was begun before and never ended."""
+        names = list(self.transactions.known)
+        begun = [
+            at for at, one in enumerate(names) if self.transactions.known[one].state == ONGOING
+        ]
+        behind = names[begun[0] :] if begun else []
+        return sum(len(self.ended.get(name, ())) for name in behind)

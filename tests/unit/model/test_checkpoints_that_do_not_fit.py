@@ -4,8 +4,9 @@ import json
 
 import pytest
 
-from onceproof.model.engine import Run, Schedule, Sleepers, live
+from onceproof.model.engine import Run, live
 from onceproof.model.families import FAMILIES
+from onceproof.model.striking import Schedule, Sleepers
 from onceproof.model.world import Disk, World
 
 REMEMBER = [name for name in FAMILIES if name != "append"]
