@@ -12,13 +12,15 @@ from onceproof.model.world import PARTITIONS, ConcurrentError, CrashError, Store
 from onceproof.sinks.protocol import Part, Transaction
 
 MOST_RUNS = 6
+END = "the end"
 
 
 @dataclass
 class Run:
     """One life of the driver, with the recovery before it and, if it gets so far, behind it.
 
-    `hold` is told each step, and may hold the run there. `said` is the error that ended it.
+    `hold` is told each step and its name, and may hold the run there. `said` is the error that
+    ended it.
     """
 
     world: World
@@ -26,7 +28,7 @@ class Run:
     family: Family
     schedule: Schedule
     sleepers: Sleepers
-    hold: Callable[[int], None] | None = None
+    hold: Callable[[int, str], None] | None = None
     steps: int = 0
     died_at: int = 0
     said: str = ""
@@ -44,7 +46,8 @@ class Run:
             if recovers:
                 self._sink().recover()
             self._drive(self._sink())
-            self.sleepers.wake()
+            if self.sleepers.wake():
+                self._tell_who_woke(END)
             self._sink().recover()
         except (CrashError, OnceproofError) as error:
             self.said = str(error)
@@ -63,10 +66,10 @@ class Run:
             world.look(self.family.reads)
         self.asleep = True
         if self.sleepers.count():
-            world.strike("wakes", point)
+            self._tell_who_woke(point)
         self.asleep = False
         if self.hold is not None:
-            self.hold(self.steps)
+            self.hold(self.steps, point)
         if self.steps == self.died_at:
             world.strike("dies", point)
             world.die(power=self.schedule.power)
@@ -74,6 +77,13 @@ class Run:
         if self.number == 0 and self.steps == self.schedule.fails:
             world.strike("raises", point)
             raise StoreError(f"the store did not answer at step {self.steps}")
+
+    def _tell_who_woke(self, point: str) -> None:
+        batch = min(batch for batch, _ in self.schedule.tasks)
+        newest = max(self.world.disk.commits, default=-1)
+        if newest >= batch and point != END:
+            point = "behind its batch" if newest == batch else "behind a later batch"
+        self.world.strike("wakes", point)
 
     def _sink(self) -> ModelSink:
         return self.family.make(self.world, self.number, self.tick)
@@ -123,10 +133,12 @@ class Run:
         place = (task.batch, task.partition)
         way = "" if place in self.sleepers.came else self.schedule.tasks.get(place, "")
         self.sleepers.came.add(place)
-        if way in ("", "speculates"):
+        if way in ("", "speculates", "lingers"):
             won, winner = self._attempt(sink, task, rows)
-            if way:
+            if way == "speculates":
                 self._attempt(sink, task, rows)[1].pre_commit()
+            elif way == "lingers":
+                self.sleepers.sleeping.append(lambda: winner.write(rows))
             return self._told(won, winner)
         self._spoiled(sink, task, rows, way)
         return self._told(*self._attempt(sink, task, rows))
@@ -136,9 +148,7 @@ class Run:
         if way == "dozes":
             self.tasks_begun += 1
             number = self.tasks_begun
-            self.sleepers.sleeping.append(
-                lambda: self._begun(sink, task, rows, number)[1].pre_commit()
-            )
+            self.sleepers.sleeping.append(lambda: self._begun(sink, task, rows, number))
             return
         _, transaction = self._attempt(sink, task, rows)
         if way == "dies_after":
@@ -151,15 +161,15 @@ class Run:
     def _told(self, part: Part, transaction: Transaction) -> Part:
         """Pre-commit the part that wins, and tell the driver."""
         transaction.pre_commit()
-        self._reach("task_done")
+        self._reach("task_done", part)
         self.tick()
         return part
 
     def _attempt(self, sink: ModelSink, task: Part, rows: list[int]) -> tuple[Part, Transaction]:
         self.tasks_begun += 1
-        self._reach("task_begin")
+        self._reach("task_begin", task)
         begun = self._begun(sink, task, rows, self.tasks_begun)
-        self._reach("task_mid")
+        self._reach("task_mid", task)
         return begun
 
     def _begun(
@@ -170,8 +180,9 @@ class Run:
         transaction.write(rows)
         return part, transaction
 
-    def _reach(self, point: str) -> None:
-        self.world.reach(self.number, point)
+    def _reach(self, point: str, task: Part | None = None) -> None:
+        of = f" {task.partition + 1}/{PARTITIONS}" if task else ""
+        self.world.reach(self.number, f"{point}{of}")
 
 
 def live(world: World, family: Family, schedule: Schedule, first: int = 0) -> list[int]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 
-from onceproof.model.engine import live
+from onceproof.model.engine import END, live
 from onceproof.model.families import Family
 from onceproof.model.striking import Schedule
 from onceproof.model.world import PARTITIONS, World
@@ -100,19 +100,29 @@ def attempts_at_tasks(family: Family) -> Iterator[Outcome]:
             yield tried(family, Schedule((first,), tasks={task: way}))[0]
 
 
-def sleeping_attempts(family: Family) -> Iterator[Outcome]:
-    """Give up an attempt at each task, that wakes at each later step, or after the last."""
-    return _sleeping(family, "sleeps")
+def sleeping_attempts(family: Family, *, dies: bool = True) -> Iterator[Outcome]:
+    """Give up an attempt at each task, that wakes at each later step, or after the last.
+
+    With `dies` together with each crash.
+    """
+    return _sleeping(family, "sleeps", dies=dies)
 
 
 def dozing_attempts(family: Family) -> Iterator[Outcome]:
-    """The same of attempts that have not come to their first row."""
-    return _sleeping(family, "dozes")
+    """Without a crash, of attempts that have not come to their first row, and die behind it."""
+    return _sleeping(family, "dozes", dies=False)
 
 
-def _sleeping(family: Family, way: str) -> Iterator[Outcome]:
+def lingering_attempts(family: Family) -> Iterator[Outcome]:
+    """Without a crash, of attempts that have won, and write again when their batch is over."""
+    for one in _sleeping(family, "lingers", dies=False):
+        if one.point("wakes") in ("behind its batch", "behind a later batch", END):
+            yield one
+
+
+def _sleeping(family: Family, way: str, *, dies: bool) -> Iterator[Outcome]:
     (calm,) = tried(family, Schedule())[1]
-    for task, first in product(_tasks(), range(calm + 1)):
+    for task, first in product(_tasks(), range(calm + 1 if dies else 1)):
         sleeps = {task: way}
         steps = sum(tried(family, Schedule((first,), tasks=sleeps))[1])
         for wakes in range(0, steps + 1, 1 if first % 4 == 0 else 5):

@@ -16,10 +16,11 @@ class Schedule:
     `crashes` are the steps at which the runs die, one after the other; `fails` is the step of the
     first run that raises instead. `tasks` says what happens to the first attempt at a task, by
     batch and partition: `dies_before` or `dies_after` its pre-commit, `speculates` (a second one
-    pre-commits too, and the first wins), `sleeps` before its pre-commit or `dozes` before its first
-    row (and is replaced; it goes on at the step `wakes`, counted over all runs, else at the end),
-    or `fails` (as do all others, so the query fails). With `power` the machine dies with a run, and
-    with what was not brought to its disk. With `watched` a reader looks at each step.
+    pre-commits too, and the first wins), `fails` (as do all others, so the query fails), `sleeps`
+    before its pre-commit or `dozes` before its first row (and is replaced), or `lingers` when it
+    has won. These go on at the step `wakes`, counted over all runs, else at the end: a sleeper to
+    its pre-commit, the others to a row. With `power` the machine dies with a run, and with what was
+    not brought to its disk. With `watched` a reader looks at each step.
     """
 
     crashes: tuple[int, ...] = ()
@@ -36,7 +37,7 @@ class Sleepers:
 
     wakes: int
     steps: int = 0
-    sleeping: list[Callable[[], None]] = field(default_factory=list)
+    sleeping: list[Callable[[], object]] = field(default_factory=list)
     came: set[tuple[int, int]] = field(default_factory=set)  # tasks to which something happened
 
     def count(self) -> bool:

@@ -10,7 +10,7 @@ from onceproof.model.engine import Run, live
 from onceproof.model.families import Family
 from onceproof.model.schedules import Outcome, tried
 from onceproof.model.striking import Schedule, Sleepers
-from onceproof.model.world import BEHIND, START, World
+from onceproof.model.world import World
 
 
 @dataclass
@@ -28,10 +28,10 @@ class Turns:
     turn: int = 0
     over: set[int] = field(default_factory=set)
 
-    def hold(self, driver: int, steps: int, world: World) -> None:
+    def hold(self, driver: int, steps: int, at: str, world: World) -> None:
         """Give the turn away where this driver's next switch is, and wait for it to come back."""
         if self.turn < len(self.switches) and steps >= self.switches[self.turn]:
-            world.strike(f"holds {driver}", world.points.get(driver, START).removeprefix(BEHIND))
+            world.strike(f"holds {driver}", at)
             self.turn += 1
             self._give(1 - driver)
             if 1 - driver not in self.over:
@@ -61,7 +61,7 @@ def tried_with_two(family: Family, switches: tuple[int, ...], *, recovers: bool)
         turns.gates[number].acquire()
         try:
             run = Run(world, number, family, Schedule(), sleepers)
-            run.hold = lambda steps: turns.hold(number, steps, world)
+            run.hold = lambda steps, at: turns.hold(number, steps, at, world)
             run.live(recovers=recovers or not number)
         finally:
             turns.end(number)

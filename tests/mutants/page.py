@@ -1,0 +1,40 @@
+"""docs/mutants.md, made of what catches what."""
+
+from pathlib import Path
+
+from tests.mutants.planted import MUTANTS, caught
+
+PAGE = Path(__file__).parents[2] / "docs/mutants.md"
+HEAD = """# Broken on purpose
+
+A check that cannot fail proves nothing. So before anybody believes a green verdict, sinks and
+judge are broken on purpose, one planted fault at a time, and each fault must be caught: as what it
+is, and by the crash point that should catch it. This page is made by `python -m tests.mutants`, and
+a test holds it to what the mutants do.
+
+## Sinks, in the model
+
+Each mutant is a sink family with one fault, under the [model](sinks.md#a-store-of-your-own) of a
+micro-batch engine. The crash point is the step that had been reached last when it was struck, by
+the names of [failpoints](sinks.md#failpoints); `behind` one is between it and the next, and
+`task_done 1/2` is the first of two tasks. *Catch* says how many of the schedules that strike there
+catch the mutant: all of them, wherever one process moves at a time; where another driver moves, it
+depends on that one's steps as well. *Also at* names every other point at which some schedule
+catches it, and none but these does. The families without the fault pass all of these schedules.
+
+"""
+ROW = "| {} | `{}` | {} | `{}` | {} | {} of {} | {} |"
+
+
+def page():
+    lines = ["| fault | in | struck by | crash point | caught as | catch | also at |"]
+    lines += ["|---|---|---|---|---|---|---|", *map(row, MUTANTS)]
+    return HEAD + "\n".join(lines) + "\n"
+
+
+def row(mutant):
+    found = caught(mutant)
+    also = ", ".join(f"`{point}`" for point, (some, _) in found.items() if some)
+    also = also.replace(f"`{mutant.at}`", "").replace(", ,", ",").strip(", ")
+    told = (mutant.fault, mutant.family, mutant.struck_by, mutant.at, mutant.caught_as)
+    return ROW.format(*told, *found[mutant.at], also)
