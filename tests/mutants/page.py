@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from tests.mutants.of_judge import PLANTED
 from tests.mutants.planted import MUTANTS, caught
 
 PAGE = Path(__file__).parents[2] / "docs/mutants.md"
@@ -23,13 +24,23 @@ depends on that one's steps as well. *Also at* names every other point at which 
 catches it, and none but these does. The families without the fault pass all of these schedules.
 
 """
+JUDGE = """
+## The judge
+
+Each mutant is the judge with one fault, and each is killed by a test of the judge that is there
+for its own sake: a test runs that one on the mutant, and wants it to fail.
+
+| fault | killed by |
+|---|---|
+"""
 ROW = "| {} | `{}` | {} | `{}` | {} | {} of {} | {} |"
 
 
 def page():
     lines = ["| fault | in | struck by | crash point | caught as | catch | also at |"]
     lines += ["|---|---|---|---|---|---|---|", *map(row, MUTANTS)]
-    return HEAD + "\n".join(lines) + "\n"
+    judge = [f"| {one.fault} | `{one.test}` |" for one in PLANTED]
+    return HEAD + "\n".join(lines) + "\n" + JUDGE + "\n".join(judge) + "\n"
 
 
 def row(mutant):

@@ -188,7 +188,12 @@ MUTANTS = [
         "a recovery settles before it claims", of.RecoversWithoutAClaim, "lost", "holds 0", DECIDING
     ),
     protocol(
-        "parts of a newer run are swept", of.SweepsWhoeverWrites, "lost", "holds 0", "decided"
+        "parts of a newer run are swept",
+        of.SweepsWhoeverWrites,
+        "violations",
+        "holds 0",
+        "decided",
+        says="is undone by run",
     ),
     mutant(
         "a replay is known by partition and epoch",

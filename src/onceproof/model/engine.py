@@ -8,11 +8,10 @@ from dataclasses import dataclass, replace
 from onceproof.errors import OnceproofError
 from onceproof.model.families import WRITER, Family, ModelSink
 from onceproof.model.striking import Schedule, Sleepers
-from onceproof.model.world import PARTITIONS, ConcurrentError, CrashError, StoreError, World
+from onceproof.model.world import END, PARTITIONS, ConcurrentError, CrashError, StoreError, World
 from onceproof.sinks.protocol import Part, Transaction
 
 MOST_RUNS = 6
-END = "the end"
 
 
 @dataclass
@@ -47,7 +46,7 @@ class Run:
                 self._sink().recover()
             self._drive(self._sink())
             if self.sleepers.wake():
-                self._tell_who_woke(END)
+                self.world.woke(self.schedule.tasks, END)
             self._sink().recover()
         except (CrashError, OnceproofError) as error:
             self.said = str(error)
@@ -66,7 +65,7 @@ class Run:
             world.look(self.family.reads)
         self.asleep = True
         if self.sleepers.count():
-            self._tell_who_woke(point)
+            world.woke(self.schedule.tasks, point)
         self.asleep = False
         if self.hold is not None:
             self.hold(self.steps, point)
@@ -77,13 +76,6 @@ class Run:
         if self.number == 0 and self.steps == self.schedule.fails:
             world.strike("raises", point)
             raise StoreError(f"the store did not answer at step {self.steps}")
-
-    def _tell_who_woke(self, point: str) -> None:
-        batch = min(batch for batch, _ in self.schedule.tasks)
-        newest = max(self.world.disk.commits, default=-1)
-        if newest >= batch and point != END:
-            point = "behind its batch" if newest == batch else "behind a later batch"
-        self.world.strike("wakes", point)
 
     def _sink(self) -> ModelSink:
         return self.family.make(self.world, self.number, self.tick)

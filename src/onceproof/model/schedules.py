@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 
-from onceproof.model.engine import END, live
+from onceproof.model.engine import live
 from onceproof.model.families import Family
 from onceproof.model.striking import Schedule
-from onceproof.model.world import PARTITIONS, World
+from onceproof.model.world import END, PARTITIONS, World
 
 WAYS = ("dies_before", "dies_after", "speculates", "fails")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from onceproof.errors import OnceproofError
@@ -16,6 +16,7 @@ Range = tuple[int, int]
 PARTITIONS = 2
 BEHIND = "behind "
 START = f"{BEHIND}start"
+END = "the end"
 
 
 class CrashError(BaseException):
@@ -99,6 +100,14 @@ class World:
     def strike(self, how: str, point: str) -> None:
         """Note that something struck at a step."""
         self.struck.append((how, point))
+
+    def woke(self, tasks: Iterable[tuple[int, int]], point: str) -> None:
+        """Note that the attempts at these tasks went on, by how far their batch was then."""
+        batch = min(batch for batch, _ in tasks)
+        newest = max(self.disk.commits, default=-1)
+        if newest >= batch and point != END:
+            point = f"{BEHIND}its batch" if newest == batch else f"{BEHIND}a later batch"
+        self.strike("wakes", point)
 
     def die(self, *, power: bool) -> None:
         """Lose what a process takes along, or with `power` the machine."""
