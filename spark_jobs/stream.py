@@ -14,9 +14,11 @@ import sys
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from onceproof.forgetting import ADDRESS
 from onceproof.references import find_reference
 from onceproof.security import in_environment, revealed
 from onceproof.sinks import OwnQuery, Target, find_sink
+from onceproof.spark.taken_once import NAME, register
 
 EVENT = "id bigint, producer int, key string, seq bigint, event_ms bigint, amount bigint"
 CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
@@ -46,8 +48,15 @@ def session(name: str, state_store: str) -> SparkSession:
     )
 
 
-def events(spark: SparkSession, given: argparse.Namespace, max_offsets: str) -> DataFrame:
-    source = (
+def events(spark: SparkSession, given: argparse.Namespace, options: dict[str, str]) -> DataFrame:
+    read = taken_once if options.get("source") == "taken_once" else from_kafka
+    value = F.from_json(F.col("value").cast("string"), EVENT)
+    rows = read(spark, given, options.get("max_offsets", "10000"))
+    return rows.select(value.alias("event")).select("event.*")
+
+
+def from_kafka(spark: SparkSession, given: argparse.Namespace, max_offsets: str) -> DataFrame:
+    return (
         spark.readStream.format("kafka")
         .option("kafka.bootstrap.servers", given.bootstrap)
         .options(**in_environment().for_spark())
@@ -56,8 +65,12 @@ def events(spark: SparkSession, given: argparse.Namespace, max_offsets: str) -> 
         .option("maxOffsetsPerTrigger", max_offsets)
         .load()
     )
-    value = F.from_json(F.col("value").cast("string"), EVENT)
-    return source.select(value.alias("event")).select("event.*")
+
+
+def taken_once(spark: SparkSession, given: argparse.Namespace, max_offsets: str) -> DataFrame:
+    register(spark)
+    source = spark.readStream.format(NAME).option("address", os.environ[ADDRESS])
+    return source.option("topic", given.topic).option("most", max_offsets).load()
 
 
 def main() -> None:
@@ -82,7 +95,7 @@ def main() -> None:
     )
     sink = kind(target)
     spark = session(given.pipeline, options.get("state_store", "hdfs"))
-    rows = pipeline.stream(events(spark, given, options.get("max_offsets", "10000")))
+    rows = pipeline.stream(events(spark, given, options))
     trigger = options.get("trigger", "0 seconds")
     if isinstance(sink, OwnQuery):
         query = sink.start(rows, reference.mode, trigger)

@@ -19,7 +19,7 @@ LAYERS = [
         "run",
         "security",
     ],
-    ["admin", "failpoints", "fencing", "records", "verdict", "work"],
+    ["admin", "failpoints", "fencing", "forgetting", "records", "verdict", "work"],
     ["history", "reads"],
     ["plan"],
     ["evidence"],
@@ -32,7 +32,7 @@ LAYERS = [
     ["scenario"],
     ["report", "verdicts"],
     ["phases", "gate"],
-    ["nights", "readiness"],
+    ["nights", "readiness", "table"],
     ["cli", "__main__"],
 ]
 HEAVY = {

@@ -24,6 +24,7 @@ from onceproof.cli import (
     scenarios,
     stack,
     sweep,
+    table,
 )
 from onceproof.errors import OnceproofError, RequestError
 
@@ -50,6 +51,7 @@ prune.register(app)
 gate.register(app)
 checkpoint.register(app)
 sweep.register(app)
+table.register(app)
 
 
 def main() -> None:

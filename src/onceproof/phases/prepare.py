@@ -58,6 +58,11 @@ def _stack(run: RunDirectory, work: Work, home: Path | None) -> Prepared:
                     f"{member.name} of the stack {stack.name} does not serve ({member.trouble}): "
                     "start it, or take the stack down and bring it up"
                 )
+    return prepared_on(run, stack, work, own=own)
+
+
+def prepared_on(run: RunDirectory, stack: Stack, work: Work, *, own: bool) -> Prepared:
+    """Return where a run finds what it needs on a stack that serves."""
     members, kind = stack.members, find_sink(work.sink.name).store
     needed = ("master", "store") if kind == "postgresql" else ("master",)
     if missing := [name for name in needed if name not in members]:

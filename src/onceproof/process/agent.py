@@ -12,7 +12,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from random import Random
@@ -28,7 +28,7 @@ from onceproof.identity import Identity
 from onceproof.prepared import Prepared
 from onceproof.process.disturb import Disturbance
 from onceproof.process.handle import hold, release_alone
-from onceproof.process.job import Job
+from onceproof.process.job import Job, source_of
 from onceproof.process.last_words import explained
 from onceproof.process.over import is_over
 from onceproof.process.progress import InputProgress, RunProgress, committed_records
@@ -51,7 +51,9 @@ _POLL_EVERY_S = 0.25
 class Agent:
     """Everything of one run that must be quick, each in a thread of its own."""
 
-    def __init__(self, run: RunDirectory, owner: Identity | None) -> None:
+    def __init__(
+        self, run: RunDirectory, owner: Identity | None, source: Mapping[str, str]
+    ) -> None:
         self.run, self.owner = run, owner
         self.work, self.prepared = Work.read(run.plan), Prepared.read(run.prepared)
         self.history = History(run.history)
@@ -65,7 +67,7 @@ class Agent:
         self.until = time.monotonic() + self.work.limits.run_s
         self.broken: list[str] = []
         tools = spark_tools(onceproof_home())
-        self.job = Job(run, self.work, self.prepared, tools, jobs_folder())
+        self.job = Job(run, self.work, self.prepared, tools, jobs_folder(), source)
         self.supervisor = Supervisor(
             self.job.start,
             self._before_restart,
@@ -171,7 +173,8 @@ def main(root: Path, owner: Identity | None) -> int:
         history.append("process", Op.PHASE_START)
         said = "the agent was ended from outside"
         try:
-            said = Agent(run, owner).live()
+            with source_of(run) as source:
+                said = Agent(run, owner, source).live()
         except OnceproofError as error:
             said = str(error)
         finally:

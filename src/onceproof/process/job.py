@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 from onceproof.errors import RequestError
 from onceproof.failpoints import FOLDER
 from onceproof.fencing import FILE
+from onceproof.forgetting import ADDRESS, forgetting
 from onceproof.prepared import Prepared
 from onceproof.process.attempt import ATTEMPT, JOB, Attempt, start
 from onceproof.process.runtime import (
@@ -35,6 +37,18 @@ from onceproof.targets import shown
 from onceproof.work import Work
 
 
+@contextmanager
+def source_of(run: RunDirectory) -> Iterator[Mapping[str, str]]:
+    """Serve the input where it can be taken but once, and yield what tells a job of that."""
+    work, prepared = Work.read(run.plan), Prepared.read(run.prepared)
+    if work.pipeline.options.get("source") != "taken_once":
+        yield {}
+        return
+    bootstrap, host = prepared.bootstrap.split(","), driver_host(prepared.master)
+    with forgetting(bootstrap, work.workload.topic, host) as address:
+        yield {ADDRESS: address}
+
+
 @dataclass(frozen=True)
 class Job:
     """All that each attempt is started with."""
@@ -44,6 +58,7 @@ class Job:
     prepared: Prepared
     tools: SparkTools
     jobs: Path
+    source: Mapping[str, str]  # where the input comes from, as the environment tells it
 
     def start(self, number: int) -> Attempt:
         """Start attempt `number`; its settings and its log are kept in the run's directory."""
@@ -121,7 +136,8 @@ class Job:
             VARIABLE: json.dumps(dict(self.prepared.security)),
         }
         found = {name: value for name, value in os.environ.items() if name not in NOT_INHERITED}
-        return {**found, **spark, **{name: str(value) for name, value in self._given.items()}}
+        own = {name: str(value) for name, value in self._given.items()}
+        return {**found, **spark, **self.source, **own}
 
     def _failpoints(self) -> str:
         return str(self.run.failpoints.absolute())

@@ -7,14 +7,14 @@ from typing import Any, TypeVar
 
 from onceproof import sinks, workloads
 from onceproof.errors import RequestError
-from onceproof.guarantee import Anomaly, Guarantee, Promise
+from onceproof.guarantee import Anomaly, Guarantee, Promise, end_to_end
 from onceproof.naming import located
 from onceproof.references import REFERENCES, Reference
 from onceproof.references.declared import reference_of
 from onceproof.scenario import crosschecks
 from onceproof.scenario.commands import OF_THE_JOB, default_command, named
 from onceproof.scenario.draft import Draft
-from onceproof.scenario.fields import OUTPUT, SCENARIO, WORKLOAD
+from onceproof.scenario.fields import OUTPUT, SCENARIO, TAKEN_ONCE, WORKLOAD
 from onceproof.scenario.kinds import read_fields
 from onceproof.scenario.model import Scenario, Sink, Workload
 from onceproof.scenario.of_a_job import check_calm, located_options, runtime_of
@@ -44,6 +44,7 @@ def build(owner: Item, items: Mapping[str, Item]) -> Scenario | None:
     crosschecks.check_sink_options(draft)
     if sink and reference:
         crosschecks.check_query(draft, sink, reference)
+        crosschecks.check_source(draft, reference)
     if sink and pipeline:
         check_calm(draft, sink, pipeline)
     crosschecks.check_faults(draft, sink)
@@ -124,7 +125,10 @@ def _fits(draft: Draft, workload: workloads.Workload, given: Options, *path: str
 def _claim(draft: Draft, sink: type[sinks.Sink] | None) -> Claim | None:
     if sink is None or not draft.has("hold_to", "claims", "anomalies"):
         return None
-    hold_to = Guarantee(draft.values.get("hold_to", sink.guarantee))
+    is_taken_once = draft.values.get("source") == TAKEN_ONCE
+    source = Guarantee.AT_MOST_ONCE if is_taken_once else Guarantee.EXACTLY_ONCE
+    whole = end_to_end(source, Guarantee.EXACTLY_ONCE, sink.guarantee)
+    hold_to = Guarantee(draft.values.get("hold_to", whole))
     try:
         return Claim(
             Promise(hold_to, sink.atomic_batches, sink.ordered),

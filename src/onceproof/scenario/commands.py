@@ -21,7 +21,7 @@ PLACEHOLDERS = {
 }
 ENTRY = "{jobs}/stream.py"  # starts any pipeline of ours, by the name that follows
 # Fields of a scenario that a job is started with, where it takes them.
-OF_THE_JOB = ("state_store", "max_offsets", "trigger")
+OF_THE_JOB = ("state_store", "max_offsets", "trigger", "source")
 # Doubled brackets are themselves, as in Python's format strings.
 _PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([^{}]*)\}")
 

@@ -99,6 +99,18 @@ def check_input(draft: Draft, hold_to: Guarantee | None) -> None:
         )
 
 
+def check_source(draft: Draft, reference: Reference) -> None:
+    """What is lost between source and state no reference can know of."""
+    if draft.values.get("source") == "taken_once" and (
+        reference.is_stateful or draft.own_command is not None
+    ):
+        draft.refuse(
+            f"{draft.pipeline_name} reads a source that cannot be replayed, and only a pipeline of"
+            " ours without state can: write copy_events, or leave source out",
+            "source",
+        )
+
+
 def _settings_of(draft: Draft) -> str:
     """Return what a command of somebody else's says, with the values for it; ours say nothing."""
     if (command := draft.own_command) is None:

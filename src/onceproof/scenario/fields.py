@@ -23,6 +23,7 @@ from onceproof.verdict import Grade
 from onceproof.work import EARLIEST, LATEST
 from onceproof.workloads import WORKLOADS
 
+TAKEN_ONCE = "taken_once"
 NAME = text(r"[a-z][a-z0-9_]{0,59}", "at most 60 small letters, digits and _")
 OURS = tuple(one.name for one in WORKLOADS)
 _NAMES = "pipeline__sink__fault, at most 120 small letters, digits and _"
@@ -174,13 +175,20 @@ SCENARIO = Shape(
             "how often a batch begins; left out: as soon as the one before has ended",
             None,
         ),
+        "source": Field(
+            Word(("kafka", TAKEN_ONCE)),
+            "where a pipeline of ours reads; left out: the topic itself, which can be read again",
+            None,
+        ),
         "faults": Field(Many(FAULT), "what strikes, and when", ()),
         "restart": Field(
             restart.Strategy(), "how the job is started again after it died", restart.DEFAULT
         ),
         "limits": Field(LIMITS, "how long we are ready to wait", {"run_s": 300, "stall_s": 60}),
         "hold_to": Field(
-            _GUARANTEE, "the guarantee it is judged by; left out: the sink's own", None
+            _GUARANTEE,
+            "the guarantee it is judged by; left out: the sink's, or a weaker source's",
+            None,
         ),
         "claims": Field(_VERDICT, "the verdict that it must get", Grade.PASS.value),
         "anomalies": Field(Many(_ANOMALY), "with FAIL, the classes that must appear", ()),

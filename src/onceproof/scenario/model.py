@@ -38,7 +38,7 @@ class Scenario:
 
     `file` is where it stands, by the name that people know it by; `folder` is the folder of that.
     `is_ours` says that its pipeline is one of the catalogue's. The pipeline's options hold
-    `state_store`, `max_offsets` and `trigger`, where its command takes them.
+    `state_store`, `max_offsets`, `trigger` and `source`, where its command takes them.
     """
 
     file: str

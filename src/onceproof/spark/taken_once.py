@@ -1,0 +1,72 @@
+"""`format("onceproof_taken_once")`: a source that cannot be replayed.
+
+Its offsets have Kafka's shape. Its tasks take the records of their range from
+`onceproof.forgetting`; one that runs again gets none. So what a batch had read when it died is
+lost, whatever the sink does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from onceproof.forgetting import ask
+
+NAME = "onceproof_taken_once"
+
+
+def register(session: Any) -> None:
+    """Let the queries of a session read the format; a second time changes nothing."""
+    session.dataSource.register(source())
+
+
+def next_ends(before: Mapping[str, int], there: Mapping[str, int], most: int) -> dict[str, int]:
+    """Return where the next batch ends: an equal share of at most so many records a partition."""
+    share = max(1, most // max(1, len(before)))
+    return {one: min(at + share, max(at, there.get(one, 0))) for one, at in before.items()}
+
+
+def source() -> type:  # noqa: C901 - three small classes, whose own are too heavy to import above
+    """Return the data source's class; it travels to Spark's processes by value."""
+    from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+    from pyspark.sql.streaming.datasource import ReadMaxRows
+
+    class Range(InputPartition):  # type: ignore[misc]
+        def __init__(self, partition: str, begin: int, end: int) -> None:
+            super().__init__(None)
+            self.asked = {"partition": int(partition), "begin": begin, "end": end}
+
+    class Reader(DataSourceStreamReader):  # type: ignore[misc]
+        def __init__(self, options: Mapping[str, str]) -> None:
+            self.address, self.topic = options["address"], options["topic"]
+            self.most = int(options["most"])
+
+        def initialOffset(self) -> dict[str, Any]:
+            return {self.topic: dict.fromkeys(ask(self.address), 0)}
+
+        def getDefaultReadLimit(self) -> Any:
+            return ReadMaxRows(self.most)
+
+        def latestOffset(self, start: dict[str, Any], limit: Any) -> dict[str, Any]:  # noqa: ARG002
+            return {self.topic: next_ends(start[self.topic], ask(self.address), self.most)}
+
+        def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[Range]:
+            begins, ends = start[self.topic], end[self.topic]
+            return [Range(one, begins[one], ends[one]) for one in ends if ends[one] > begins[one]]
+
+        def read(self, part: Range) -> Iterator[tuple[str]]:
+            for value in ask(self.address, **part.asked):
+                yield (value,)
+
+    class TakenOnce(DataSource):  # type: ignore[misc]
+        @classmethod
+        def name(cls) -> str:
+            return NAME
+
+        def schema(self) -> str:
+            return "value string"
+
+        def streamReader(self, schema: Any) -> Reader:  # noqa: ARG002
+            return Reader(self.options)
+
+    return TakenOnce
