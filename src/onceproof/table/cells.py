@@ -115,7 +115,9 @@ def cells(visits: Sequence[Visit]) -> list[Cell]:
 
 
 def _witnessed(cell: Visit, visits: Sequence[Visit]) -> dict[str, str]:
-    near = sorted(visits, key=lambda one: (one is not cell, one.sink != cell.sink))
+    near = sorted(
+        visits, key=lambda one: (one is not cell, one.sink != cell.sink, one.source != cell.source)
+    )
     found = {}
     for name in TELLING:
         seen = [one for one in near if one.anomalies.get(name) and not one.doubts]

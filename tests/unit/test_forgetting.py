@@ -1,0 +1,67 @@
+"""A server that forgets, and the offsets of a source that takes from it."""
+
+import socketserver
+import threading
+
+import pytest
+
+from onceproof.errors import StackError
+from onceproof.forgetting import Records, _Answer, _Server, ask
+from onceproof.spark.taken_once import next_ends
+
+
+@pytest.fixture
+def records():
+    found = Records([0, 1])
+    for offset in range(4):
+        found.put(1, offset, f"value {offset}")
+    return found
+
+
+def test_a_record_is_handed_out_once(records):
+    assert records.take(1, 1, 3) == ["value 1", "value 2"]
+    assert records.take(1, 0, 4) == ["value 0", "value 3"]
+    assert records.take(1, 0, 4) == []
+
+
+def test_what_has_not_come_is_not_taken(records):
+    assert records.take(0, 0, 9) == []
+    records.put(0, 0, "late")
+    assert records.take(0, 0, 9) == ["late"]
+
+
+def test_whoever_asks_over_the_network_takes_for_all(records):
+    with _Server(("127.0.0.1", 0), _Answer) as server:
+        server.records = records
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        address = f"127.0.0.1:{server.server_address[1]}"
+        try:
+            assert ask(address) == {"0": 0, "1": 4}
+            assert ask(address, partition=1, begin=0, end=2) == ["value 0", "value 1"]
+        finally:
+            server.shutdown()
+            thread.join()
+    assert records.take(1, 0, 4) == ["value 2", "value 3"]
+
+
+def test_an_answer_that_is_cut_off_is_none():
+    class Silent(socketserver.StreamRequestHandler):
+        def handle(self):
+            self.rfile.readline()
+
+    with socketserver.TCPServer(("127.0.0.1", 0), Silent) as server:
+        thread = threading.Thread(target=server.handle_request)
+        thread.start()
+        with pytest.raises(StackError, match="in the middle of its answer"):
+            ask(f"127.0.0.1:{server.server_address[1]}")
+        thread.join()
+
+
+def test_a_batch_ends_at_its_share_or_where_the_records_do():
+    before = {"0": 0, "1": 10, "2": 5}
+    assert next_ends(before, {"0": 100, "1": 12, "2": 5}, 30) == {"0": 10, "1": 12, "2": 5}
+
+
+def test_a_source_that_has_fallen_behind_its_log_never_goes_back():
+    assert next_ends({"0": 7}, {"0": 3}, 10) == {"0": 7}

@@ -1,0 +1,116 @@
+"""Cells of the table, from visits that are written by hand."""
+
+import json
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from onceproof.scenario.reading import read_text
+from onceproof.table.cells import STAND_FOR, cells
+from onceproof.table.measure import document, exit_code
+from onceproof.table.visit import KAFKA, TAKEN_ONCE, Step, Visit, expected, points, scenario
+
+SCHEMA = json.loads((Path(__file__).parents[2] / "docs/schemas/table.json").read_text())
+SINKS = list(STAND_FOR.values())
+
+
+def visited(sink, source, doubts=(), left_out=(), **anomalies):
+    classes = dict.fromkeys(["lost", "duplicated", "changed", "torn"], 0) | anomalies
+    findings = [{"checker": "any", "verdict": "UNKNOWN", "reason": said} for said in doubts]
+    told = {"differences": classes, "findings": findings, "run": "runs/a", "replay": "onceproof"}
+    steps = [Step(one, "driver", one not in left_out, {"lost": 0}) for one in points(sink)]
+    return Visit(sink, source, tuple(steps), told)
+
+
+def whole(**changed):
+    """All eight, each as it is known to be, but for those that are given."""
+    found = []
+    for source in (TAKEN_ONCE, KAFKA):
+        for sink in SINKS:
+            anomalies = dict.fromkeys(expected(sink, source), 7)
+            usual = visited(sink, source, torn=3, **anomalies)
+            found.append(changed.get(f"{sink}_{source}", usual))
+    return found
+
+
+def told(visits):
+    found = {(one["sink"], one["source"]): one for one in document_of(visits)["cells"]}
+    assert len(found) == 8
+    return found
+
+
+def document_of(visits):
+    found = document(cells(visits), is_quick=False, seconds=1.0)
+    Draft202012Validator(SCHEMA).validate({"schema": 1, **found})
+    return found
+
+
+def test_the_table_is_what_is_claimed_but_for_the_log_that_repeats():
+    found = told(whole())
+    measured = {sink: [found[sink, of]["measured"] for of in SOURCE_NAMES] for sink in SINKS}
+    assert measured == {
+        "append_table": ["at-most-once", "at-least-once"],
+        "upsert_table": ["at-most-once", "exactly-once"],
+        "wal_table": ["none", "at-least-once"],
+        "two_phase_table": ["at-most-once", "exactly-once"],
+    }
+    assert found["wal_table", "not replayable"]["claimed"] == "at-most-once"
+    assert "makes the effect twice" in found["wal_table", "not replayable"]["reason"]
+    assert [one["reason"] for one in found.values() if one["sink"] != "wal_table"] == [""] * 6
+    assert all(one["complete"] for one in found.values())
+    assert exit_code(cells(whole())) == 0
+
+
+SOURCE_NAMES = ("not replayable", "replayable")
+
+
+def test_a_guarantee_is_witnessed_by_what_the_same_deaths_have_shown():
+    found = told(whole())["two_phase_table", "replayable"]
+    assert found["witnessed"] == {
+        "lost": "two_phase_table, not replayable: 7 rows",
+        "duplicated": "append_table, replayable: 7 rows",
+    }
+    own = told(whole())["wal_table", "replayable"]["witnessed"]
+    assert own["duplicated"] == "wal_table, replayable: 7 rows"
+
+
+def test_a_cell_whose_points_were_not_all_visited_says_so():
+    visits = whole(upsert_table_kafka=visited("upsert_table", KAFKA, left_out=["task_mid"]))
+    found = told(visits)["upsert_table", "replayable"]
+    assert (found["complete"], found["reason"]) == (False, "nobody died at task_mid")
+    assert found["measured"] == "exactly-once"
+
+
+def test_without_a_witness_no_cell_is_complete():
+    calm = [visited(sink, source) for source in (TAKEN_ONCE, KAFKA) for sink in SINKS]
+    found = told(calm)
+    assert not any(one["complete"] for one in found.values())
+    assert "no row was lost or duplicated anywhere" in found["upsert_table", "replayable"]["reason"]
+    assert exit_code(cells(calm)) == 1
+
+
+def test_what_is_not_known_is_not_measured():
+    visits = whole(wal_table_kafka=visited("wal_table", KAFKA, ["A fault left no proof"]))
+    found = told(visits)["wal_table", "replayable"]
+    assert (found["measured"], found["reason"]) == (None, "A fault left no proof")
+    assert exit_code(cells(visits)) == 2
+
+
+@pytest.mark.parametrize("anomaly", ["changed", "lost"])
+def test_an_anomaly_that_nobody_knew_of_stands_and_is_told(anomaly):
+    visits = whole(two_phase_table_kafka=visited("two_phase_table", KAFKA, **{anomaly: 2}))
+    found = told(visits)["two_phase_table", "replayable"]
+    assert found["measured"] == {"changed": "none", "lost": "at-most-once"}[anomaly]
+    assert found["reason"] == f"2 rows {anomaly}"
+    assert exit_code(cells(visits)) == 1
+
+
+@pytest.mark.parametrize("source", [KAFKA, TAKEN_ONCE])
+@pytest.mark.parametrize("sink", SINKS)
+@pytest.mark.parametrize("one_process", [False, True])
+def test_each_visit_is_a_scenario_that_can_be_run(sink, source, one_process):
+    fields = scenario(sink, source, points(sink), one_process=one_process)
+    (found,) = read_text(json.dumps(fields), "visit.yaml")
+    assert [fault.when["failpoint"] for fault in found.faults] == list(points(sink))
+    assert found.claim.anomalies == set(expected(sink, source))
