@@ -6,8 +6,9 @@ from dataclasses import replace
 
 from onceproof.model.coordinator import ModelTopicPart, topic_store
 from onceproof.model.transactions import Transactions
-from onceproof.sinks.protocol.coordinated import ONGOING, CoordinatedParts
+from onceproof.sinks.protocol.coordinated import CoordinatedParts
 from onceproof.sinks.protocol.journal import Told
+from onceproof.sinks.protocol.transactions import ONGOING, part_of
 from onceproof.sinks.protocol.two_phase import TwoPhase
 
 
@@ -44,7 +45,8 @@ class TrustsIds(CoordinatedParts):
     """It ends what is open under an id, whoever has opened that, and asks nobody how it ended."""
 
     def intact(self):
-        return {self._part(name) for name in self.coordinator.unfinished(self.head)}
+        found = self.coordinator.unfinished(self.head)
+        return {part_of(self.head, name)[0] for name in found}
 
     def open(self):
         parts = {part for one in self.memory.undone() for part in one.parts}

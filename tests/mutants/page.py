@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from tests.mutants.of_judge import PLANTED
+from tests.mutants.on_the_stack import IN_JOBS, ON_THE_STACK
 from tests.mutants.planted import MUTANTS, caught
 
 PAGE = Path(__file__).parents[2] / "docs/mutants.md"
@@ -33,6 +34,19 @@ for its own sake: a test runs that one on the mutant, and wants it to fail.
 | fault | killed by |
 |---|---|
 """
+STACK = """
+## Sinks, on the real stack
+
+Sinks of PostgreSQL and files with the same faults, in runs that are struck where it should show and
+judged like any: `make prove PART=mutants` says in [results](results.md) how many were called right.
+Those that are marked are tried in every test of the project, as jobs. Not here is what takes more
+than one death of a driver to show (two drivers, attempts that wake late, a query that cannot go on,
+a machine without power): these the model tries. That a file is synced before it is renamed, which no
+killed process can show, is tried there by a power cut.
+
+| fault | sink | struck | must be seen as | in every test |
+|---|---|---|---|---|
+"""
 ROW = "| {} | `{}` | {} | `{}` | {} | {} of {} | {} |"
 
 
@@ -40,7 +54,16 @@ def page():
     lines = ["| fault | in | struck by | crash point | caught as | catch | also at |"]
     lines += ["|---|---|---|---|---|---|---|", *map(row, MUTANTS)]
     judge = [f"| {one.fault} | `{one.test}` |" for one in PLANTED]
-    return HEAD + "\n".join(lines) + "\n" + JUDGE + "\n".join(judge) + "\n"
+    stack = map(on_the_stack, ON_THE_STACK)
+    sinks = HEAD + "\n".join(lines) + "\n" + STACK + "\n".join(stack) + "\n"
+    return sinks + JUDGE + "\n".join(judge) + "\n"
+
+
+def on_the_stack(mutant):
+    where = f"{mutant.verb} at `{mutant.point}`"
+    of = f"{mutant.sink.family}, {mutant.sink.store}"
+    told = (mutant.fault, of, where, mutant.seen, "yes" if mutant in IN_JOBS else "")
+    return f"| {' | '.join(told)} |"
 
 
 def row(mutant):

@@ -11,11 +11,13 @@ from tests.prove import (
     compose,
     crash_points,
     kills,
+    mutants,
     other_spark,
     pythons,
     runs,
     stack,
     strangers,
+    table,
 )
 
 PARTS = {
@@ -25,7 +27,9 @@ PARTS = {
     "produce": lambda: printed_by("benchmarks/produce_speed.py"),
     "runs": runs.prove,
     "crash_points": crash_points.prove,
-    "kills": kills.prove,
+    "table": table.prove,
+    "false_reds": kills.prove,
+    "mutants": mutants.prove,
     "strangers": strangers.prove,
     "other_spark": other_spark.prove,
     "airflow": airflow.prove,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.prove.crash_points import visit
+from onceproof.table.visit import KAFKA, visit
 
 # Great Expectations is imported in this process, and what it still uses is not ours to change.
 pytestmark = [
@@ -17,12 +17,12 @@ STEPS = ("pre_committed", "all_pre_committed", "decided", "commit_half", "commit
 
 
 def test_two_phase_commit_is_exact_whichever_step_was_the_last(stack, tmp_path):
-    found = visit("two_phase_table", 7, tmp_path, stack.state.folder, STEPS)
-    assert found["verdict"] == "PASS", found["reasons"]
-    assert [fault["landed"] for fault in found["faults"]] == [True] * 5
+    found = visit("two_phase_table", KAFKA, STEPS, stack, tmp_path)
+    assert found.document["verdict"] == "PASS", found.document["reasons"]
+    assert [(step.landed, step.outcome) for step in found.steps] == [(True, "PASS")] * 5
 
 
 def test_two_phase_commit_into_a_topic_is_exact_too(stack, tmp_path):
-    found = visit("two_phase_topic", 7, tmp_path, stack.state.folder, ("decided", "commit_half"))
-    assert found["verdict"] == "PASS", found["reasons"]
-    assert [fault["landed"] for fault in found["faults"]] == [True] * 2
+    found = visit("two_phase_topic", KAFKA, ("decided", "commit_half"), stack, tmp_path)
+    assert found.document["verdict"] == "PASS", found.document["reasons"]
+    assert [(step.landed, step.outcome) for step in found.steps] == [(True, "PASS")] * 2

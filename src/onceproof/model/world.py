@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from onceproof.errors import OnceproofError
 from onceproof.model.transactions import Transactions
 from onceproof.sinks.protocol import Decision, Part, Span
-from onceproof.sinks.protocol.coordinated import ONGOING
+from onceproof.sinks.protocol.transactions import ONGOING
 
 # Which rows of the input a batch is, as the offset log says: from the first, up to the last.
 Range = tuple[int, int]

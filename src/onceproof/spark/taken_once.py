@@ -26,9 +26,29 @@ def next_ends(before: Mapping[str, int], there: Mapping[str, int], most: int) ->
     return {one: min(at + share, max(at, there.get(one, 0))) for one, at in before.items()}
 
 
-def source() -> type:  # noqa: C901 - three small classes, whose own are too heavy to import above
+def source() -> type:
     """Return the data source's class; it travels to Spark's processes by value."""
-    from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+    from pyspark.sql.datasource import DataSource
+
+    kind = reader()
+
+    class TakenOnce(DataSource):  # type: ignore[misc]
+        @classmethod
+        def name(cls) -> str:
+            return NAME
+
+        def schema(self) -> str:
+            return "value string"
+
+        def streamReader(self, schema: Any) -> Any:  # noqa: ARG002
+            return kind(self.options["address"], self.options["topic"], int(self.options["most"]))
+
+    return TakenOnce
+
+
+def reader() -> type:
+    """Return the class of its readers, of which each task and the driver have one."""
+    from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
     from pyspark.sql.streaming.datasource import ReadMaxRows
 
     class Range(InputPartition):  # type: ignore[misc]
@@ -37,9 +57,8 @@ def source() -> type:  # noqa: C901 - three small classes, whose own are too hea
             self.asked = {"partition": int(partition), "begin": begin, "end": end}
 
     class Reader(DataSourceStreamReader):  # type: ignore[misc]
-        def __init__(self, options: Mapping[str, str]) -> None:
-            self.address, self.topic = options["address"], options["topic"]
-            self.most = int(options["most"])
+        def __init__(self, address: str, topic: str, most: int) -> None:
+            self.address, self.topic, self.most = address, topic, most
 
         def initialOffset(self) -> dict[str, Any]:
             return {self.topic: dict.fromkeys(ask(self.address), 0)}
@@ -58,15 +77,4 @@ def source() -> type:  # noqa: C901 - three small classes, whose own are too hea
             for value in ask(self.address, **part.asked):
                 yield (value,)
 
-    class TakenOnce(DataSource):  # type: ignore[misc]
-        @classmethod
-        def name(cls) -> str:
-            return NAME
-
-        def schema(self) -> str:
-            return "value string"
-
-        def streamReader(self, schema: Any) -> Reader:  # noqa: ARG002
-            return Reader(self.options)
-
-    return TakenOnce
+    return Reader

@@ -1,0 +1,101 @@
+"""Sinks of PostgreSQL and of files with one fault each, for jobs and runs on the real stack.
+
+A scenario names one as `tests.mutants.on_the_stack:DecidesNothing`, with the repository on
+PYTHONPATH. The protocols are those of the model's mutants.
+"""
+
+from dataclasses import dataclass
+
+from onceproof.guarantee import Guarantee
+from onceproof.sinks.append_table import AppendTable
+from onceproof.sinks.staged_rows import StagedRows
+from onceproof.sinks.two_phase_files import TwoPhaseFiles
+from onceproof.sinks.two_phase_table import TwoPhaseTable
+from onceproof.sinks.wal_table import WalTable, WalTableAtomic
+from tests.mutants import of_two_phase as of
+
+
+def broken(kind, protocol):
+    """A sink of two-phase commit that runs another protocol."""
+
+    def begun(self):
+        right = kind.begun(self)
+        return protocol(right.store, right.writer, right.step)
+
+    return type(protocol.__name__, (kind,), {"begun": begun})
+
+
+DecidesNothing = broken(TwoPhaseTable, of.DecidesNothing)
+DecidesBehindTheFirstCommit = broken(TwoPhaseTable, of.DecidesBehindTheFirstCommit)
+RollsDecidedBatchesBack = broken(TwoPhaseFiles, of.RollsDecidedBatchesBack)
+AbortsWhatFails = broken(TwoPhaseTable, of.AbortsWhatFails)
+RollsNothingBack = broken(TwoPhaseTable, of.RollsNothingBack)
+
+
+class ByARandomKey(AppendTable):
+    """What an upsert by a key that is drawn anew comes to: every row is another one."""
+
+    guarantee = Guarantee.EXACTLY_ONCE
+
+
+class MarksFirst(StagedRows):
+    def apply(self, decision, epoch, half, *, mark):
+        if not super().mark(decision, epoch):
+            return False
+        half()
+        with self.session.open().transaction():
+            self._put([part.name for part in decision.parts])
+        return True
+
+
+class MarksBeforeItsEffect(WalTableAtomic):
+    @property
+    def _log(self):
+        return MarksFirst(self._session)
+
+
+class MarksInAnotherDatabase(WalTable):
+    """What was to be one transaction is two."""
+
+    guarantee = Guarantee.EXACTLY_ONCE
+
+
+@dataclass(frozen=True)
+class OnTheStack:
+    """A mutant, what is done to its driver at which step, and as what the judge must see it."""
+
+    fault: str
+    sink: type
+    point: str
+    seen: str
+    verb: str = "kill"
+
+    @property
+    def name(self):
+        return f"{__name__}:{self.sink.__name__}"
+
+
+ON_THE_STACK = [
+    OnTheStack("nothing is decided", DecidesNothing, "commit_half", "duplicated"),
+    OnTheStack(
+        "the decision comes behind the first commit",
+        *(DecidesBehindTheFirstCommit, "commit_half", "duplicated"),
+    ),
+    OnTheStack(
+        "a decided batch is rolled back by the next run",
+        *(RollsDecidedBatchesBack, "decided", "lost"),
+    ),
+    OnTheStack(
+        "a decided batch is aborted by the run that fails",
+        *(AbortsWhatFails, "decided", "lost", "raise"),
+    ),
+    OnTheStack("nothing is rolled back", RollsNothingBack, "all_pre_committed", "stuck"),
+    OnTheStack("rows are put by a random key", ByARandomKey, "written", "duplicated"),
+    OnTheStack("the mark comes before its effect", MarksBeforeItsEffect, "apply_half", "lost"),
+    OnTheStack(
+        "the mark is in another database",
+        *(MarksInAnotherDatabase, "applied_unmarked", "duplicated"),
+    ),
+]
+# Those that every test of the whole project tries, in jobs.
+IN_JOBS = [ON_THE_STACK[0], ON_THE_STACK[2], ON_THE_STACK[6]]

@@ -1,0 +1,62 @@
+"""Sinks with a planted fault on the real stack, each in a run that must be called what it is."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+import yaml
+
+from onceproof.home import onceproof_home
+from onceproof.phases.plan import make_plan
+from onceproof.phases.whole_run import live_run
+from onceproof.scenario.catalogue import find_scenario
+from onceproof.stacks.local import LocalStack
+from tests.mutants.on_the_stack import ON_THE_STACK, OnTheStack
+
+ROOT = Path(__file__).parents[2]
+
+
+def prove() -> str:
+    logging.getLogger("kafka").setLevel(logging.CRITICAL)
+    os.environ["PYTHONPATH"] = f"{ROOT}:{ROOT / 'src'}"  # for the job and its executors
+    home = onceproof_home() / "prove-mutants"
+    lines = ["| fault | in | struck | must be | seen | called so |", "|---|---|---|---|---|---|"]
+    with tempfile.TemporaryDirectory() as folder, LocalStack.up(home):
+        for mutant in ON_THE_STACK:
+            lines.append(row(mutant, one(mutant, Path(folder), home)))
+            sys.stderr.write(f"{lines[-1]}\n")
+    missed = sum(line.endswith("| no |") for line in lines)
+    return "\n".join([f"{missed} false greens among {len(ON_THE_STACK)} mutants.", "", *lines])
+
+
+def one(mutant: OnTheStack, folder: Path, home: Path) -> dict:
+    """Live one run of a mutant that is struck where it should show, and return its verdict."""
+    when = {"failpoint": mutant.point, "batch": 2}
+    fields = {
+        "name": f"copy_events__mutant__{mutant.verb}_at_{mutant.point}",
+        "pipeline": "copy_events",
+        "sink": mutant.name,
+        "faults": [{"do": mutant.verb, "target": "driver", "when": when}],
+        "max_offsets": 400,
+        "workload": {"events": 2400, "partitions": 4, "rate": 0},
+        "hold_to": "exactly-once",
+        "claims": "FAIL",
+        "anomalies": [mutant.seen],
+    }
+    file = folder / "mutant.yaml"
+    file.write_text(yaml.safe_dump(fields))
+    run = make_plan(find_scenario(str(file)), 7, folder / "runs")
+    live_run(run, home)
+    return json.loads(run.verdict.read_text())
+
+
+def row(mutant: OnTheStack, found: dict) -> str:
+    counts = found["differences"]
+    seen = ", ".join(f"{rows:,} {name}" for name, rows in counts.items() if rows)
+    cells = [mutant.fault, mutant.sink.family, f"{mutant.verb} at `{mutant.point}`", mutant.seen]
+    return f"| {' | '.join([*cells, seen])} | {'yes' if found['as_claimed'] else 'no'} |"
