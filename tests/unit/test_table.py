@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
+from onceproof.cli import carry_out as command_line
 from onceproof.scenario.reading import read_text
+from onceproof.table import measure
 from onceproof.table.cells import STAND_FOR, cells
 from onceproof.table.measure import document, exit_code
 from onceproof.table.visit import KAFKA, TAKEN_ONCE, Step, Visit, expected, points, scenario
@@ -114,3 +116,35 @@ def test_each_visit_is_a_scenario_that_can_be_run(sink, source, one_process):
     (found,) = read_text(json.dumps(fields), "visit.yaml")
     assert [fault.when["failpoint"] for fault in found.faults] == list(points(sink))
     assert found.claim.anomalies == set(expected(sink, source))
+
+
+@pytest.fixture
+def measured(monkeypatch):
+    """Give the command a table that somebody has measured."""
+    asked = []
+
+    def give(visits):
+        def found(runs, *, is_quick, say):
+            asked.append(is_quick)
+            return cells(visits)
+
+        monkeypatch.setattr(measure, "measure", found)
+        return asked
+
+    return give
+
+
+def test_the_command_prints_the_document_and_exits_by_it(measured, capsys, tmp_path):
+    asked = measured(whole(upsert_table_kafka=visited("upsert_table", KAFKA, lost=1)))
+    words = ["table", "--quick", "--json", "--runs", str(tmp_path)]
+    assert (command_line(words), asked) == (1, [True])
+    Draft202012Validator(SCHEMA).validate(json.loads(capsys.readouterr().out))
+
+
+def test_people_read_cells_and_reasons(measured, capsys, tmp_path):
+    measured(whole())
+    assert command_line(["table", "--runs", str(tmp_path)]) == 0
+    out = capsys.readouterr().out
+    assert "two_phase_table" in out
+    assert "11 of 11" in out
+    assert "wal_table, not replayable: 7 rows lost and 7 rows duplicated: what a batch had" in out

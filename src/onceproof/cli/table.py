@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from onceproof.cli.output import AsJson, Runs, print_document, print_table
+from onceproof.cli.output import AsJson, Runs, print_document, print_columns
 from onceproof.home import runs_folder
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def _print(found: list[Cell]) -> None:
         [*(str(one[name]) for name in names), _points(one), "yes" if one["complete"] else "no"]
         for one in documents
     ]
-    print_table([*names, "crash points", "complete"], rows)
+    print_columns([*names, "crash points", "complete"], rows)
     for one in documents:
         if one["reason"]:
             typer.echo(f"{one['sink']}, {one['source']}: {one['reason']}")

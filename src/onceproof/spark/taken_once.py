@@ -46,7 +46,7 @@ def source() -> type:
     return TakenOnce
 
 
-def reader() -> type:
+def reader() -> type:  # noqa: C901 - small methods, of classes too heavy to import above
     """Return the class of its readers, of which each task and the driver have one."""
     from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
     from pyspark.sql.streaming.datasource import ReadMaxRows
