@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from onceproof.cli.output import AsJson, Runs, print_document, print_columns
+from onceproof.cli.output import AsJson, Runs, print_columns, print_document
 from onceproof.home import runs_folder
 
 if TYPE_CHECKING:
