@@ -10,16 +10,20 @@ import time
 from onceproof.model.families import FAMILIES
 from onceproof.model.schedules import (
     attempts_at_tasks,
+    dozing_attempts,
     failures,
+    lingering_attempts,
     pairs_of_crashes,
+    power_cuts,
     single_crashes,
     sleeping_attempts,
+    watched_crashes,
 )
 from onceproof.model.two_drivers import second_drivers
 
 KINDS = (
-    *(single_crashes, pairs_of_crashes, failures),
-    *(attempts_at_tasks, sleeping_attempts, second_drivers),
+    *(single_crashes, pairs_of_crashes, power_cuts, watched_crashes, failures),
+    *(attempts_at_tasks, sleeping_attempts, dozing_attempts, lingering_attempts, second_drivers),
 )
 
 

@@ -63,7 +63,9 @@ def commit() -> str:
 def write(part: str, text: str) -> None:
     """Replace the part's section, or add it."""
     today = datetime.datetime.now(tz=datetime.UTC).date()
-    section = f"\n## {part}\n\nCommit {commit()}, {today}.\n\n{text.strip()}\n"
+    section = (
+        f"\n## {part}\n\n`make prove PART={part}`, commit {commit()}, {today}.\n\n{text.strip()}\n"
+    )
     before = RESULTS.read_text() if RESULTS.exists() else HEAD
     without = re.sub(rf"\n## {part}\n.*?(?=\n## |\Z)", "", before, flags=re.DOTALL)
     RESULTS.write_text(without + section)

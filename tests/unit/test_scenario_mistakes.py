@@ -108,6 +108,8 @@ ADDITIONS = [
     ("restart: {strategy: fixed-delay, delay_s: .nan}", "9: restart.delay_s: nan does not fit"),
     ("limits: {run_s: 1.5}", "9: limits.run_s: 1.5 does not fit: write a whole number of at least"),
     ("limits: 300", "9: limits: 300 is no mapping: write keys and values below it"),
+    ("source: taken", "9: source: 'taken' is not known; did you mean 'taken_once'"),
+    ("source: taken_once", "9: source: app_views reads a source that cannot be replayed, and only"),
     ("tags: quick", "9: tags: 'quick' is no list: write [...], or lines that begin with -"),
     ("tags: [!!python/name:os.system x]", "9: tags[0]: 'x' with the tag tag:yaml.org"),
     ("<<: {tags: [quick]}", "9: <<: no such key"),

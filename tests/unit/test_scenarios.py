@@ -45,6 +45,17 @@ def read(text):
     return read_text(text, "mine.yaml")
 
 
+@pytest.mark.parametrize("sink", ["upsert_table", "append_table"])
+def test_beside_a_source_that_forgets_a_run_is_held_to_at_most_once(sink):
+    text = SOUND.replace("app_views", "copy_events").replace("upsert_table", sink)
+    (found,) = read(f"{text}source: taken_once\n")
+    assert found.claim.promise.guarantee is Guarantee.AT_MOST_ONCE
+    assert found.pipeline.command[-1] == "source=taken_once"
+    assert read(text)[0].claim.promise.guarantee is found.sink.kind.guarantee
+    (told,) = read(f"{text}source: taken_once\nhold_to: exactly-once\n")
+    assert told.claim.promise.guarantee is Guarantee.EXACTLY_ONCE
+
+
 def test_a_file_is_one_scenario_with_every_default_filled_in():
     (found,) = read(SOUND)
     assert (found.name, found.pipeline.name) == (

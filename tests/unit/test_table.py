@@ -12,6 +12,7 @@ from onceproof.table import measure
 from onceproof.table.cells import STAND_FOR, cells
 from onceproof.table.measure import document, exit_code
 from onceproof.table.visit import KAFKA, TAKEN_ONCE, Step, Visit, expected, points, scenario
+from tests.prove.table import text
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs/schemas/table.json").read_text())
 SINKS = list(STAND_FOR.values())
@@ -148,3 +149,13 @@ def test_people_read_cells_and_reasons(measured, capsys, tmp_path):
     assert "two_phase_table" in out
     assert "11 of 11" in out
     assert "wal_table, not replayable: 7 rows lost and 7 rows duplicated: what a batch had" in out
+
+
+def test_the_results_say_where_a_cell_is_not_fully_measured():
+    visits = whole(upsert_table_kafka=visited("upsert_table", KAFKA, left_out=["task_mid"]))
+    said = text(document_of(visits))
+    assert (
+        "| replayable | idempotent | upsert_table | exactly-once | exactly-once | 7 of 8 | no |"
+        in said
+    )
+    assert "- `upsert_table`, replayable: nobody died at task_mid." in said

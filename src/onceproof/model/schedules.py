@@ -125,7 +125,7 @@ def _sleeping(family: Family, way: str, *, dies: bool) -> Iterator[Outcome]:
     for task, first in product(_tasks(), range(calm + 1 if dies else 1)):
         sleeps = {task: way}
         steps = sum(tried(family, Schedule((first,), tasks=sleeps))[1])
-        for wakes in range(0, steps + 1, 1 if first % 4 == 0 else 5):
+        for wakes in range(0, steps + 1, 1 if first % 8 == 0 else 7):
             yield tried(family, Schedule((first,), tasks=sleeps, wakes=wakes))[0]
 
 
