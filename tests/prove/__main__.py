@@ -19,6 +19,7 @@ from tests.prove import (
     strangers,
     table,
 )
+from tests.prove.version import commit
 
 PARTS = {
     "stack": stack.prove,
@@ -53,11 +54,6 @@ What `make prove` measured, with commit and date. Generated: not edited by hand.
 def printed_by(script: str, *arguments: str) -> str:
     command = [sys.executable, script, *arguments]
     return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
-
-
-def commit() -> str:
-    command = ["git", "describe", "--always", "--dirty", "--exclude", "*"]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def write(part: str, text: str) -> None:

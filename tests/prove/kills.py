@@ -1,7 +1,8 @@
 """Correct sinks under random kills of driver, executor and store: none may be called wrong.
 
 What is killed when is drawn from the seed; where the store is no store of the stack, a broker is
-killed instead. `SEEDS=3:7` takes those seeds alone, so that the runs can be split.
+killed instead. `SEEDS=3:7` and `SINK=upsert_table` take those alone, so that the runs can be split:
+what was run at this commit before is told with them.
 """
 
 from __future__ import annotations
@@ -24,18 +25,22 @@ from onceproof.phases.whole_run import live_run
 from onceproof.scenario.catalogue import find_scenario
 from onceproof.sinks import SINKS, find_sink
 from onceproof.stacks.local import LocalStack
+from tests.prove.version import commit
 
 RUNS, UNKNOWN_AT_MOST = 50, 1
 EVENTS, ROWS_A_BATCH = 6000, 400
+KEPT = ("scenario", "seed", "verdict", "reasons", "faults", "differences")
 
 
 def correct_sinks() -> list[str]:
-    return [one for one in SINKS if find_sink(one).guarantee is Guarantee.EXACTLY_ONCE]
+    only = os.environ.get("SINK", "")
+    correct = [one for one in SINKS if find_sink(one).guarantee is Guarantee.EXACTLY_ONCE]
+    return [one for one in correct if only in ("", one)]
 
 
 def seeds() -> range:
     """Those that are asked for; without a word as many as make fifty runs."""
-    sinks = len(correct_sinks())
+    sinks = len([one for one in SINKS if find_sink(one).guarantee is Guarantee.EXACTLY_ONCE])
     first, _, last = os.environ.get("SEEDS", f"0:{-(-RUNS // sinks)}").partition(":")
     return range(int(first), int(last or int(first) + 1))
 
@@ -44,13 +49,16 @@ def prove() -> str:
     """Live a run for each sink and seed; say how many were called wrong, and which are unknown."""
     logging.getLogger("kafka").setLevel(logging.CRITICAL)
     home = onceproof_home() / "prove-kills"
-    found: list[dict] = []
-    with tempfile.TemporaryDirectory() as folder, LocalStack.up(home):
+    kept = onceproof_home() / f"prove-kills-{commit()}.jsonl"
+    with tempfile.TemporaryDirectory() as folder, LocalStack.up(home), kept.open("a") as file:
         for seed in seeds():
             for sink in correct_sinks():
-                found.append(one(sink, seed, Path(folder), home))
-                sys.stderr.write(f"{sink}, seed {seed}: {found[-1]['verdict']}\n")
-    return section(found)
+                found = one(sink, seed, Path(folder), home)
+                file.write(f"{json.dumps({name: found[name] for name in KEPT})}\n")
+                file.flush()
+                sys.stderr.write(f"{sink}, seed {seed}: {found['verdict']}\n")
+    told = [json.loads(line) for line in kept.read_text().splitlines()]
+    return section(list({(sink_of(one), one["seed"]): one for one in told}.values()))
 
 
 def section(found: list[dict]) -> str:
