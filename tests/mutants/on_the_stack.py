@@ -1,4 +1,4 @@
-"""Sinks of PostgreSQL and of files with one fault each, for jobs and runs on the real stack.
+"""Sinks of PostgreSQL, files and Kafka with one fault each, for jobs and runs on the real stack.
 
 A scenario names one as `tests.mutants.on_the_stack:DecidesNothing`, with the repository on
 PYTHONPATH. The protocols are those of the model's mutants.
@@ -8,9 +8,12 @@ from dataclasses import dataclass
 
 from onceproof.guarantee import Guarantee
 from onceproof.sinks.append_table import AppendTable
+from onceproof.sinks.cluster import Cluster
 from onceproof.sinks.staged_rows import StagedRows
+from onceproof.sinks.topic_reader import ALL, TopicReader
 from onceproof.sinks.two_phase_files import TwoPhaseFiles
 from onceproof.sinks.two_phase_table import TwoPhaseTable
+from onceproof.sinks.two_phase_topic import TwoPhaseTopic
 from onceproof.sinks.wal_table import WalTable, WalTableAtomic
 from tests.mutants import of_two_phase as of
 
@@ -25,11 +28,30 @@ def broken(kind, protocol):
     return type(protocol.__name__, (kind,), {"begun": begun})
 
 
+def broken_topic(protocol):
+    """The same of topics."""
+
+    def driver(self, parts):
+        right = TwoPhaseTopic._driver(self, parts)
+        return protocol(right.store, right.writer, right.step)
+
+    return type(f"{protocol.__name__}InTopics", (TwoPhaseTopic,), {"_driver": driver})
+
+
+class ReadsUncommitted(TwoPhaseTopic):
+    """Its readers see what is open, or was aborted later."""
+
+    def reader(self):
+        consumer = Cluster.of(self.target).consumer(ALL)
+        return TopicReader(self.target, _consumer=consumer)
+
+
 DecidesNothing = broken(TwoPhaseTable, of.DecidesNothing)
 DecidesBehindTheFirstCommit = broken(TwoPhaseTable, of.DecidesBehindTheFirstCommit)
 RollsDecidedBatchesBack = broken(TwoPhaseFiles, of.RollsDecidedBatchesBack)
 AbortsWhatFails = broken(TwoPhaseTable, of.AbortsWhatFails)
 RollsNothingBack = broken(TwoPhaseTable, of.RollsNothingBack)
+RollsNothingBackInTopics = broken_topic(of.RollsNothingBack)
 
 
 class ByARandomKey(AppendTable):
@@ -62,7 +84,10 @@ class MarksInAnotherDatabase(WalTable):
 
 @dataclass(frozen=True)
 class OnTheStack:
-    """A mutant, what is done to its driver at which step, and as what the judge must see it."""
+    """A mutant, what is done to its driver at which step, and as what the judge must see it.
+
+    What is stuck in a topic hides rows behind it, so these are lost to its readers as well.
+    """
 
     fault: str
     sink: type
@@ -90,6 +115,14 @@ ON_THE_STACK = [
         *(AbortsWhatFails, "decided", "lost", "raise"),
     ),
     OnTheStack("nothing is rolled back", RollsNothingBack, "all_pre_committed", "stuck"),
+    OnTheStack(
+        "nothing is rolled back, on Kafka",
+        *(RollsNothingBackInTopics, "all_pre_committed", "lost and stuck"),
+    ),
+    OnTheStack(
+        "readers read uncommitted, on Kafka",
+        *(ReadsUncommitted, "all_pre_committed", "uncommitted_read"),
+    ),
     OnTheStack("rows are put by a random key", ByARandomKey, "written", "duplicated"),
     OnTheStack("the mark comes before its effect", MarksBeforeItsEffect, "apply_half", "lost"),
     OnTheStack(
@@ -98,4 +131,5 @@ ON_THE_STACK = [
     ),
 ]
 # Those that every test of the whole project tries, in jobs.
-IN_JOBS = [ON_THE_STACK[0], ON_THE_STACK[2], ON_THE_STACK[6]]
+_JOBS = (DecidesNothing, RollsDecidedBatchesBack, MarksBeforeItsEffect)
+IN_JOBS = [one for one in ON_THE_STACK if one.sink in _JOBS]

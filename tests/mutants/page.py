@@ -37,9 +37,9 @@ for its own sake: a test runs that one on the mutant, and wants it to fail.
 STACK = """
 ## Sinks, on the real stack
 
-Sinks of PostgreSQL and files with the same faults, in runs that are struck where it should show and
-judged like any: `make prove PART=mutants` says in [results](results.md) how many were called right.
-Those that are marked are tried in every test of the project, as jobs. Not here are Kafka's, and
+Sinks of PostgreSQL, files and Kafka with the same faults, in runs that are struck where it should
+show and judged like any: `make prove PART=mutants` says in [results](results.md) how many were
+called right. Those that are marked are tried in every test of the project, as jobs. Not here is
 what takes more than one death of a driver to show (two drivers, attempts that wake late, a query
 that cannot go on, a machine without power): these the model tries. That a file is synced before it
 is renamed, which no killed process can show, is tried there by a power cut.
