@@ -32,6 +32,7 @@ class Op(StrEnum):
     INPUT_TOPICS = "input.topics"
     ATTEMPT_START = "attempt.start"
     ATTEMPT_END = "attempt.end"
+    RESTART = "restart"
     BATCH_OFFSETS = "batch.offsets"
     BATCH_COMMIT = "batch.commit"
     CHECKPOINT_ANEW = "checkpoint.anew"
@@ -60,6 +61,7 @@ NEEDS: dict[Op, Needs] = {
     Op.INPUT_TOPICS: Needs(proof={"topics": dict}),
     Op.ATTEMPT_START: Needs(attempt=True),
     Op.ATTEMPT_END: Needs(attempt=True),
+    Op.RESTART: Needs(attempt=True, proof={"decided": str}),
     Op.BATCH_OFFSETS: Needs(batch=True, proof={"offsets": dict}),
     Op.BATCH_COMMIT: Needs(batch=True),
     Op.DECISION: Needs(batch=True, attempt=True, proof={"decided": str}),

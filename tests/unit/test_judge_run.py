@@ -266,7 +266,7 @@ def test_a_fault_is_healed_by_its_own_cure_after_it_struck(run, tmp_path):
     document = judged(tmp_path)[1]
     assert document["faults"][0]["healed_at"] == "2023-11-14T22:13:31.000+00:00"
     assert document["timeline"]["faults"] == [
-        {"name": "kill_driver", "struck": 4.0, "healed": 10.5, "recovered": 6.0}
+        {"name": "kill_driver", "struck": 4.0, "healed": 10.5, "recovered": 6.0, "caught_up": 6.0}
     ]
 
 

@@ -177,7 +177,7 @@ def test_a_timeline_without_any_series_is_not_drawn():
 
 
 def test_a_fault_that_nothing_recovered_from_is_shaded_to_the_end():
-    fault = {"name": "kill", "struck": 5.0, "healed": None, "recovered": None}
+    fault = {"name": "kill", "struck": 5.0, "healed": None, "recovered": None, "caught_up": None}
     line = {"offered": [(0, 1), (10, 9)], "committed": [], "seen": []}
     drawing = plot(line | {"seconds": 10.0, "faults": [fault]}, 800, 320)
     [bar] = drawing.bars

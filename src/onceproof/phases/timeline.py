@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from onceproof.checkers.faults_landed import landed
 from onceproof.evidence import Evidence, known
+from onceproof.phases.recovering import caught_up, recovered
 from onceproof.records import Op, Record
 
 MOST_POINTS = 150
@@ -64,12 +65,14 @@ def _faults(evidence: Evidence, at: Mapping[int, float]) -> list[dict[str, Any]]
     for name, strike in landed(evidence).items():
         heal = healed(evidence, strike)
         back = recovered(evidence, strike)
+        level = caught_up(evidence, strike)
         bars.append(
             {
                 "name": name,
                 "struck": at[strike.seq],
                 "healed": at[heal.seq] if heal else None,
                 "recovered": at[back] if back else None,
+                "caught_up": at[level] if level else None,
             }
         )
     return bars
@@ -83,11 +86,6 @@ def healed(evidence: Evidence, strike: Record) -> Record | None:
         if record.is_ok and record.actor == strike.actor and record.seq > strike.seq
     )
     return next(heals, None)
-
-
-def recovered(evidence: Evidence, strike: Record) -> int | None:
-    """Return the `seq` of the first commit after a strike: the pipeline was at work again."""
-    return next((seq for seq, _ in evidence.positions if seq > strike.seq), None)
 
 
 def _thinned(series: Sequence[T]) -> list[T]:

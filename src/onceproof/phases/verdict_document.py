@@ -13,7 +13,8 @@ from onceproof.errors import EvidenceError
 from onceproof.evidence import Evidence, known
 from onceproof.guarantee import Anomaly
 from onceproof.phases.blame import MOST_SAMPLED, blame
-from onceproof.phases.timeline import elapsed, healed, recovered, timeline
+from onceproof.phases.recovering import recovered, recoveries
+from onceproof.phases.timeline import elapsed, healed, timeline
 from onceproof.records import Op, Record
 from onceproof.verdict import Finding, Grade, Verdict
 
@@ -87,6 +88,7 @@ def _samples(evidence: Evidence) -> list[Any]:
 
 def _faults(evidence: Evidence) -> list[dict[str, Any]]:
     strikes = known(lambda: landed(evidence)) or {}
+    measured = known(lambda: recoveries(evidence, elapsed(evidence.history))) or {}
     return [
         {
             "name": fault.name,
@@ -96,6 +98,7 @@ def _faults(evidence: Evidence) -> list[dict[str, Any]]:
             "at": _when(strike),
             "healed_at": _when(healed(evidence, strike)) if strike else None,
             "proof": dict(strike.proof) if strike else {},
+            "recovery": measured.get(fault.name),
         }
         for fault in evidence.plan.faults
         for strike in [strikes.get(fault.name)]

@@ -69,13 +69,21 @@ class Supervisor:
                 number = self.current.number
                 if self._replace_by_rival(why):
                     continue
-                pause_s = self.strategy.delay_s(time.monotonic())
+                pause_s = self._asked(number, why)
                 if pause_s is None:
                     return f"attempt {number} failed ({why}), and the restart strategy gave up"
                 comes_true(lambda: bool(self.watch.trouble()), pause_s, every_s=_LOOK_EVERY_S)
                 self.current = self._begin(self.before_restart())
         finally:
             self._finish_all("its supervisor ended")
+
+    def _asked(self, failed: int, why: str) -> float | None:
+        """Ask the strategy how long to wait for the next start, and write down what it says."""
+        pause_s = self.strategy.delay_s(time.monotonic())
+        told = {"decided": "give up"} if pause_s is None else {"decided": "start"}
+        proof = {**told, "pause_s": None if pause_s is None else round(pause_s, 3), "reason": why}
+        self.history.append(ACTOR, Op.RESTART, attempt=failed, proof=proof)
+        return pause_s
 
     def start_rival(self) -> Attempt:
         """Have the job started once more beside the attempt that lives, as nobody should.

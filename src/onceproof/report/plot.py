@@ -20,12 +20,13 @@ class Tick:
 
 @dataclass(frozen=True)
 class Bar:
-    """A fault: its number, when it was at work, and until when the pipeline was not back."""
+    """A fault: when it was at work, and until when the pipeline was not back, and was behind."""
 
     number: int
     left: float
     width: float
     shaded: float
+    behind: float
 
 
 @dataclass(frozen=True)
@@ -81,9 +82,11 @@ def plot(timeline: Mapping[str, Any], width: int, height: int) -> Plot | None:
 def _bar(number: int, fault: Mapping[str, Any], x: Any, seconds: float) -> Bar:
     struck, healed, recovered = fault["struck"], fault["healed"], fault["recovered"]
     until = seconds if recovered is None else recovered
+    level = seconds if fault["caught_up"] is None else fault["caught_up"]
     left = x(struck)
     width = max(0.0, round(x(healed) - left, 1)) if healed is not None else 0.0
-    return Bar(number, left, width, max(width, round(x(until) - left, 1)))
+    shaded = max(width, round(x(until) - left, 1))
+    return Bar(number, left, width, shaded, max(shaded, round(x(level) - left, 1)))
 
 
 def _steps(points: Sequence[tuple[float, float]]) -> str:
