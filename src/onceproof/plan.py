@@ -15,6 +15,7 @@ from onceproof.documents import field, read_object
 from onceproof.errors import EvidenceError, RequestError
 from onceproof.guarantee import Anomaly, Guarantee, Promise
 from onceproof.verdict import Claim, Grade
+from onceproof.work import FAILED, OVER
 
 E = TypeVar("E", bound=StrEnum)
 
@@ -39,7 +40,8 @@ class PlannedFault:
 class Plan:
     """What a run was to do. `document` is all of plan.json, for what is shown and not judged.
 
-    `versioned` says that the sink's rows carry a number that only grows within a key.
+    `versioned` says that the sink's rows carry a number that only grows within a key, and
+    `fails_for_good` that the restart strategy must give up.
     """
 
     scenario: str
@@ -48,6 +50,7 @@ class Plan:
     writes: Writes
     versioned: bool
     faults: tuple[PlannedFault, ...]
+    fails_for_good: bool
     document: Mapping[str, Any]
 
     @classmethod
@@ -77,6 +80,7 @@ class Plan:
             writes=_one_of(Writes, field(sink, "writes", str, "the plan's sink")),
             versioned=field(sink, "versioned", bool, "the plan's sink"),
             faults=_faults(document),
+            fails_for_good=document.get("ends", OVER) == FAILED,
             document=document,
         )
 

@@ -15,6 +15,8 @@ from typing import Any
 from onceproof.documents import count, field, read_object
 
 EARLIEST, LATEST = "earliest", "latest"
+# How a job ends: it has committed all input, or its restart strategy has given up.
+OVER, FAILED = "over", "failed"
 
 
 @dataclass(frozen=True)
@@ -94,6 +96,7 @@ class Work:
     faults: tuple[FaultPart, ...]
     restart: Mapping[str, Any]
     limits: LimitsPart
+    ends: str
     expectations: Mapping[str, Any]
 
     @classmethod
@@ -138,6 +141,7 @@ class Work:
                 float(count(limits, "run_s", "the plan's limits")),
                 float(count(limits, "stall_s", "the plan's limits")),
             ),
+            ends=str(plan.get("ends", OVER)),
             expectations=field(plan, "expectations", dict, "the plan"),
         )
 

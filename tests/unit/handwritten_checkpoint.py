@@ -78,6 +78,7 @@ def write_checkpoint(
 
 def write_archive(checkpoint: Path, folder: Path) -> Path:
     """Copy both logs aside, as is done while a job runs."""
+    (folder / "state").mkdir(parents=True, exist_ok=True)
     for name in ("offsets", "commits"):
         (folder / name).mkdir(parents=True, exist_ok=True)
         for path in (checkpoint / name).glob("[0-9]*"):

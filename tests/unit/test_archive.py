@@ -4,8 +4,6 @@ import pytest
 
 from onceproof.checkpoint.archive import Archive, queries
 from onceproof.checkpoint.coverage import first_reads
-from onceproof.checkpoint.damage import take_commit
-from onceproof.errors import StackError
 from onceproof.history import History
 from onceproof.records import Op, Outcome
 
@@ -157,18 +155,24 @@ def test_what_each_query_has_read_first_is_told_and_what_it_left_out(archive, ch
     ]
 
 
-def test_a_commit_that_was_taken_away_is_recorded_when_it_comes_again(archive, checkpoint, history):
+def test_what_a_fault_took_away_is_recorded_when_it_comes_again(archive, checkpoint, history):
     checkpoint.plan(0, 10)
     checkpoint.commit(0)
-    (checkpoint.folder / "commits/.0.crc").write_bytes(b"crc")
     archive.catch_up()
-    assert set(take_commit(checkpoint.folder, 0)) == {"commits/0", "commits/.0.crc"}
-    archive.forget_commit(0)
-    archive.catch_up()
+    (checkpoint.folder / "commits" / "0").unlink()
+    archive.accept_damage()
     assert archive.newest == (0, -1)
     checkpoint.commit(0)
     archive.catch_up()
-    assert archive.newest == (0, 0)
-    assert [op for op, *_ in records(history)].count(Op.BATCH_COMMIT) == 2
-    with pytest.raises(StackError, match="there is no commits/3"):
-        take_commit(checkpoint.folder, 3)
+    assert [op for op, *_ in records(history)][1:] == [Op.BATCH_COMMIT] * 2
+
+
+def test_what_a_fault_changed_stays_archived_as_the_engine_wrote_it(archive, checkpoint, history):
+    checkpoint.plan(0, 10)
+    archive.catch_up()
+    checkpoint.plan(0, 5)
+    archive.accept_damage()
+    archive.catch_up()
+    assert archive.position() == {}
+    assert len(records(history)) == 1
+    assert '"0":10' in (archive.folder / "offsets" / "0").read_text()

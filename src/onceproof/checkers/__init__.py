@@ -20,6 +20,7 @@ from onceproof.checkers.phases import phases
 from onceproof.checkers.reads import reads
 from onceproof.checkers.regressed import regressed
 from onceproof.checkers.reordered import reordered
+from onceproof.checkers.restarted import restarted
 from onceproof.checkers.rows import rows
 from onceproof.checkers.state import state
 from onceproof.checkers.stuck import stuck
@@ -39,6 +40,7 @@ CHECKERS: tuple[Checker, ...] = (
     input_committed,
     input_kept,
     phases,
+    restarted,
     offset_log,
     state,
     ended,

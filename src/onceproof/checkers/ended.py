@@ -18,8 +18,6 @@ def ended(evidence: Evidence) -> Finding:
     alive = sorted(str(attempt) for attempt in started - {record.attempt for record in ends})
     last_start = max((record.seq for record in evidence.of(Op.ATTEMPT_START)), default=0)
     last_end = max((record.seq for record in ends), default=0)
-    recovered = [r.seq for r in evidence.of(Op.SINK_RECOVER) if r.is_ok and r.seq > last_end]
-    reads = [record.seq for record in evidence.of(Op.READ) if record.is_ok]
     said = []
     if not started:
         said.append("The job was never started")
@@ -29,12 +27,27 @@ def ended(evidence: Evidence) -> Finding:
         said.append(f"Nobody saw the end of attempt {', '.join(alive)}: it may still be writing")
     elif last_start > last_end:
         said.append("An attempt was started once more after the last end that anybody saw")
-    if not recovered:
-        said.append("The sink was not recovered after the last attempt had ended")
-    elif sum(seq > recovered[0] for seq in reads) < 2:
-        said.append("The sink was not read twice after it had been recovered")
+    said += _since(evidence, last_end)
+    if evidence.plan.fails_for_good and not _gave_up(evidence, last_end):
+        said.append("The job was to fail for good, and its restart strategy did not give up")
     numbers = {"attempts": len(started)}
     if said:
         return Finding("ended", Grade.UNKNOWN, "; ".join(said), numbers)
     reason = f"The sink was read after the end of attempt {max(started, key=str)} and a recovery"
     return Finding("ended", Grade.PASS, reason, numbers)
+
+
+def _since(evidence: Evidence, last_end: int) -> list[str]:
+    recovered = [r.seq for r in evidence.of(Op.SINK_RECOVER) if r.is_ok and r.seq > last_end]
+    reads = [record.seq for record in evidence.of(Op.READ) if record.is_ok]
+    if not recovered:
+        return ["The sink was not recovered after the last attempt had ended"]
+    if sum(seq > recovered[0] for seq in reads) < 2:
+        return ["The sink was not read twice after it had been recovered"]
+    return []
+
+
+def _gave_up(evidence: Evidence, last_end: int) -> bool:
+    """Whether the restart strategy was asked after the last attempt, and gave up."""
+    asked = [record for record in evidence.of(Op.RESTART) if record.seq > last_end]
+    return bool(asked) and asked[-1].proof["decided"] == "give up"

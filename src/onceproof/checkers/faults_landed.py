@@ -54,6 +54,7 @@ def _trouble(fault: PlannedFault, evidence: Evidence, strikes: dict[str, Record]
     ledger = evidence.ledger
     if before and ledger.covered_by(before[-1]) == ledger.acknowledged:
         return f"{fault.name} struck after all input was committed, so it disturbed nothing"
-    if not any(seq > strike for seq, _ in evidence.positions):
+    is_last = not any(seq > strike for seq, _ in evidence.positions)
+    if is_last and not evidence.plan.fails_for_good:
         return f"{fault.name} struck, and no batch was committed after it"
     return ""

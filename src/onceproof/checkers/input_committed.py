@@ -23,7 +23,10 @@ def input_committed(evidence: Evidence) -> Finding:
     said = []
     if not ledger.acknowledged:
         said.append("No input was acknowledged, so nothing is proved")
-    for (topic, partition), offsets in ledger.offsets.items():
+    fails = evidence.plan.fails_for_good
+    if fails and committed == ledger.acknowledged:
+        said.append("The job was to fail for good, and it has committed all input")
+    for (topic, partition), offsets in () if fails else ledger.offsets.items():
         if last.get((topic, partition), 0) <= offsets[-1]:
             said.append(
                 f"Input was not all committed: {topic}-{partition} up to"
@@ -32,6 +35,12 @@ def input_committed(evidence: Evidence) -> Finding:
     said += _missing_batches(evidence)
     if said:
         return Finding("input_committed", Grade.UNKNOWN, "; ".join(said), numbers)
+    if fails:
+        reason = (
+            f"{committed:,} of {ledger.acknowledged:,} acknowledged input records were committed"
+            " when the job had failed for good, as it was to"
+        )
+        return Finding("input_committed", Grade.PASS, reason, numbers)
     reason = f"All {ledger.acknowledged:,} acknowledged input records were committed"
     return Finding("input_committed", Grade.PASS, reason, numbers)
 

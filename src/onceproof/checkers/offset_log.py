@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from onceproof.checkers.restarted import damaged, unexplained
 from onceproof.checkpoint.archive import queries
 from onceproof.checkpoint.checks import log_troubles
 from onceproof.checkpoint.coverage import Range, committed_batches, position, ranges
@@ -40,7 +41,7 @@ def offset_log(evidence: Evidence) -> Finding:
     rests = told.get("rests_on_log", True)
     wrong, held = _watermarks(evidence, log, found, delay_ms) if rests else ([], 0)
     said = [
-        *log_troubles(evidence.run.checkpoint, archive),
+        *unexplained(log_troubles(evidence.run.checkpoint, archive), damaged(evidence)),
         *_beside_the_ledger(evidence, log),
         *_beside_the_end(evidence, told, log),
         *wrong,
@@ -61,6 +62,8 @@ def offset_log(evidence: Evidence) -> Finding:
 
 
 def _beside_the_ledger(evidence: Evidence, log: list[Planned]) -> Iterator[str]:
+    if evidence.plan.fails_for_good:
+        return
     ends = position(log)
     for (topic, partition), offsets in evidence.ledger.offsets.items():
         if (end := ends.get((topic, partition), 0)) <= offsets[-1]:

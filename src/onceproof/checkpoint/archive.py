@@ -44,12 +44,24 @@ class Archive:
             self._look_who_it_is()
             for name, take in (("offsets", self._take_offsets), ("commits", self._take_commit)):
                 self._take_new(name, take)
+            if (self.checkpoint / "state").exists():
+                (self.folder / "state").mkdir(exist_ok=True)  # that there was some
 
-    def forget_commit(self, batch: int) -> None:
-        """Hold a batch for uncommitted, whose commit a fault has taken away; it will come again."""
+    def accept_damage(self) -> None:
+        """Take the logs as a fault has left them, so that they are not taken for the engine's.
+
+        What is gone is held for not written, and is recorded when it comes again. What was changed
+        stays archived as the engine wrote it.
+        """
         with self._lock:
-            self.committed.pop(batch, None)
-            self._seen.pop(self.checkpoint / "commits" / str(batch), None)
+            for name, found in (("offsets", self.planned), ("commits", self.committed)):
+                for batch in list(found):
+                    path = self.checkpoint / name / str(batch)
+                    if path.exists():
+                        self._seen[path] = _stamp(path)
+                    else:
+                        found.pop(batch)
+                        self._seen.pop(path, None)
 
     @property
     def newest(self) -> tuple[int, int]:

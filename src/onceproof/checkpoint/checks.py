@@ -71,7 +71,8 @@ def troubles(checkpoint: Path, archive: Path | None = None) -> list[str]:
     """Say what is wrong with a checkpoint, and with what it has become since it was archived.
 
     An archive holds the `offsets/` and `commits/` of this checkpoint as they were, and may hold its
-    `metadata`. A batch without a commit at the end is sound: Spark will do it again.
+    `metadata` and an empty `state`, which says that there was some. A batch without a commit at the
+    end is sound: Spark will do it again.
     """
     if not is_checkpoint(checkpoint):
         return [_nothing(checkpoint)]
@@ -175,6 +176,8 @@ def _of_watermarks(logs: Logs) -> Iterator[str]:
 
 def _since(checkpoint: Path, archive: Path, logs: Logs) -> Iterator[str]:
     offsets, commits = logs.newest
+    if (archive / "state").exists() and not (checkpoint / "state").exists():
+        yield "state is gone, and there was some"
     for batch in batches(archive / "offsets"):
         if batch > offsets:
             yield f"offsets/{batch} was archived and is gone: files were lost, or this is older"

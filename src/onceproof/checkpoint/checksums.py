@@ -16,6 +16,17 @@ def checksum_file(path: Path) -> Path:
     return path.with_name(f".{path.name}.crc")
 
 
+def write_checksums(path: Path, width: int = 512) -> None:
+    """Write the checksums of a file as Hadoop does."""
+    sums = _HEAD.pack(_MAGIC, width) + _sums(path.read_bytes(), width)
+    checksum_file(path).write_bytes(sums)
+
+
+def _sums(content: bytes, width: int) -> bytes:
+    chunks = (content[at : at + width] for at in range(0, len(content), width))
+    return b"".join(struct.pack(">I", zlib.crc32(chunk)) for chunk in chunks)
+
+
 def altered(path: Path) -> bool:
     """Whether a file is not as it was written; False where no checksums tell."""
     try:
@@ -28,8 +39,7 @@ def altered(path: Path) -> bool:
     magic, width = _HEAD.unpack_from(told)
     if magic != _MAGIC or width < 1:
         return False
-    chunks = (content[at : at + width] for at in range(0, len(content), width))
-    return b"".join(struct.pack(">I", zlib.crc32(chunk)) for chunk in chunks) != told[_HEAD.size :]
+    return _sums(content, width) != told[_HEAD.size :]
 
 
 def checksum_troubles(checkpoint: Path, folder: str) -> Iterator[str]:

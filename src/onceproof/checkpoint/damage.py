@@ -1,24 +1,49 @@
-"""What faults take out of a checkpoint, while no driver lives."""
+"""A checkpoint that a fault damages while no driver lives, and the proof of it."""
 
 from __future__ import annotations
 
 import hashlib
 from pathlib import Path
+from typing import Any
 
+from onceproof.checkpoint.damage_kinds import KINDS
 from onceproof.errors import StackError
 
+MOST_TOLD = 30
+Told = dict[str, str | None]
 
-def take_commit(checkpoint: Path, batch: int) -> dict[str, str]:
-    """Take the commit of a batch away with its checksum; return the sha256 of each file by name.
 
-    With the checksum left behind, Spark takes its own batch for one of another query.
+def damage(checkpoint: Path, kind: str, batch: int) -> dict[str, Any]:
+    """Damage a checkpoint; return what each file was before and after, as its size and sha256.
+
+    At most so many files are told by name, those of the logs first; `changed` counts all of them.
     """
-    taken = {}
-    for name in (f"commits/{batch}", f"commits/.{batch}.crc"):
-        path = checkpoint / name
-        if path.exists():
-            taken[name] = hashlib.sha256(path.read_bytes()).hexdigest()
-            path.unlink()
-    if f"commits/{batch}" not in taken:
-        raise StackError(f"there is no commits/{batch} that could be taken away")
-    return taken
+    if batch < KINDS[kind].least:
+        raise StackError(f"{kind} needs batch {KINDS[kind].least}, and the newest is {batch}")
+    before = _files(checkpoint)
+    KINDS[kind].hurt(checkpoint, batch)
+    after = _files(checkpoint)
+    names = [
+        name for name in sorted({*before, *after}, key=_rank) if before.get(name) != after.get(name)
+    ]
+    if not names:
+        raise StackError(f"{kind} of batch {batch} found nothing in the checkpoint to change")
+    told = {name: {"before": before.get(name), "after": after.get(name)} for name in names}
+    return {"changed": len(names), "files": dict(list(told.items())[:MOST_TOLD])}
+
+
+def _rank(name: str) -> tuple[bool, bool, str]:
+    return name.startswith("state/"), "/." in name, name
+
+
+def _files(checkpoint: Path) -> Told:
+    return {
+        str(path.relative_to(checkpoint)): _told(path)
+        for path in checkpoint.rglob("*")
+        if path.is_file()
+    }
+
+
+def _told(path: Path) -> str:
+    content = path.read_bytes()
+    return f"{len(content)} bytes, {hashlib.sha256(content).hexdigest()}"

@@ -12,6 +12,7 @@ from onceproof.checkpoint.log import Committed
 from onceproof.documents import parse_object
 from onceproof.errors import EvidenceError
 
+_METADATA = "_metadata/metadata"
 # 7.delta, 7.snapshot: kept in memory. 7.changelog, 7.zip: RocksDB. 7_<id>.zip: named by the commit.
 _VERSIONED = re.compile(r"(\d+)(?:_([0-9a-f-]{36}))?\.(delta|snapshot|changelog|zip)")
 
@@ -122,6 +123,8 @@ def _gone(checkpoint: Path, found: list[Store], last: Committed | None) -> list[
         except EvidenceError as error:
             said.append(str(error))
             continue
+        if last and not (checkpoint / "state" / str(operator) / _METADATA).is_file():
+            said.append(f"state/{operator}/{_METADATA} is missing: nothing says what is kept")
         gone = [nth for nth in range(partitions) if (operator, nth) not in there]
         said += [f"state/{operator}/{partition} is gone" for partition in gone if last]
     return said
@@ -129,7 +132,7 @@ def _gone(checkpoint: Path, found: list[Store], last: Committed | None) -> list[
 
 def _partitions(checkpoint: Path, operator: int) -> int:
     """Return how many partitions an operator has, as its own metadata tells."""
-    where = f"state/{operator}/_metadata/metadata"
+    where = f"state/{operator}/{_METADATA}"
     path = checkpoint / where
     if not path.is_file():
         return max(numbered(checkpoint / "state" / str(operator)), default=-1) + 1

@@ -42,8 +42,8 @@ class Job(Protocol):
     def newest(self) -> tuple[int, int]:
         """Return the newest batch of the offset log and of the commit log, as the files are now."""
 
-    def lose_commit(self, batch: int) -> tuple[list[Identity], Proof]:
-        """Kill the driver and take a batch's commit away; return who died, and what is gone."""
+    def damage(self, kind: str, batch: int) -> tuple[list[Identity], Proof]:
+        """Kill the driver and damage its checkpoint; return who died, and what was changed."""
 
 
 @dataclass(frozen=True)
@@ -94,12 +94,12 @@ def find_mechanism(verb: str, target: str) -> Mechanism:
 def mechanisms() -> tuple[Mechanism, ...]:
     """Return every mechanism, in the order in which they are asked."""
     from onceproof.faults import (
+        damage_checkpoint,
         fail_step,
         hijack,
         kill_driver,
         kill_executor,
         kill_task,
-        lose_commit,
         pause_job,
         start_rival,
         strike_brokers,
@@ -116,7 +116,8 @@ def mechanisms() -> tuple[Mechanism, ...]:
         start_rival.MECHANISM,
         hijack.MECHANISM,
         strike_brokers.MECHANISM,
-        lose_commit.MECHANISM,
+        damage_checkpoint.LOSE,
+        damage_checkpoint.DAMAGE,
         strike_member.MECHANISM,
     )
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from onceproof.checkers.faults_landed import landed
+from onceproof.checkpoint.damage_kinds import KINDS
 from onceproof.evidence import Evidence, known
 from onceproof.guarantee import Anomaly
 from onceproof.records import Op, Record
@@ -14,6 +15,7 @@ from onceproof.records import Op, Record
 MOST_SAMPLED = 20
 UNREAD = "unread"
 INFERRED = ("input", UNREAD)  # of rows that tell no batch
+_DAMAGE = "damage"
 _PLACE = ("topic", "partition", "offset", "batch", "attempt")
 
 
@@ -63,7 +65,14 @@ def _struck_within(evidence: Evidence, batch: Any) -> Record | None:
         return None
     end = commits[-1] if commits else len(evidence.history)
     strikes = landed(evidence).values()
-    return next((strike for strike in strikes if mine[0] <= strike.seq <= end), None)
+    within = next((strike for strike in strikes if mine[0] <= strike.seq <= end), None)
+    return within or _damage_before(strikes, mine[0])
+
+
+def _damage_before(strikes: Iterable[Record], seq: int) -> Record | None:
+    """Return the last fault that damaged the checkpoint on which a batch rests."""
+    found = [one for one in strikes if _DAMAGE in one.proof and one.seq < seq]
+    return max(found, key=lambda one: one.seq, default=None)
 
 
 def _step(strike: Record | None) -> str | None:
@@ -75,6 +84,8 @@ def _sentence(evidence: Evidence, sample: Mapping[str, Any], strike: Record | No
     batch, step = sample["batch"], _step(strike)
     if sample.get("by") == UNREAD:
         return _unread(evidence, batch, strike)
+    if strike and strike.proof.get(_DAMAGE):
+        return _rests_on_damage(batch, strike)
     is_inferred = sample.get("by") in INFERRED
     when = f"{strike.actor}{f' at {step}' if step else ''}" if strike else ""
     attempts = known(lambda: _attempts(evidence, sample)) or []
@@ -96,6 +107,15 @@ def _lost(evidence: Evidence, batch: Any) -> str:
     told = [one for record in evidence.of(Op.SINK_RECOVER) for one in record.proof.get("lost", [])]
     told += [{"batch": r.batch, **r.proof} for r in evidence.of(Op.FENCED) if "why" in r.proof]
     return next((str(one["why"]) for one in told if one["batch"] == batch), "")
+
+
+def _rests_on_damage(batch: int, strike: Record) -> str:
+    kind, after = strike.proof[_DAMAGE], strike.proof.get("batch")
+    about = KINDS[kind].about if kind in KINDS else kind
+    return (
+        f"Batch {batch} rests on the checkpoint that {strike.actor} damaged after batch {after}:"
+        f" {about}"
+    )
 
 
 def _unread(evidence: Evidence, batch: Any, strike: Record | None) -> str:

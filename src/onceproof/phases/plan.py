@@ -89,6 +89,7 @@ def plan_document(
         "expectations": _expectations(scenario),
         "restart": dict(scenario.restart),
         "limits": {"run_s": int(scenario.limits.run_s), "stall_s": int(scenario.limits.stall_s)},
+        "ends": scenario.ends,
         "hold_to": claim.promise.guarantee,
         "claims": claim.verdict,
         "anomalies": sorted(claim.anomalies),

@@ -24,7 +24,7 @@ from onceproof.producing.settling import settle
 from onceproof.records import Op
 from onceproof.run import RunDirectory
 from onceproof.topics import look
-from onceproof.work import LATEST, Work
+from onceproof.work import LATEST, OVER, Work
 from onceproof.workloads import find_workload
 
 ACTOR = "produce"
@@ -66,8 +66,8 @@ def produce(
     if work.pipeline.starting == LATEST:
         sender.wait_for_start()
     sent = sender.send(options)
-    sender.wait_for_commits(position or (lambda: committed(run)))
-    sender.send_sentinel(sent, options)
+    if sender.has_committed(position or (lambda: committed(run))):
+        sender.send_sentinel(sent, options)
     _write_ends(run, {work.workload.topic: settle(run.ledger, bootstrap, work.workload.topic)})
 
 
@@ -130,22 +130,26 @@ class _Sender:
             wait_for(look_at_them, self.work.limits.run_s, words)
             return children.totals()
 
-    def wait_for_commits(self, position: Position) -> None:
-        """Wait until the job has committed all that is in the topic."""
+    def has_committed(self, position: Position) -> bool:
+        """Wait until the job has committed all that is in the topic.
+
+        Return False where it has ended for good, as it was to.
+        """
         topic = self.work.workload.topic
         ends = {
             (topic, int(number)): bounds["end"]
             for number, bounds in look(self.bootstrap, [topic])[topic]["partitions"].items()
         }
 
-        def is_covered() -> bool:
+        def is_covered() -> tuple[bool] | None:
             now = position()
             is_done = all(now.get(at, 0) >= end for at, end in ends.items())
             self._stop_if_over("the workload was committed", is_done)
-            return is_done
+            return (is_done,) if is_done or self.is_over() else None
 
         words = "the job has not committed the workload in time"
-        wait_for(is_covered, self.work.limits.run_s, words)
+        (is_done,) = wait_for(is_covered, self.work.limits.run_s, words)
+        return is_done
 
     def wait_for_start(self) -> None:
         """Wait until the query has written from where it reads."""
@@ -176,7 +180,7 @@ class _Sender:
         self._record(sent[0] + 1, sent[1] + 1, at_once=True)
 
     def _stop_if_over(self, what: str, is_done: bool) -> None:
-        if not is_done and self.is_over():
+        if not is_done and self.work.ends == OVER and self.is_over():
             raise StackError(f"the job ended for good before {what}")
 
     def _record(self, offered: int, acknowledged: int, *, at_once: bool) -> None:

@@ -43,7 +43,7 @@ from onceproof.sinks.reads_log import ReadsLog
 from onceproof.stacks.opening import open_stack
 from onceproof.stacks.spark_setup import spark_tools
 from onceproof.targets import open_sink
-from onceproof.work import Work
+from onceproof.work import FAILED, Work
 
 _POLL_EVERY_S = 0.25
 
@@ -103,6 +103,8 @@ class Agent:
             reader.join()
             reads.poll_once()
             look.close()
+        if self.supervisor.gave_up and self.work.ends == FAILED:
+            said = ""
         return "; ".join(filter(None, [said, *self.broken]))
 
     def _disturbances(self) -> list[Disturbance]:

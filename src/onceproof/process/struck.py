@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from onceproof.checkpoint import log
 from onceproof.checkpoint.archive import Archive
-from onceproof.checkpoint.damage import take_commit
+from onceproof.checkpoint.damage import damage
 from onceproof.identity import Identity
 from onceproof.polling import wait_for
 from onceproof.process.attempt import Attempt, job_processes
@@ -48,14 +49,14 @@ class StruckJob:
         """Return the newest batch of the offset log and of the commit log, as the files are now."""
         return log.newest(self.archive.checkpoint)
 
-    def lose_commit(self, batch: int) -> tuple[list[Identity], dict[str, str]]:
-        """Kill the driver and take a batch's commit away, before it is started again."""
+    def damage(self, kind: str, batch: int) -> tuple[list[Identity], dict[str, Any]]:
+        """Kill the driver, and damage its checkpoint before it is started again."""
         with self.supervisor.starts_held:
             dead = self.kill_driver()
             self.archive.catch_up()
-            taken = take_commit(self.archive.checkpoint, batch)
-            self.archive.forget_commit(batch)
-        return dead, taken
+            told = damage(self.archive.checkpoint, kind, batch)
+            self.archive.accept_damage()
+        return dead, told
 
     def _attempt(self) -> Attempt:
         return wait_for(

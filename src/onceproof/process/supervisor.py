@@ -52,13 +52,14 @@ class Supervisor:
     stall_s: float
     current: Attempt | None = field(init=False, default=None)
     rival: Attempt | None = field(init=False, default=None)
+    gave_up: bool = field(init=False, default=False)
     starts_held: threading.Lock = field(init=False, default_factory=threading.Lock)
     starts: int = field(init=False, default=0)
     _wants_rival: threading.Event = field(init=False, default_factory=threading.Event)
 
     def supervise(self) -> str:
         """Run attempt after attempt; return why there is no next one, empty if the run is over."""
-        self.current = self._begin({})
+        self.current = self._begin(dict)
         try:
             while True:
                 why = self._watch(self.current)
@@ -73,13 +74,14 @@ class Supervisor:
                 if pause_s is None:
                     return f"attempt {number} failed ({why}), and the restart strategy gave up"
                 comes_true(lambda: bool(self.watch.trouble()), pause_s, every_s=_LOOK_EVERY_S)
-                self.current = self._begin(self.before_restart())
+                self.current = self._begin(self.before_restart)
         finally:
             self._finish_all("its supervisor ended")
 
     def _asked(self, failed: int, why: str) -> float | None:
         """Ask the strategy how long to wait for the next start, and write down what it says."""
         pause_s = self.strategy.delay_s(time.monotonic())
+        self.gave_up = pause_s is None
         told = {"decided": "give up"} if pause_s is None else {"decided": "start"}
         proof = {**told, "pause_s": None if pause_s is None else round(pause_s, 3), "reason": why}
         self.history.append(ACTOR, Op.RESTART, attempt=failed, proof=proof)
@@ -100,9 +102,11 @@ class Supervisor:
         finally:
             self._wants_rival.clear()
 
-    def _begin(self, found: dict[str, object]) -> Attempt:
+    def _begin(self, find: Callable[[], dict[str, object]]) -> Attempt:
+        """Start the next attempt; what is found just before it stands in its record."""
         self.starts += 1
         with self.starts_held:
+            found = find()
             attempt = self.start(self.starts)
         proof = {"pid": attempt.leader.pid, "started": attempt.leader.started, **found}
         self.history.append(ACTOR, Op.ATTEMPT_START, attempt=attempt.number, proof=proof)
@@ -139,7 +143,8 @@ class Supervisor:
         """Start the rival that is wanted; end what is left of one that died."""
         if self.rival is None:
             if self._wants_rival.is_set():
-                self.rival = self._begin({"beside": attempt.number})
+                beside: dict[str, object] = {"beside": attempt.number}
+                self.rival = self._begin(lambda: beside)
         elif not self.rival.is_alive:
             failed, self.rival = self.rival, None
             self._finish(failed, _DIED)

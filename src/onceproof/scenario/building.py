@@ -63,6 +63,7 @@ def build(owner: Item, items: Mapping[str, Item]) -> Scenario | None:
         faults=_faults(draft),
         restart=values["restart"],
         limits=LimitsPart(**values["limits"]),
+        ends=values["ends"],
         claim=claim,
     )
 

@@ -15,6 +15,7 @@ from onceproof.scenario.draft import Draft
 from onceproof.scenario.page import none_of
 from onceproof.scenario.targets import find_target
 from onceproof.sinks import OUTPUTS, SINKS, Sink, find_sink
+from onceproof.work import FAILED, OVER
 
 _STATE_FORMAT_2 = re.compile(r"checkpointformatversion\W*2", re.IGNORECASE)
 _LOSSY = re.compile(r"failondataloss\W*false", re.IGNORECASE)
@@ -174,8 +175,8 @@ def _misplaced(verb: str, target: str, step: str | None, sink: type[Sink] | None
         return f"no batch of {sink.__name__} comes to {step}: write one of {steps}{hint}"
     if target in _OF_KAFKA and sink and sink.store != "kafka":
         return f"{sink.__name__} has no transactions that brokers coordinate: write another target"
-    if verb == "lose" and step != "commit_logged":
-        return "a commit is lost when it is there: write failpoint: commit_logged"
+    if verb in ("lose", "damage") and step != "commit_logged":
+        return "the newest batch must be committed by then: write failpoint: commit_logged"
     if target == "task" and not in_task:
         return f"a task is struck at a step of its own: write one of {', '.join(failpoints.TASK)}"
     if target == "executor" and step in failpoints.HALTS and not in_task:
@@ -187,17 +188,22 @@ def _misplaced(verb: str, target: str, step: str | None, sink: type[Sink] | None
 
 
 def check_restart(draft: Draft) -> None:
-    """A strategy that gives up before the last driver was killed ends the run too early."""
-    if not draft.has("faults", "restart"):
+    """The strategy gives up where the job is to fail for good, and nowhere else."""
+    if not draft.has("faults", "restart", "ends"):
         return
+    faults, restart = draft.values["faults"], draft.values["restart"]
     kills = sum(
-        fault["target"] in ("driver", "job", "commit") and fault["do"] in ("kill", "raise", "lose")
-        for fault in draft.values["faults"]
+        fault["do"] in ("damage", "lose")
+        or (fault["target"] in ("driver", "job") and fault["do"] in ("kill", "raise"))
+        for fault in faults
     )
-    restart = draft.values["restart"]
+    told = f"{restart['strategy']} starts the job"
     starts = 0 if restart["strategy"] == "none" else restart.get("attempts", kills)
-    if starts < kills:
-        said = f"{restart['strategy']} starts the job {starts} times again, and its driver is"
+    if draft.values["ends"] == OVER and starts < kills:
         draft.refuse(
-            f"{said} struck {kills} times: write fixed-delay with more attempts", "restart"
+            f"{told} {starts} times again, and its driver is struck {kills} times: write"
+            " fixed-delay with more attempts, or ends: failed",
+            "restart",
         )
+    if draft.values["ends"] == FAILED and not kills:
+        draft.refuse("is failed, and no fault strikes the driver: write over, or a fault", "ends")

@@ -20,7 +20,7 @@ from onceproof.scenario.triggers import When
 from onceproof.sinks import OUTPUTS, SINKS
 from onceproof.sinks.tables import TYPES
 from onceproof.verdict import Grade
-from onceproof.work import EARLIEST, LATEST
+from onceproof.work import EARLIEST, FAILED, LATEST, OVER
 from onceproof.workloads import WORKLOADS
 
 TAKEN_ONCE = "taken_once"
@@ -185,6 +185,11 @@ SCENARIO = Shape(
             restart.Strategy(), "how the job is started again after it died", restart.DEFAULT
         ),
         "limits": Field(LIMITS, "how long we are ready to wait", {"run_s": 300, "stall_s": 60}),
+        "ends": Field(
+            Word((OVER, FAILED)),
+            "how the job must end: with all input committed, or given up by its restart strategy",
+            OVER,
+        ),
         "hold_to": Field(
             _GUARANTEE,
             "the guarantee it is judged by; left out: the sink's, or a weaker source's",

@@ -51,6 +51,7 @@ class Scenario:
     faults: tuple[FaultPart, ...]
     restart: Mapping[str, Any]
     limits: LimitsPart
+    ends: str
     claim: Claim
     in_catalogue: bool = False
     folder: str = "."

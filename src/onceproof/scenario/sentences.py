@@ -9,7 +9,7 @@ from typing import Any
 from onceproof.guarantee import Anomaly, Guarantee, Promise
 from onceproof.references.declared import CALM, EACH_ONCE
 from onceproof.scenario.targets import say_proof, say_target
-from onceproof.work import LATEST
+from onceproof.work import FAILED, LATEST
 
 Plan = Mapping[str, Any]
 
@@ -62,7 +62,16 @@ def _started(plan: Plan) -> list[str]:
         shlex.join(plan["pipeline"]["command"]),
         f"The code under test is {plan['subject']}.",
         f"When it dies it is started again by {strategy}{f' ({numbers})' if numbers else ''}.",
+        *(
+            ["It must fail for good: that strategy has to give up."]
+            if _fails_for_good(plan)
+            else []
+        ),
     ]
+
+
+def _fails_for_good(plan: Plan) -> bool:
+    return bool(plan["ends"] == FAILED)
 
 
 def _struck(plan: Plan) -> list[str]:
@@ -114,6 +123,11 @@ def _compared(output: Mapping[str, Any]) -> list[str]:
 
 
 def _passes(plan: Plan) -> str:
+    if plan["claims"] == "PASS" and _fails_for_good(plan):
+        return (
+            "is claimed: every fault left its proof, the restart strategy gave up, and of what was"
+            " committed nothing is wrong."
+        )
     if plan["claims"] == "PASS":
         return (
             "is claimed: every fault left its proof, all input was committed, and nothing is wrong."

@@ -6,7 +6,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from onceproof.checkpoint.damage_kinds import KINDS
 from onceproof.faults import mechanisms
+from onceproof.faults.damage_checkpoint import CHECKPOINT
 
 # Whom a fault may strike, as words for people. The stack takes more; these hold on any stack.
 TARGETS: Mapping[str, str] = {
@@ -27,6 +29,7 @@ TARGETS: Mapping[str, str] = {
     "master": "the master",
     "store": "the store",
     "store:postmaster": "the store's first process",
+    **{f"{CHECKPOINT}{name}": f"the checkpoint: {kind.about}" for name, kind in KINDS.items()},
 }
 
 
@@ -56,7 +59,8 @@ _PROOFS = {
     "pause": "its processes by pid, all of them stopped",
     "stop": "its processes by pid, ended by themselves",
     "raise": "the process at the failpoint, which says that it raised",
-    "lose": "the driver's processes, dead, and the commit's files by their sha256, gone",
+    "lose": "the driver's processes, dead, and the commit's files by size and sha256, gone",
+    "damage": "the driver's processes, dead, and each file by size and sha256, before and after",
     "start": "both drivers by pid, alive when the second had committed a batch",
     "hijack": "the id's state and epoch, before and after",
 }

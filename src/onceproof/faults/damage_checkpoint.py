@@ -1,30 +1,34 @@
-"""Brings any job into the state of a crash between a batch's effect and its commit: by surgery.
+"""Damages the checkpoint of any job while it is down: files lost, cut or changed, or an older copy.
 
-The driver is held still; where the batch is committed and no other is planned, it is killed and the
-commit taken away, else it goes on to the next. Then the engine runs that batch again, with the same
-offsets, as it does after such a crash. So no failpoint is needed in the job.
+The driver is held still; where its newest batch is committed and no other is planned, it is killed
+and the damage done before it is started again, else it goes on to the next. With the newest commit
+lost the engine runs that batch again, with the same offsets, as it does after a crash between a
+batch's effect and its commit: so no failpoint is needed in the job.
 """
 
 from __future__ import annotations
 
 import signal
 
+from onceproof.checkpoint.damage_kinds import KINDS
 from onceproof.errors import StackError
 from onceproof.faults import Mechanism, Proof, Scene, nothing_to_heal, told
 from onceproof.polling import wait_for
 from onceproof.work import FaultPart
 
+CHECKPOINT = "checkpoint:"
 _STANDS_STILL_WITHIN_S = 10.0
 _COMES_WITHIN_S = 60.0
 
 
 def strike(fault: FaultPart, scene: Scene) -> Proof:
-    """Take it away; the proof is who died, and which files are gone."""
-    least = fault.when.get("batch", 0)
+    """Do the damage; the proof is who died, and each file by its bytes before and after."""
+    kind = fault.target.removeprefix(CHECKPOINT) if fault.verb == "damage" else "commit_lost"
+    least = max(fault.when.get("batch", 0), KINDS[kind].least)
     words = "no moment came at which the newest batch was committed and no other planned"
     (batch,) = wait_for(lambda: _hold(scene, least), _COMES_WITHIN_S, words, every_s=0.02)
-    dead, taken = scene.job.lose_commit(batch)
-    return {"dead": told(dead), "taken": taken, "batch": batch}
+    dead, changed = scene.job.damage(kind, batch)
+    return {"dead": told(dead), "damage": kind, "batch": batch, **changed}
 
 
 def _hold(scene: Scene, least: int) -> tuple[int] | None:
@@ -49,4 +53,7 @@ def _hold(scene: Scene, least: int) -> tuple[int] | None:
     return None
 
 
-MECHANISM = Mechanism(("lose",), ("commit",), strike, nothing_to_heal)
+LOSE = Mechanism(("lose",), ("commit",), strike, nothing_to_heal)
+DAMAGE = Mechanism(
+    ("damage",), tuple(f"{CHECKPOINT}{kind}" for kind in KINDS), strike, nothing_to_heal
+)

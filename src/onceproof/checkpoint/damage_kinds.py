@@ -1,0 +1,181 @@
+"""The kinds of damage that faults do to a checkpoint: what is lost, cut, changed, or older.
+
+`batch` is the newest batch, which was committed, with none planned after it. Where a file is
+changed, its checksums stay as they were, as after a disk's fault; Spark reads them of state alone.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from onceproof.checkpoint.checksums import checksum_file, write_checksums
+from onceproof.checkpoint.state_files import stores
+from onceproof.errors import StackError
+
+Hurt = Callable[[Path, int], object]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One way to damage a checkpoint, in words for people; the newest batch is `least` or later."""
+
+    about: str
+    hurt: Hurt
+    least: int = 0
+
+
+def take(path: Path) -> None:
+    """Take a file or a folder away, a file with its checksums.
+
+    With the checksums left behind, Spark takes its own batch for one of another query.
+    """
+    if path.is_dir():
+        shutil.rmtree(path)
+        return
+    if not path.exists():
+        raise StackError(f"there is no {path.parent.name}/{path.name} that could be taken away")
+    path.unlink()
+    checksum_file(path).unlink(missing_ok=True)
+
+
+def _lose(*names: str) -> Hurt:
+    def hurt(checkpoint: Path, batch: int) -> None:
+        for name in names:
+            take(checkpoint / name.format(n=batch, m=batch - 1))
+
+    return hurt
+
+
+def _keep(name: str, kept: Callable[[bytes], bytes]) -> Hurt:
+    """Leave of a file what a function keeps of it."""
+
+    def hurt(checkpoint: Path, batch: int) -> None:
+        path = checkpoint / name.format(n=batch)
+        path.write_bytes(kept(path.read_bytes()))
+
+    return hurt
+
+
+def _half(content: bytes) -> bytes:
+    return content[: len(content) // 2]
+
+
+def _flipped(content: bytes) -> bytes:
+    middle = len(content) // 2
+    return content[:middle] + bytes([content[middle] ^ 0xFF]) + content[middle + 1 :]
+
+
+def _without_last_line(content: bytes) -> bytes:
+    return content.rpartition(b"\n")[0]
+
+
+def _edited(content: bytes) -> bytes:
+    """Set each offset of the last source back by one tenth."""
+    *lines, source = content.decode().split("\n")
+    return "\n".join([*lines, json.dumps(_set_back(json.loads(source)))]).encode()
+
+
+def _set_back(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _set_back(one) for name, one in value.items()}
+    return value * 9 // 10 if isinstance(value, int) else value
+
+
+def _leave_checksum(checkpoint: Path, batch: int) -> None:
+    (checkpoint / "commits" / str(batch)).unlink()
+
+
+def _newest_state(checkpoint: Path, batch: int) -> Iterator[Path]:
+    """Return the newest state of each store: after batch b that is version b + 1."""
+    for store in stores(checkpoint):
+        yield from (one.path for one in store.files if one.version == batch + 1)
+
+
+def _of_state(act: Callable[[Path], object]) -> Hurt:
+    def hurt(checkpoint: Path, batch: int) -> None:
+        for path in list(_newest_state(checkpoint, batch)):
+            act(path)
+
+    return hurt
+
+
+def _rewind(checkpoint: Path, batch: int) -> None:
+    """Make of it the copy that was taken after the batch two before."""
+    for name in ("offsets", "commits"):
+        for lost in (batch - 1, batch):
+            take(checkpoint / name / str(lost))
+    for store in stores(checkpoint):
+        for one in store.files:
+            if one.version > batch - 1:
+                take(one.path)
+
+
+def _unalign(checkpoint: Path, batch: int) -> None:
+    """Give the newest batch the offsets of the one before, whole and with right checksums."""
+    before, path = (checkpoint / "offsets" / str(one) for one in (batch - 1, batch))
+    version, head, *_ = path.read_text().split("\n")
+    _, _, *sources = before.read_text().split("\n")
+    path.write_text("\n".join([version, head, *sources]))
+    write_checksums(path)
+
+
+KINDS: dict[str, Kind] = {
+    "commit_lost": Kind("the newest commit is gone", _lose("commits/{n}")),
+    "commits_lost": Kind(
+        "the two newest commits are gone", _lose("commits/{n}", "commits/{m}"), least=1
+    ),
+    "every_commit_lost": Kind("every commit is gone", _lose("commits")),
+    "commit_checksum_left": Kind(
+        "the newest commit is gone, and its checksums are left", _leave_checksum
+    ),
+    "commit_empty": Kind("the newest commit is empty", _keep("commits/{n}", lambda _: b"")),
+    "commit_torn": Kind("the newest commit is cut inside its JSON", _keep("commits/{n}", _half)),
+    "commit_cut": Kind(
+        "the newest commit is cut after its version",
+        _keep("commits/{n}", lambda content: content.partition(b"\n")[0] + b"\n"),
+    ),
+    "offsets_lost": Kind(
+        "the newest offsets are gone, and their commit is there", _lose("offsets/{n}")
+    ),
+    "batch_lost": Kind(
+        "offsets and commit of the newest batch are gone", _lose("offsets/{n}", "commits/{n}")
+    ),
+    "offsets_empty": Kind("the newest offsets are empty", _keep("offsets/{n}", lambda _: b"")),
+    "offsets_torn": Kind("the newest offsets are cut in the middle", _keep("offsets/{n}", _half)),
+    "offsets_cut": Kind(
+        "the newest offsets have lost their last line", _keep("offsets/{n}", _without_last_line)
+    ),
+    "offsets_edited": Kind(
+        "each number in the newest offsets is set back by a tenth", _keep("offsets/{n}", _edited)
+    ),
+    "offsets_before_lost": Kind(
+        "the offsets of the batch before the newest are gone", _lose("offsets/{m}"), least=1
+    ),
+    "metadata_lost": Kind("the metadata are gone", _lose("metadata")),
+    "state_lost": Kind("the newest file of each state store is gone", _of_state(take)),
+    "state_torn": Kind(
+        "the newest file of each state store is cut in the middle",
+        _of_state(lambda path: path.write_bytes(_half(path.read_bytes()))),
+    ),
+    "state_flipped": Kind(
+        "a byte in the newest file of each state store is another",
+        _of_state(lambda path: path.write_bytes(_flipped(path.read_bytes()))),
+    ),
+    "state_partition_lost": Kind("one partition of the state is gone", _lose("state/0/0")),
+    "state_folder_lost": Kind("the state is gone", _lose("state")),
+    "state_metadata_lost": Kind(
+        "what the state tells of itself is gone", _lose("state/0/_metadata")
+    ),
+    "everything_lost": Kind("the whole checkpoint is gone", _lose(".")),
+    "old_copy": Kind("it is the copy of two batches ago", _rewind, least=2),
+    "unaligned": Kind(
+        "the newest batch has the offsets of the one before, and keeps its commit and its state",
+        _unalign,
+        least=1,
+    ),
+}
