@@ -1,0 +1,51 @@
+"""Damage to a checkpoint that Spark takes in silence, and damage that it refuses."""
+
+from collections import Counter
+
+import pytest
+
+from onceproof.home import onceproof_home
+from onceproof.spark.session import spark_session
+from onceproof.stacks.spark_setup import spark_tools
+from tests.prove.damage import DONE, Bench, made_rows, make_ready
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module")
+def visit(tmp_path_factory):
+    """Damages a sound checkpoint and goes on from it; returns what became of it, and the truth."""
+    folder = tmp_path_factory.mktemp("spark")
+    with spark_session(spark_tools(onceproof_home()), "local[2]", folder) as spark:
+        make_ready(spark)
+        bench, rows = Bench(spark, folder / "bench", {}), made_rows()
+        before = bench.begin(rows)
+        yield lambda kind: (
+            bench.visit(kind, before),
+            dict(Counter(row["key"] for row in rows)),
+        )
+
+
+def test_the_unaligned_checkpoint_counts_twice_in_silence_and_the_check_sees_it(visit):
+    found, truth = visit("unaligned")
+    assert found["failed"] == ""
+    assert found["batches"][0] == DONE
+    wrong = {app for app in truth if found["views"][app] != truth[app]}
+    assert wrong
+    assert all(found["views"][app] > truth[app] for app in wrong)
+    assert "offsets/5 is not what was archived" in found["check"][0]
+
+
+def test_a_commit_that_is_gone_is_run_again_and_two_are_not(visit):
+    one, truth = visit("commit_lost")
+    two, _ = visit("commits_lost")
+    assert one["batches"][0] == two["batches"][0] == DONE - 1
+    assert one["views"] == two["views"] == truth
+    assert one["check"]
+    assert two["check"]
+
+
+def test_metadata_that_are_gone_are_refused(visit):
+    found, _ = visit("metadata_lost")
+    assert "MISSING_METADATA" in found["failed"]
+    assert found["batches"] == []
