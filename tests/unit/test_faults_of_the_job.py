@@ -26,6 +26,7 @@ class Job:
 
     def __init__(self, folder):
         self.folder, self.living, self.rivals, self.commits = folder, [], [], [-1]
+        self.logs, self.held = [], []
 
     def start(self, *words):
         one = spawn(
@@ -64,6 +65,13 @@ class Job:
 
     def committed(self):
         return self.commits.pop(0) if len(self.commits) > 1 else self.commits[0]
+
+    def newest(self):
+        self.held.append(all(one.is_paused for one in self.driver()))
+        return self.logs.pop(0)
+
+    def damage(self, kind, batch):
+        return self.kill_driver(), {"changed": 1, "files": {f"offsets/{batch}": {}}}
 
 
 @pytest.fixture
@@ -178,3 +186,22 @@ def test_two_drivers_that_were_not_two_are_no_fault(job, monkeypatch, ends_first
     job.commits = [2, 3]
     with pytest.raises(StackError, match=r"the (first|second) driver (died|ended) before"):
         strike("start", "driver", at)
+
+
+@pytest.mark.parametrize("words", [("damage", "checkpoint:unaligned"), ("lose", "commit")])
+def test_a_checkpoint_is_damaged_when_its_newest_batch_is_committed_and_no_other_planned(
+    job, words
+):
+    job.start(SLEEPS)
+    job.logs = [(3, 2), (3, 3), (4, 3), (4, 4)]
+    fault = FaultPart("fault", *words, {"failpoint": "commit_logged", "batch": 4})
+    proof = find_mechanism(*words).strike(fault, scene(job))
+    kind = "commit_lost" if words[0] == "lose" else "unaligned"
+    assert (proof["damage"], proof["batch"], proof["files"]) == (kind, 4, {"offsets/4": {}})
+    assert job.held == [True] * 4
+    assert pids(proof["dead"]) == [job.living[0].pid]
+
+
+def test_a_checkpoint_without_a_driver_is_not_damaged(job):
+    with pytest.raises(StackError, match="no driver lived"):
+        strike("damage", "checkpoint:commit_lost", scene(job))

@@ -65,6 +65,11 @@ CHANGES = [
         "decided",
         "8: faults[0].when: no batch of UpsertTable comes to decided: write one",
     ),
+    (
+        "do: kill\n    target: driver",
+        "do: damage\n    target: checkpoint:unaligned",
+        "8: faults[0].when: the newest batch must be committed by then: write failpoint: commit_l",
+    ),
     ("target: driver", "target: task", "8: faults[0].when: a task is struck at a step of its own"),
     ("target: driver", "target: executor", "8: faults[0].when: the driver waits at written, and"),
     (
@@ -102,6 +107,7 @@ ADDITIONS = [
         "10: anomalies[0]: 'duplicate' is not known; did you mean 'dup",
     ),
     ("restart: none", "9: restart: none starts the job 0 times again, and its driver is struck 1"),
+    ("ends: lost", "9: ends: 'lost' is not known; write one of: failed, over"),
     ("restart: {attempts: 3}", "9: restart: strategy is missing: write one of none, fixed-delay"),
     ("restart: {strategy: fixed}", "9: restart.strategy: 'fixed' is not known; did you mean 'fixe"),
     ("restart: {strategy: none, delay_s: 1}", "9: restart.delay_s: no such key: 'delay_s' is not"),

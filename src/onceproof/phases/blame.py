@@ -110,7 +110,7 @@ def _lost(evidence: Evidence, batch: Any) -> str:
 
 
 def _rests_on_damage(batch: int, strike: Record) -> str:
-    kind, after = strike.proof[_DAMAGE], strike.proof.get("batch")
+    kind, after = strike.proof[_DAMAGE], strike.batch
     about = KINDS[kind].about if kind in KINDS else kind
     return (
         f"Batch {batch} rests on the checkpoint that {strike.actor} damaged after batch {after}:"

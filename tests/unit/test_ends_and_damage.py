@@ -1,0 +1,131 @@
+"""Jobs that must fail for good, and damaged checkpoints, as the checkers see them."""
+
+import pytest
+
+from onceproof.checkers import run_checkers
+from onceproof.checkers.ended import ended
+from onceproof.checkers.faults_landed import faults_landed
+from onceproof.checkers.input_committed import input_committed
+from onceproof.checkers.offset_log import offset_log
+from onceproof.checkers.restarted import restarted, unexplained
+from onceproof.phases.blame import blame
+from onceproof.verdict import Grade
+from tests.unit.handwritten_run import STRIKE, HandwrittenRun, did, plan
+
+PASS, UNKNOWN, FAIL = Grade
+CHECKERS = (ended, faults_landed, input_committed, offset_log)
+ASKED = {"attempt": 1, "reason": "its process ended", "pause_s": None}
+
+
+def grades(run, folder, checkers=CHECKERS):
+    return [finding.verdict for finding in run_checkers(run.write(folder), checkers)]
+
+
+def given_up(decided="give up"):
+    """The driver dies in the second batch and is not started again."""
+    run = HandwrittenRun(plan=plan(ends="failed"))
+    gone = {("attempt.start", 2), ("attempt.end", 2)}
+    run.history = [
+        one
+        for one in run.history
+        if (one["op"], one.get("attempt")) not in gone
+        and (one["op"], one.get("batch")) != ("batch.commit", 1)
+    ]
+    place = next(at for at, one in enumerate(run.history) if one["op"] == "attempt.end") + 1
+    run.history.insert(place, did("restart", "supervisor", decided=decided, **ASKED))
+    return run
+
+
+def test_a_job_that_failed_for_good_as_it_was_to_is_judged_by_what_it_had_committed(tmp_path):
+    assert grades(given_up(), tmp_path) == [PASS] * 4
+
+
+def test_the_same_run_proves_nothing_where_nobody_said_so(tmp_path):
+    run = given_up()
+    run.plan = plan()
+    assert grades(run, tmp_path) == [PASS, UNKNOWN, UNKNOWN, UNKNOWN]
+
+
+def test_a_strategy_that_did_not_give_up_is_no_end(tmp_path):
+    assert grades(given_up(decided="start"), tmp_path, [ended]) == [UNKNOWN]
+
+
+def test_a_job_that_was_to_fail_and_went_on_to_the_end_is_unknown(tmp_path):
+    run = HandwrittenRun(plan=plan(ends="failed"))
+    assert grades(run, tmp_path, (ended, input_committed)) == [UNKNOWN, UNKNOWN]
+
+
+def damaged(said):
+    """The strike damaged the offsets of batch 0; the check before attempt 2 said this."""
+    run = HandwrittenRun()
+    place = run.history.index(STRIKE)
+    change = {"files": {"offsets/0": {"before": "1 bytes, a", "after": None}}}
+    run.history[place] = did(
+        "fault.strike", "kill_driver", dead=True, damage="offsets_lost", batch=0, **change
+    )
+    again = next(one for one in run.history if one.get("attempt") == 2)
+    again["proof"] = {"checkpoint": said}
+    return run
+
+
+def found(run, folder):
+    [finding] = run_checkers(run.write(folder), [restarted])
+    assert not finding.traceback
+    return finding
+
+
+def test_damage_that_the_check_before_the_start_did_not_see_is_unknown(tmp_path):
+    finding = found(damaged([]), tmp_path)
+    assert finding.verdict is UNKNOWN
+    assert "kill_driver (offsets_lost) damaged the checkpoint" in finding.reason
+
+
+def test_what_the_check_said_of_damage_is_told(tmp_path):
+    finding = found(damaged(["offsets/0 is missing"]), tmp_path)
+    assert finding.verdict is PASS
+    assert finding.reason == (
+        "Before the start after kill_driver (offsets_lost) the check said: offsets/0 is missing"
+    )
+    assert finding.numbers == {"starts": 2, "damaged": 1, "troubled": 1}
+
+
+def test_what_the_check_says_where_nobody_damaged_anything_is_told_and_decides_nothing(tmp_path):
+    run = HandwrittenRun()
+    again = next(one for one in run.history if one.get("attempt") == 2)
+    again["proof"] = {"checkpoint": ["commits/1 is gone"]}
+    finding = found(run, tmp_path)
+    assert finding.verdict is PASS
+    assert finding.reason == "The check found something before 1 other start(s) too"
+
+
+def test_a_checkpoint_is_unsound_at_the_end_but_for_what_a_fault_did(tmp_path):
+    def ends_with(run, folder):
+        evidence = run.write(folder)
+        path = evidence.run.checkpoint / "offsets/0"
+        path.write_text(path.read_text() + " ")
+        return run_checkers(evidence, [offset_log])[0].verdict
+
+    assert ends_with(HandwrittenRun(), tmp_path / "nobody") is UNKNOWN
+    assert ends_with(damaged(["seen"]), tmp_path / "fault") is PASS
+
+
+@pytest.mark.parametrize(
+    "said", ["commits/4 is missing", "offsets/5 says 1, and commits/4 says 2", "in commits/4: cut"]
+)
+def test_a_trouble_is_explained_by_a_file_that_it_names(said):
+    assert unexplained([said], {"commits/4"}) == []
+    assert unexplained([said], {"commits/44", "commits"}) == [said]
+
+
+def test_a_row_of_a_later_batch_is_blamed_on_the_damage_that_it_rests_on(tmp_path):
+    run = damaged(["seen"])
+    strike = run.history.pop(next(at for at, one in enumerate(run.history) if "fault" in one["op"]))
+    place = next(at for at, one in enumerate(run.history) if one.get("batch") == 1)
+    run.history.insert(place, strike)
+    run.samples = [{"class": "changed", "key": {"k": "d"}, "batch": 1}]
+    [told] = blame(run.write(tmp_path))
+    assert (told["fault"], told["step"]) == ("kill_driver", None)
+    assert told["sentence"] == (
+        "Batch 1 rests on the checkpoint that kill_driver damaged after batch 0: the newest offsets"
+        " are gone, and their commit is there"
+    )
