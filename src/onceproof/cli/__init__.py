@@ -22,6 +22,7 @@ from onceproof.cli import (
     prune,
     run,
     scenarios,
+    shrink,
     stack,
     sweep,
     table,
@@ -43,6 +44,7 @@ diff.register(app)
 scenarios.register(app)
 init.register(app)
 run.register(app)
+shrink.register(app)
 judge.register(app)
 nightly.register(app)
 history.register(app)

@@ -43,6 +43,9 @@ def register(app: typer.Typer) -> None:
 def run(
     scenario: Annotated[str, typer.Argument(help="A scenario's name, or a file that holds one.")],
     seed: Annotated[int, typer.Option(min=0, help="What all that is random is drawn from.")] = 0,
+    random: Annotated[
+        int, typer.Option(min=0, help="Draw so many faults from the seed, in place of its own.")
+    ] = 0,
     runs: Runs = None,
     home: Home = None,
     subject: Subject = "",
@@ -55,8 +58,11 @@ def run(
     from onceproof.phases.plan import make_plan
     from onceproof.phases.subject import refuse_absent
     from onceproof.scenario.catalogue import find_scenario
+    from onceproof.scenario.random_faults import with_random_faults
 
     folder, asked = runs_folder(runs), find_scenario(scenario)
+    if random:
+        asked = with_random_faults(asked, seed, random)
     refuse_absent(asked.pipeline, asked.folder)
     _refuse_unable(home, asked.faults)
     found = make_plan(asked, seed, folder, subject=subject)

@@ -174,4 +174,5 @@ def _expectations(scenario: Scenario) -> dict[str, Any]:
 
 def _replay(scenario: Scenario, seed: int, subject: str) -> str:
     words = ["onceproof", "run", scenario.address, "--seed", str(seed)]
+    words += ["--random", str(scenario.drawn)] if scenario.drawn else []
     return shlex.join([*words, *(["--subject", subject] if subject else [])])

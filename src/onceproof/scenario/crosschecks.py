@@ -152,7 +152,7 @@ def check_faults(draft: Draft, sink: type[Sink] | None) -> None:
             find_mechanism(verb, target)
         except RequestError as error:
             draft.refuse(str(error), "faults", number, "target")
-        if said := _misplaced(verb, target, when.get("failpoint"), sink):
+        if said := misplaced(verb, target, when.get("failpoint"), sink):
             draft.refuse(said, "faults", number, "when")
         partition = (find_target(target) or ("", None))[1]
         if partition is not None and partition >= partitions:
@@ -166,7 +166,7 @@ def check_faults(draft: Draft, sink: type[Sink] | None) -> None:
             draft.refuse(said, "faults", number, "name")
 
 
-def _misplaced(verb: str, target: str, step: str | None, sink: type[Sink] | None) -> str:
+def misplaced(verb: str, target: str, step: str | None, sink: type[Sink] | None) -> str:
     """Say why a fault's moment is none for what it does; empty if it is one."""
     in_task = step in failpoints.TASK
     if sink and step in failpoints.HALTS and step not in sink.steps:

@@ -38,7 +38,8 @@ class Scenario:
 
     `file` is where it stands, by the name that people know it by; `folder` is the folder of that.
     `is_ours` says that its pipeline is one of the catalogue's. The pipeline's options hold
-    `state_store`, `max_offsets`, `trigger` and `source`, where its command takes them.
+    `state_store`, `max_offsets`, `trigger` and `source`, where its command takes them. Where its
+    faults were `drawn` from the seed, so many, `origin` finds the scenario they were drawn for.
     """
 
     file: str
@@ -55,8 +56,12 @@ class Scenario:
     claim: Claim
     in_catalogue: bool = False
     folder: str = "."
+    drawn: int = 0
+    origin: str = ""
 
     @property
     def address(self) -> str:
         """What finds this scenario again: its name, or file and name where it is not ours."""
+        if self.origin:
+            return self.origin
         return self.name if self.in_catalogue else f"{self.file}{IN_FILE}{self.name}"

@@ -1,0 +1,102 @@
+"""From a run that fails to a smaller plan that fails the same way: fewer faults, then less input.
+
+Each candidate is a run of its own. What it must share with the first is its verdict, the checkers
+that gave it and the classes that broke the promise: one whose fault never struck does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from onceproof.documents import read_object
+from onceproof.errors import EvidenceError, RequestError
+from onceproof.run import RunDirectory
+from onceproof.scenario.from_plan import Fields, fields_of
+
+LEAST_EVENTS = 100
+Live = Callable[[Fields, int], Mapping[str, Any]]
+Say = Callable[[str], None]
+Way = tuple[str, frozenset[str], frozenset[str]]
+
+
+@dataclass
+class Shrinking:
+    """A search over plans; `live` runs one with a seed, and returns its verdict document."""
+
+    way: Way
+    seed: int
+    live: Live
+    say: Say
+    left: int
+
+    def smaller(self, fields: Fields) -> Fields:
+        """Return the smallest plan that was found to fail in the same way."""
+        return self._less_input(self._fewer_faults(fields))
+
+    def _fewer_faults(self, fields: Fields) -> Fields:
+        """None at all if that fails too, or one alone; else each that can be left out is."""
+        faults = list(fields["faults"])
+        if faults and self._fails(none := fields | {"faults": [], "name": _calm(fields["name"])}):
+            return none
+        if len(faults) > 1:
+            for one in faults:
+                if self._fails(alone := fields | {"faults": [one]}):
+                    return alone
+        for one in faults:
+            rest = [other for other in fields["faults"] if other is not one]
+            if rest and len(faults) > 2 and self._fails(fewer := fields | {"faults": rest}):
+                fields = fewer
+        return fields
+
+    def _less_input(self, fields: Fields) -> Fields:
+        """Half the events, as often as that still fails."""
+        while (events := fields["workload"]["events"] // 2) >= LEAST_EVENTS:
+            less = fields | {"workload": fields["workload"] | {"events": events}}
+            if not self._fails(less):
+                break
+            fields = less
+        return fields
+
+    def _fails(self, fields: Fields) -> bool:
+        if not self.left:
+            return False
+        self.left -= 1
+        told = f"{len(fields['faults'])} fault(s), {fields['workload']['events']:,} events"
+        try:
+            is_same = way_of(self.live(fields, self.seed)) == self.way
+        except RequestError as error:
+            self.say(f"{told}: no scenario: {error}")
+            return False
+        self.say(f"{told}: {'fails in the same way' if is_same else 'does not'}")
+        return is_same
+
+
+def _calm(name: str) -> str:
+    pipeline, sink, _ = name.split("__", 2)
+    return f"{pipeline}__{sink}__calm"
+
+
+def way_of(document: Mapping[str, Any]) -> Way:
+    """Return the way in which a run fails, from its verdict document."""
+    grade = document["verdict"]
+    allowed = set(document["allowed"])
+    checkers = (one["checker"] for one in document["findings"] if one["verdict"] == grade)
+    broken = (name for name, rows in document["differences"].items() if rows)
+    return grade, frozenset(checkers), frozenset(set(broken) - allowed)
+
+
+def shrink(run: RunDirectory, live: Live, say: Say, at_most: int) -> tuple[Fields, bool]:
+    """Return the fields of the smallest scenario that fails as a run did, and if it is smaller.
+
+    At most so many candidates are run.
+    """
+    try:
+        fields, document = fields_of(read_object(run.plan)), read_object(run.verdict)
+    except EvidenceError as error:
+        raise RequestError(f"{run.root} cannot be made smaller: {error}") from None
+    if document["verdict"] == "PASS":
+        raise RequestError(f"{run.root} passed: there is no failure to keep; name another")
+    found = Shrinking(way_of(document), document["seed"], live, say, at_most).smaller(fields)
+    return found, found != fields

@@ -1,0 +1,129 @@
+"""Faults drawn from a seed by weight: those that fit a scenario, one after another or at once.
+
+The same scenario, seed and number give the same faults.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Any
+
+from onceproof import failpoints
+from onceproof.errors import RequestError
+from onceproof.scenario.crosschecks import misplaced
+from onceproof.scenario.model import Scenario
+from onceproof.verdict import Grade
+from onceproof.work import OVER, FaultPart
+
+MOST = 50
+_AT_ONCE = 1 / 3  # how often a fault strikes at the moment of the one before
+_LEAST_SHARE, _MOST_SHARE = 0.05, 0.7
+_SHARE, _STEP, _COMMIT = "share", "step", "commit"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One fault that may be drawn: how often, and at what kind of moment."""
+
+    weight: int
+    verb: str
+    target: str
+    moment: str
+    store: str = ""  # only where the sink's rows lie there
+
+
+CHOICES = (
+    Choice(6, "kill", "driver", _STEP),
+    Choice(3, "kill", "driver", _SHARE),
+    Choice(2, "kill", "job", _SHARE),
+    Choice(3, "kill", "executor", _STEP),
+    Choice(3, "kill", "executor:any", _SHARE),
+    Choice(1, "kill", "executor:all", _SHARE),
+    Choice(3, "kill", "task", _STEP),
+    Choice(1, "raise", "task", _STEP),
+    Choice(1, "raise", "driver", _STEP),
+    Choice(1, "pause", "driver", _SHARE),
+    Choice(1, "pause", "executor", _STEP),
+    Choice(2, "kill", "broker:any", _SHARE),
+    Choice(2, "kill", "broker:leader={partition}", _SHARE),
+    Choice(1, "kill", "broker:controller", _SHARE),
+    Choice(1, "pause", "broker:any", _SHARE),
+    Choice(1, "stop", "broker:any", _SHARE),
+    Choice(1, "kill", "worker:any", _SHARE),
+    Choice(2, "kill", "store", _SHARE, store="postgresql"),
+    Choice(1, "pause", "store", _SHARE, store="postgresql"),
+    Choice(2, "lose", "commit", _COMMIT),
+)
+
+
+def with_random_faults(scenario: Scenario, seed: int, count: int) -> Scenario:
+    """Return the scenario with so many faults in place of its own, and restarts enough for them.
+
+    It is another scenario, with a name of its own: what it shows is no evidence for the first.
+    """
+    if not 1 <= count <= MOST:
+        raise RequestError(f"--random {count} is out of range: take 1 to {MOST}")
+    if scenario.claim.verdict is not Grade.PASS or scenario.ends != OVER:
+        raise RequestError(
+            f"{scenario.name} claims what its own faults show: draw faults for a scenario that"
+            " claims PASS, such as one without faults"
+        )
+    rng = Random(f"{seed} {scenario.name} {count}")
+    pipeline, sink, _ = scenario.name.split("__", 2)
+    return replace(
+        scenario,
+        name=f"{pipeline}__{sink}__random_{count}",
+        faults=_draw(scenario, rng, count),
+        restart={"strategy": "fixed-delay", "attempts": 3 * count + 3, "delay_s": 0.5},
+        drawn=count,
+        origin=scenario.address,
+    )
+
+
+def fitting(scenario: Scenario) -> list[Choice]:
+    """Return what can be done to this scenario's job, sink and stack."""
+    kind = scenario.sink.kind
+    return [
+        one
+        for one in CHOICES
+        if one.store in ("", kind.store) and (one.moment != _STEP or _steps(scenario, one))
+    ]
+
+
+def _draw(scenario: Scenario, rng: Random, count: int) -> tuple[FaultPart, ...]:
+    choices = fitting(scenario)
+    weights = [one.weight for one in choices]
+    at = rng.uniform(_LEAST_SHARE, _MOST_SHARE)
+    found = []
+    for number in range(1, count + 1):
+        one = rng.choices(choices, weights)[0]
+        if rng.random() > _AT_ONCE:
+            at = rng.uniform(_LEAST_SHARE, _MOST_SHARE)
+        target = one.target.format(partition=rng.randrange(scenario.workload.partitions))
+        name = f"{one.verb}_{target.partition(':')[0]}_{number}"
+        found.append(FaultPart(name, one.verb, target, _when(scenario, one, at, rng)))
+    return tuple(found)
+
+
+def _when(scenario: Scenario, one: Choice, at: float, rng: Random) -> Mapping[str, Any]:
+    """Return the moment at this share of the input: as a share, or in the batch that reads it."""
+    if one.moment == _SHARE:
+        return {"committed": round(at, 2)}
+    events = scenario.workload.options["events"]
+    a_batch = scenario.pipeline.options.get("max_offsets", events)
+    batch = int(at * events / max(1, a_batch))
+    step = "commit_logged" if one.moment == _COMMIT else rng.choice(_steps(scenario, one))
+    return {"failpoint": step, "batch": batch}
+
+
+def _steps(scenario: Scenario, one: Choice) -> list[str]:
+    """Return the steps of the sink at which this can be done; tasks wait for executors alone."""
+    kind = scenario.sink.kind
+    return [
+        step
+        for step in kind.steps
+        if (step in failpoints.TASK) is (one.target in ("task", "executor"))
+        and not misplaced(one.verb, one.target, step, kind)
+    ]

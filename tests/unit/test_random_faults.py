@@ -1,0 +1,68 @@
+"""Faults drawn from a seed: those that fit, and the same for the same seed."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from onceproof.documents import read_object
+from onceproof.errors import RequestError
+from onceproof.phases.plan import make_plan
+from onceproof.scenario import find_scenario, load_catalogue
+from onceproof.scenario.from_plan import fields_of, to_yaml
+from onceproof.scenario.random_faults import CHOICES, fitting, with_random_faults
+from onceproof.scenario.reading import read_text
+
+CALM = [one for one in load_catalogue() if one.name.endswith("__calm")]
+NAMES = [one.name for one in CALM]
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.sampled_from(CALM), st.integers(0, 2**32 - 1), st.integers(1, 12))
+def test_what_is_drawn_fits_and_stands_in_a_file_that_reads_as_the_same(scenario, seed, count):
+    drawn = with_random_faults(scenario, seed, count)
+    assert len(drawn.faults) == count
+    assert drawn == with_random_faults(scenario, seed, count)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_plan_of_drawn_faults_is_a_scenario_file_that_makes_the_same_plan(name, tmp_path):
+    drawn = with_random_faults(find_scenario(name), 11, 12)
+    run = make_plan(drawn, 11, tmp_path / "runs")
+    plan = read_object(run.plan)
+    assert plan["replay"] == f"onceproof run {name} --seed 11 --random 12"
+    [again] = read_text(to_yaml(fields_of(plan)), "shrunk.yaml")
+    assert (again.name, again.faults, again.restart) == (drawn.name, drawn.faults, drawn.restart)
+    assert replace(again.pipeline) == drawn.pipeline
+    assert (again.workload, again.sink, again.claim) == (drawn.workload, drawn.sink, drawn.claim)
+
+
+def test_other_seeds_draw_other_faults_and_some_strike_at_once():
+    scenario = find_scenario("copy_events__upsert_table__calm")
+    plans = [with_random_faults(scenario, seed, 6).faults for seed in range(8)]
+    assert len(set(map(str, plans))) == 8
+    moments = [fault.when.get("committed") for faults in plans for fault in faults]
+    shares = [one for one in moments if one is not None]
+    assert len(set(shares)) < len(shares)
+
+
+def test_a_store_is_struck_where_the_sink_has_one():
+    def struck(name):
+        return {one.target for one in fitting(find_scenario(name))}
+
+    assert "store" in struck("copy_events__upsert_table__calm")
+    assert "store" not in struck("copy_events__batch_folder__calm")
+    assert len(fitting(find_scenario("copy_events__upsert_table__calm"))) == len(CHOICES)
+
+
+@pytest.mark.parametrize("count", [0, 51])
+def test_a_number_that_cannot_be_is_refused(count):
+    with pytest.raises(RequestError, match="take 1 to 50"):
+        with_random_faults(CALM[0], 1, count)
+
+
+def test_a_scenario_that_claims_what_its_own_faults_show_gets_no_others():
+    control = find_scenario("sliding_counts__append_table__unaligned")
+    with pytest.raises(RequestError, match="claims what its own faults show"):
+        with_random_faults(control, 1, 3)
