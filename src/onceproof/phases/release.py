@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import shutil
 from pathlib import Path
 
@@ -18,7 +19,16 @@ from onceproof.work import Work
 
 
 def release(run: RunDirectory, work: Work) -> None:
-    """End every process of the run, heal its stack, and remove topic and table; may be repeated."""
+    """End every process of the run, heal its stack, and remove topic and table; may be repeated.
+
+    Whoever comes while another is at it waits: an agent whose owner died starts a release too.
+    """
+    with (run.root / "release.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        _release(run, work)
+
+
+def _release(run: RunDirectory, work: Work) -> None:
     end_all_apart(run)
     end_agent(run)
     if run.calm.plan.exists() and not run.calm.released.exists():

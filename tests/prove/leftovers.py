@@ -1,0 +1,133 @@
+"""The harness killed at random moments, while what it struck stands still: release leaves nothing.
+
+Killed are the command, the agent, or both; then `onceproof release` is run twice on what is left.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+import yaml
+
+from onceproof.errors import StackError
+from onceproof.history import History
+from onceproof.home import onceproof_home
+from onceproof.identity import everyone
+from onceproof.polling import wait_for
+from onceproof.process.attempt import job_processes
+from onceproof.process.handle import find_agent
+from onceproof.records import Op
+from onceproof.run import RunDirectory
+from onceproof.stacks.brokers import ask
+from onceproof.stacks.local import LocalStack
+from onceproof.stacks.state import MARK
+from tests.system.command import run, start
+
+ROUNDS, SEED = 30, 7
+LONGEST_S = 9.0  # by then the job has begun its first batches
+WHOM = ("command", "agent", "both")
+FAULTS = [
+    {"do": "pause", "target": "broker:any", "when": {"acknowledged": 0.01}},
+    {"do": "pause", "target": "store", "when": {"acknowledged": 0.02}},
+    {"do": "stop", "target": "worker:any", "when": {"acknowledged": 0.03}},
+    {"do": "pause", "target": "driver", "when": {"batch": 0}},
+]
+FIELDS = {
+    "name": "copy_events__upsert_table__leftovers",
+    "pipeline": "copy_events",
+    "sink": "upsert_table",
+    "max_offsets": 200,
+    "workload": {"events": 4000, "partitions": 4, "rate": 150},
+    "restart": {"strategy": "fixed-delay", "attempts": 9, "delay_s": 0.1},
+    "faults": FAULTS,
+}
+
+
+@dataclass(frozen=True)
+class Round:
+    """What was killed, when, how many faults had struck, and what was left after release."""
+
+    whom: str
+    after_s: float
+    struck: int
+    left: tuple[str, ...]
+
+
+def visit(stack: LocalStack, folder: Path, rng: Random) -> Round:
+    """Start a run, kill its harness at a moment drawn from `rng`, release, and look."""
+    file = folder / "leftovers.yaml"
+    file.write_text(yaml.safe_dump(FIELDS))
+    whom, after_s = rng.choice(WHOM), rng.uniform(0.5, LONGEST_S)
+    before = set(folder.glob("runs/*/*/plan.json"))
+    child = start("run", file, "--runs", folder / "runs", "--home", stack.state.folder)
+
+    def new() -> list[Path]:
+        return [*set(folder.glob("runs/*/*/plan.json")) - before]
+
+    try:
+        (plan,) = wait_for(new, 30, "there is no plan")
+        found = RunDirectory(plan.parent)
+        time.sleep(after_s)  # the moment is what is tried, not something waited for
+        _kill(child, found, whom)
+    finally:
+        child.kill() if whom != "agent" else None
+        child.communicate(timeout=120)
+    for _ in range(2):
+        code, _, said = run("release", found.root)
+        if code:
+            return Round(whom, after_s, 0, (f"release failed: {said}",))
+    struck = [one for one in History(found.history).read() if one.op is Op.FAULT_STRIKE]
+    return Round(whom, after_s, sum(one.is_ok for one in struck), tuple(left_of(stack, found)))
+
+
+def _kill(child, found: RunDirectory, whom: str) -> None:
+    agent = find_agent(found)
+    if whom != "agent":
+        child.kill()
+    if whom != "command" and agent is not None:
+        agent.send(9)
+
+
+def left_of(stack: LocalStack, found: RunDirectory) -> list[str]:
+    """Say what of a run is left, and what of the stack is not as it was."""
+    name = json.loads(found.plan.read_text())["run"]
+    agent = find_agent(found)
+    said = [f"{one.name} is not healthy" for one in stack.status() if not one.healthy]
+    said += [f"process {one.pid} of the job lives" for one in job_processes(name)]
+    said += [
+        f"process {one.pid} stands still"
+        for one in everyone()
+        if one.is_paused and one.has_environment(MARK, stack.state.mark)
+    ]
+    said += ["the agent lives"] if agent and agent.is_alive else []
+    said += ["spark-local is there"] if (found.root / "spark-local").exists() else []
+    topics = ask(stack.bootstrap, lambda client: client.list_topics())
+    return said + ([f"{name}.events is there"] if f"{name}.events" in topics else [])
+
+
+def prove() -> str:
+    rng, rounds = Random(SEED), []
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        LocalStack.up(onceproof_home() / "prove-leftovers") as stack,
+    ):
+        for _ in range(ROUNDS):
+            rounds.append(visit(stack, Path(folder), rng))
+            if rounds[-1].left:
+                raise StackError(f"{rounds[-1]}")
+    whom = Counter(one.whom for one in rounds)
+    hurt = sum(one.struck > 0 for one in rounds)
+    killed = ", ".join(f"{name} {count}" for name, count in sorted(whom.items()))
+    return (
+        f"{ROUNDS} runs whose harness was killed at moments of their first {LONGEST_S:g} s (seed"
+        f" {SEED}): {killed}. In {hurt} of them something was paused or stopped by then,"
+        f" {sum(one.struck for one in rounds)} members or drivers in all. After `release`, run"
+        " twice, every member served, nothing stood still, and no process, topic or folder of a"
+        " run was left."
+    )

@@ -1,0 +1,117 @@
+"""Half an hour a sink under kills of driver, executor and store or broker, one every 20 to 60 s.
+
+Every sink that promises exactly-once, one after another; 5 million events each, at a steady rate,
+so that a moment of the input is a moment of the clock. `MINUTES` in the environment tries it small.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+import tempfile
+from pathlib import Path
+from random import Random
+
+import yaml
+
+from onceproof.guarantee import Guarantee
+from onceproof.home import onceproof_home
+from onceproof.phases.plan import make_plan
+from onceproof.phases.whole_run import live_run
+from onceproof.scenario.catalogue import find_scenario
+from onceproof.sinks import SINKS, find_sink
+from onceproof.stacks.local import LocalStack
+
+MINUTES, EVENTS_A_MINUTE, SEED = 30, 166_667, 7
+LEAST_S, MOST_S = 20, 60
+
+
+def prove() -> str:
+    logging.getLogger("kafka").setLevel(logging.CRITICAL)
+    minutes = float(os.environ.get("MINUTES", MINUTES))
+    home = onceproof_home() / "prove-mixed"
+    lines = [
+        "| sink | pipeline | events | verdict | faults landed | lost, duplicated | first commit s,"
+        " median, worst | run again | seconds |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    said: list[str] = []
+    with tempfile.TemporaryDirectory() as folder, LocalStack.up(home, is_quick=False):
+        for sink in SINKS:
+            if find_sink(sink).guarantee is Guarantee.EXACTLY_ONCE:
+                found = one(sink, minutes, Path(folder), home)
+                lines.append(row(sink, found))
+                if found["verdict"] != "PASS":
+                    said.append(f"- {sink}: {'; '.join(found['reasons'])}")
+                sys.stderr.write("\n".join([lines[-1], *said, ""]))
+    return "\n".join([*lines, "", *said])
+
+
+def one(sink: str, minutes: float, folder: Path, home: Path) -> dict:
+    """Live one sink's run, and return its verdict document."""
+    file = folder / f"{sink}.yaml"
+    file.write_text(yaml.safe_dump(fields_of(sink, minutes)))
+    run = make_plan(find_scenario(str(file)), SEED, folder / "runs")
+    live_run(run, home)
+    return json.loads(run.verdict.read_text())
+
+
+def fields_of(sink: str, minutes: float) -> dict:
+    """The scenario: `app_views` where the sink takes updates, else `sliding_counts`."""
+    pipeline = "app_views" if "update" in find_sink(sink).modes else "sliding_counts"
+    faults = faults_of(sink, minutes)
+    seconds = int(minutes * 60)
+    return {
+        "name": f"{pipeline}__{sink}__mixed",
+        "pipeline": pipeline,
+        "sink": sink,
+        "faults": faults,
+        "max_offsets": EVENTS_A_MINUTE // 2,
+        "workload": {
+            "events": int(EVENTS_A_MINUTE * minutes),
+            "partitions": 4,
+            "rate": EVENTS_A_MINUTE // 60,
+            "keys": 1000,
+            "span_ms": seconds * 1000,
+        },
+        "restart": {"strategy": "fixed-delay", "attempts": 3 * len(faults) + 3, "delay_s": 0.5},
+        "limits": {"run_s": 2 * seconds + 600, "stall_s": 180},
+    }
+
+
+def faults_of(sink: str, minutes: float) -> list[dict]:
+    """Three kinds in turn, in an order and at moments drawn from the seed."""
+    rng = Random(f"{SEED} {sink}")
+    store = "store" if find_sink(sink).store == "postgresql" else "broker:any"
+    kinds = ("driver", "executor:any", store)
+    faults: list[dict] = []
+    at = rng.uniform(LEAST_S, MOST_S)
+    while at < minutes * 60 - LEAST_S:
+        target = kinds[len(faults) % 3] if len(faults) < 3 else rng.choice(kinds)
+        name = f"kill_{target.partition(':')[0]}_{len(faults) + 1}"
+        when = {"acknowledged": round(at / (minutes * 60), 4)}
+        faults.append({"name": name, "do": "kill", "target": target, "when": when})
+        at += rng.uniform(LEAST_S, MOST_S)
+    return faults
+
+
+def row(sink: str, found: dict) -> str:
+    recoveries = [one["recovery"] for one in found["faults"] if one["recovery"]]
+    seconds = sorted(one["first_commit_s"] for one in recoveries if one["first_commit_s"])
+    again = sum(one["reprocessed"] or 0 for one in recoveries)
+    wrong = ", ".join(str(found["differences"].get(name)) for name in ("lost", "duplicated"))
+    median, worst = (seconds[len(seconds) // 2], seconds[-1]) if seconds else (0.0, 0.0)
+    cells = [
+        f"`{sink}`",
+        found["plan"]["pipeline"]["name"],
+        f"{found['counts']['acknowledged'] or 0:,}",
+        found["verdict"],
+        f"{sum(one['landed'] for one in found['faults'])} of {len(found['faults'])}",
+        wrong,
+        f"{median:.1f}, {worst:.1f}",
+        f"{again:,}",
+        f"{found['timeline']['seconds']:.0f}",
+    ]
+    return f"| {' | '.join(cells)} |"
