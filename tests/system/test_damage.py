@@ -32,7 +32,7 @@ def test_an_unaligned_checkpoint_counts_twice_and_the_judge_names_it(outcome):
     assert found["differences"]["changed"] > 0
     assert "is not what was archived" in finding(found, "restarted")["reason"]
     assert all(
-        "rests on the checkpoint that damage_checkpoint damaged" in one["sentence"]
+        "rests on the checkpoint that damage_checkpoint_unaligned damaged" in one["sentence"]
         for one in found["blame"]
     )
     sample = found["samples"][0]

@@ -40,8 +40,9 @@ def offset_log(evidence: Evidence) -> Finding:
         delay_ms = count(told, "delay_ms", "recomputed.json")
     rests = told.get("rests_on_log", True)
     wrong, held = _watermarks(evidence, log, found, delay_ms) if rests else ([], 0)
+    hurt = damaged(evidence)
     said = [
-        *unexplained(log_troubles(evidence.run.checkpoint, archive), damaged(evidence)),
+        *unexplained(log_troubles(evidence.run.checkpoint, archive), hurt),
         *_beside_the_ledger(evidence, log),
         *_beside_the_end(evidence, told, log),
         *wrong,
@@ -49,16 +50,24 @@ def offset_log(evidence: Evidence) -> Finding:
     numbers = {"batches": len(log), "watermarks_held_back": held}
     if said:
         return Finding("offset_log", Grade.UNKNOWN, "; ".join(said), numbers)
-    reason = f"The offset log of {len(log):,} batches is whole and covers the ledger"
-    if not rests:
-        reason += "; what is expected does not rest on it"
-    if anew := len(queries(archive)) - 1:
-        reason += f"; the checkpoint was lost and begun anew {anew:,} time(s)"
+    reason = f"The offset log of {len(log):,} batches is whole{_beside(evidence, rests, hurt)}"
     if delay_ms is not None:
         reason += ", and every watermark follows from the events"
     if held:
         reason += f", but for {held:,} that a repeated batch held back, which makes no row late"
     return Finding("offset_log", Grade.PASS, reason, numbers)
+
+
+def _beside(evidence: Evidence, rests: bool, hurt: set[str]) -> str:
+    """Return what is to be known of the log that was found whole."""
+    anew = len(queries(evidence.run.checkpoint_log)) - 1
+    told = {
+        " and covers the ledger": not evidence.plan.fails_for_good,
+        ", as the engine wrote it and not as a fault left it": bool(hurt),
+        "; what is expected does not rest on it": not rests,
+        f"; the checkpoint was lost and begun anew {anew:,} time(s)": bool(anew),
+    }
+    return "".join(words for words, is_so in told.items() if is_so)
 
 
 def _beside_the_ledger(evidence: Evidence, log: list[Planned]) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from onceproof.checkers.restarted import damaged
 from onceproof.checkpoint.log import newest
 from onceproof.documents import count, field, read_object
 from onceproof.errors import EvidenceError
@@ -52,4 +53,8 @@ def _blame(evidence: Evidence) -> str:
     compared = known(lambda: evidence.differences)
     if compared is None or not any(compared.counts.values()):
         return ""
+    if known(lambda: damaged(evidence)):
+        return (
+            ": but a fault had damaged its checkpoint, so the stream may have made the differences"
+        )
     return ": if the offset log holds too, the sink made the differences"
