@@ -40,6 +40,7 @@ def test_what_the_restart_strategy_decided_stands_with_the_fault_before_it(tmp_p
     assert restart == {
         "attempt": 1,
         "reason": "its process ended",
+        "said": None,
         "decided": "start",
         "pause_s": 0.5,
         "at_s": 1.0,

@@ -33,6 +33,12 @@ def ended(evidence: Evidence) -> Finding:
     numbers = {"attempts": len(started)}
     if said:
         return Finding("ended", Grade.UNKNOWN, "; ".join(said), numbers)
+    if evidence.plan.fails_for_good:
+        said = evidence.of(Op.RESTART)[-1].proof.get("said")
+        reason = (
+            f"The restart strategy gave up after attempt {max(started, key=str)}; it said: {said}"
+        )
+        return Finding("ended", Grade.PASS, reason, numbers)
     reason = f"The sink was read after the end of attempt {max(started, key=str)} and a recovery"
     return Finding("ended", Grade.PASS, reason, numbers)
 

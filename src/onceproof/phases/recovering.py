@@ -15,7 +15,7 @@ from onceproof.ledger import Partition
 from onceproof.records import Op, Record
 
 Ends = Mapping[Partition, int]
-_TOLD = ("reason", "decided", "pause_s")
+_TOLD = ("reason", "said", "decided", "pause_s")
 
 
 def recoveries(evidence: Evidence, at: Mapping[int, float]) -> dict[str, dict[str, Any]]:

@@ -10,12 +10,14 @@ from pathlib import Path
 from onceproof.errors import RequestError
 from onceproof.identity import Identity, everyone, spawn
 from onceproof.polling import comes_true, wait_for
+from onceproof.process.last_words import last_words
 from onceproof.process.leash import leashed
 
 JOB = "ONCEPROOF_JOB"
 ATTEMPT = "ONCEPROOF_ATTEMPT"
 _DIES_WITHIN_S = 30.0
 _ENDS_WITHIN_S = 10.0
+_TAIL_BYTES = 20_000
 _FOLLOWS_WITHIN_S = 2.0  # executors follow their driver by themselves
 
 
@@ -26,6 +28,14 @@ class Attempt:
     number: int
     job: str
     leader: Identity
+    log: Path | None = None
+
+    @property
+    def said(self) -> str:
+        """The last words of its log, of all that was started on it."""
+        if self.log is None or not self.log.exists():
+            return ""
+        return last_words(self.log.read_bytes()[-_TAIL_BYTES:])
 
     def driver(self) -> list[Identity]:
         """Return what lives of the driver: all of its session, the JVM among it."""
@@ -69,7 +79,7 @@ def start(
         leader = spawn(leashed(command), log=log, env={**env, **marks}, cwd=cwd)
     except OSError as error:
         raise RequestError(f"{command[0]} cannot be started: {error.strerror}") from None
-    return Attempt(number, job, leader)
+    return Attempt(number, job, leader, log)
 
 
 def job_processes(job: str) -> list[Identity]:

@@ -67,24 +67,27 @@ class Supervisor:
                 if why == _OVER or said:
                     self._finish_all(why)
                     return said if why != _OVER else ""
-                number = self.current.number
+                failed = self.current
                 if self._replace_by_rival(why):
                     continue
-                pause_s = self._asked(number, why)
+                pause_s = self._asked(failed, why)
                 if pause_s is None:
-                    return f"attempt {number} failed ({why}), and the restart strategy gave up"
+                    return (
+                        f"attempt {failed.number} failed ({why}), and the restart strategy gave up"
+                    )
                 comes_true(lambda: bool(self.watch.trouble()), pause_s, every_s=_LOOK_EVERY_S)
                 self.current = self._begin(self.before_restart)
         finally:
             self._finish_all("its supervisor ended")
 
-    def _asked(self, failed: int, why: str) -> float | None:
+    def _asked(self, failed: Attempt, why: str) -> float | None:
         """Ask the strategy how long to wait for the next start, and write down what it says."""
         pause_s = self.strategy.delay_s(time.monotonic())
         self.gave_up = pause_s is None
         told = {"decided": "give up"} if pause_s is None else {"decided": "start"}
         proof = {**told, "pause_s": None if pause_s is None else round(pause_s, 3), "reason": why}
-        self.history.append(ACTOR, Op.RESTART, attempt=failed, proof=proof)
+        proof["said"] = failed.said
+        self.history.append(ACTOR, Op.RESTART, attempt=failed.number, proof=proof)
         return pause_s
 
     def start_rival(self) -> Attempt:
