@@ -34,11 +34,9 @@ def ended(evidence: Evidence) -> Finding:
     if said:
         return Finding("ended", Grade.UNKNOWN, "; ".join(said), numbers)
     if evidence.plan.fails_for_good:
-        said = evidence.of(Op.RESTART)[-1].proof.get("said")
-        reason = (
-            f"The restart strategy gave up after attempt {max(started, key=str)}; it said: {said}"
-        )
-        return Finding("ended", Grade.PASS, reason, numbers)
+        last = evidence.of(Op.RESTART)[-1]
+        reason = f"The restart strategy gave up after attempt {last.attempt}, whose last words are"
+        return Finding("ended", Grade.PASS, f"{reason}: {last.proof.get('said')}", numbers)
     reason = f"The sink was read after the end of attempt {max(started, key=str)} and a recovery"
     return Finding("ended", Grade.PASS, reason, numbers)
 

@@ -108,9 +108,10 @@ def _gap(
     evidence: Evidence, at: Mapping[int, float], strike: Record, until: int | None
 ) -> float | None:
     """Return the longest time without a change, of the times between a strike and `until`."""
+    if until is None:
+        return None
     news = [at[poll.seq] for poll in evidence.polls if poll.rows]
-    end = at[until] if until is not None else max(at.values())
-    struck = at[strike.seq]
+    end, struck = at[until], at[strike.seq]
     before = [moment for moment in news if moment <= struck]
     moments = [*before[-1:], *(moment for moment in news if struck < moment <= end)]
     moments += [moment for moment in news if moment > end][:1]
