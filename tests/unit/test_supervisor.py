@@ -69,6 +69,29 @@ def test_a_job_that_fails_is_started_again_until_the_strategy_gives_up(tmp_path,
     assert bench.recovered == [1, 2]
 
 
+def test_what_the_strategy_decided_is_written_down_with_the_last_words(tmp_path, job):
+    bench = Bench(tmp_path, job, "import sys; sys.exit('no such topic')", FixedDelay(1, 0.01))
+    bench.supervisor.supervise()
+    asked = [one for one in bench.history.read() if one.op is Op.RESTART]
+    assert [(one.attempt, one.proof["decided"]) for one in asked] == [(1, "start"), (2, "give up")]
+    assert [one.proof["pause_s"] for one in asked] == [0.01, None]
+    assert {one.proof["said"] for one in asked} == {"no such topic"}
+    assert bench.supervisor.gave_up
+
+
+def test_no_attempt_starts_while_starts_are_held_and_the_check_comes_after(tmp_path, job):
+    bench = Bench(tmp_path, job, "raise SystemExit(1)", FixedDelay(1, 0))
+    supervisor = bench.supervisor
+    with supervisor.starts_held:
+        thread = threading.Thread(target=supervisor.supervise)
+        thread.start()
+        assert bench.history.last_seq() == 0
+        assert bench.recovered == []
+    thread.join(30)
+    assert bench.recovered == [1]
+    assert [attempt for attempt, *_ in bench.ends()] == [1, 2]
+
+
 def test_a_job_that_makes_no_progress_is_ended_and_that_is_a_failure(tmp_path, job):
     bench = Bench(tmp_path, job, FOREVER, NoRestart(), stall_s=0.3)
     bench.supervisor.supervise()
