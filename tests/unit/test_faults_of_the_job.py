@@ -51,14 +51,6 @@ class Job:
         wait_for(lambda: not any(one.is_alive for one in dead), 10, "it lives")
         return dead
 
-    def newest(self):
-        """The logs as they are found in turn, while the driver stands still."""
-        assert all(one.is_paused for one in self.driver())
-        return self.logs.pop(0)
-
-    def lose_commit(self, batch):
-        return self.kill_driver(), {f"commits/{batch}": "abc"}
-
     def start_rival(self):
         self.rivals.append(self.start(SLEEPS))
         return self.rivals[-1]
@@ -131,16 +123,6 @@ def test_the_whole_job_is_killed(job):
     assert job.processes() == []
     with pytest.raises(StackError, match="no driver lived that could be killed"):
         strike("kill", "job", scene(job))
-
-
-def test_a_commit_is_taken_away_where_no_other_batch_is_planned(job):
-    driver = job.start(SLEEPS)
-    job.logs = [(3, 2), (4, 3), (4, 4)]
-    proof, _ = strike("lose", "commit", scene(job))
-    assert (proof["batch"], proof["taken"]) == (4, {"commits/4": "abc"})
-    assert pids(proof["dead"]) == [driver.pid]
-    with pytest.raises(StackError, match="no driver lived whose commit could be taken away"):
-        strike("lose", "commit", scene(job))
 
 
 def test_a_paused_executor_stands_still_with_its_children_and_wakes(job):

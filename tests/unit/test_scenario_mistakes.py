@@ -373,7 +373,7 @@ def test_a_job_that_knows_nothing_of_us_takes_a_few_lines():
         (
             "kill, target: driver",
             "lose, target: commit",
-            "9: faults[0].when: a commit is lost",
+            "9: faults[0].when: the newest batch must be",
         ),
         (
             "each_once\n  key: [order_id]\nw",

@@ -35,7 +35,7 @@ def _hold(scene: Scene, least: int) -> tuple[int] | None:
     """Hold the driver still and return its newest batch, if that is committed; else let it go."""
     living = scene.job.driver()
     if not living:
-        raise StackError("no driver lived whose commit could be taken away")
+        raise StackError("no driver lived whose checkpoint could be damaged")
     for one in living:
         one.send(signal.SIGSTOP)
     words = "the driver does not stand still"

@@ -27,7 +27,7 @@ from onceproof.process.handle import find_agent, start_agent
 from onceproof.references.declared import CALM
 from onceproof.run import RunDirectory
 from onceproof.targets import open_sink
-from onceproof.work import Work
+from onceproof.work import OVER, Work
 
 
 def run_calm(run: RunDirectory, work: Work, home: Path) -> None:
@@ -59,6 +59,7 @@ def calm_plan(plan: Mapping[str, Any]) -> dict[str, Any]:
         **plan,
         "run": name,
         "faults": [],
+        "ends": OVER,
         "workload": {**workload, "topic": workload["topic"].replace(plan["run"], name)},
         "sink": {**sink, "target": target},
     }
