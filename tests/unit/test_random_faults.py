@@ -12,7 +12,8 @@ from onceproof.phases.plan import make_plan
 from onceproof.scenario import find_scenario, load_catalogue
 from onceproof.scenario.from_plan import fields_of, to_yaml
 from onceproof.scenario.random_faults import CHOICES, fitting, with_random_faults
-from onceproof.scenario.reading import read_text
+from onceproof.scenario.reading import read_file, read_text
+from tests.repo.tree import ROOT
 
 CALM = [one for one in load_catalogue() if one.name.endswith("__calm")]
 NAMES = [one.name for one in CALM]
@@ -66,3 +67,14 @@ def test_a_scenario_that_claims_what_its_own_faults_show_gets_no_others():
     control = find_scenario("sliding_counts__append_table__unaligned")
     with pytest.raises(RequestError, match="claims what its own faults show"):
         with_random_faults(control, 1, 3)
+
+
+def test_a_job_of_somebody_else_comes_back_from_its_plan_too(tmp_path):
+    file = ROOT / "tests/system/strangers/orders.yaml"
+    for scenario in read_file(file):
+        run = make_plan(scenario, 3, tmp_path / "runs")
+        [again] = read_text(to_yaml(fields_of(read_object(run.plan))), "shrunk.yaml", str(tmp_path))
+        assert (again.faults, again.workload) == (scenario.faults, scenario.workload)
+        assert again.sink.name == scenario.sink.name
+        assert again.pipeline.reference == scenario.pipeline.reference
+        assert again.pipeline.output == scenario.pipeline.output

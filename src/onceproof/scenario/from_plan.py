@@ -11,6 +11,7 @@ from onceproof.references import REFERENCES
 from onceproof.scenario.commands import ENTRY, OF_THE_JOB
 
 Fields = dict[str, Any]
+_OF_A_JOB = ("command", "reference", "starting")
 _AS_THEY_ARE = ("tags", "restart", "limits", "ends", "hold_to", "claims", "anomalies")
 
 
@@ -18,7 +19,8 @@ def fields_of(plan: Mapping[str, Any]) -> Fields:
     """Return the fields of the scenario that a plan.json was made from, every default filled in."""
     pipeline, workload, sink = plan["pipeline"], plan["workload"], plan["sink"]
     is_ours = pipeline["name"] in REFERENCES and ENTRY in pipeline["command"]
-    job = {"command": list(pipeline["command"]), "reference": pipeline["reference"]}
+    job = {name: pipeline[name] for name in _OF_A_JOB}
+    job |= {**pipeline["output"], **pipeline["runtime"]}
     given = {name: pipeline["options"][name] for name in OF_THE_JOB if name in pipeline["options"]}
     return {
         "name": plan["scenario"],
