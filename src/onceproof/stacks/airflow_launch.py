@@ -27,6 +27,13 @@ from onceproof.stacks.tools import run_tool
 
 USER = "admin"
 STACK = "ONCEPROOF_STACK_HOME"
+# Airflow's own pauses between one task and the next would be a third of a short run, and what a
+# scheduler that died has left would be looked for after five minutes.
+_SCHEDULER = {
+    "scheduler_idle_sleep_time": 0.2,
+    "orphaned_tasks_check_interval": 20,
+    "task_instance_heartbeat_timeout": 120,
+}
 _KEPT = ("PATH", "JAVA_HOME", "HOME", "LANG", "PYTHONPATH")
 
 
@@ -104,13 +111,7 @@ def _settings(state: State, place: Path) -> RawConfigParser:
                 "worker_log_server_port": state.ports["airflow/worker-log"],
                 "trigger_log_server_port": state.ports["airflow/trigger-log"],
             },
-            # Airflow's own pauses between one task and the next would be a third of a short run.
-            # What one that died left is looked for soon, not after five minutes.
-            "scheduler": {
-                "scheduler_idle_sleep_time": 0.2,
-                "orphaned_tasks_check_interval": 20,
-                "task_instance_heartbeat_timeout": 120,
-            },
+            "scheduler": _SCHEDULER,
             "workers": {"min_heartbeat_interval": 1},
             "dag_processor": {"refresh_interval": 60, "min_file_process_interval": 60},
         }
