@@ -11,7 +11,7 @@ from onceproof.guarantee import Anomaly, Guarantee, Promise, end_to_end
 from onceproof.naming import located
 from onceproof.references import REFERENCES, Reference
 from onceproof.references.declared import reference_of
-from onceproof.scenario import crosschecks
+from onceproof.scenario import crosschecks, fault_checks
 from onceproof.scenario.commands import OF_THE_JOB, default_command, named
 from onceproof.scenario.draft import Draft
 from onceproof.scenario.fields import OUTPUT, SCENARIO, TAKEN_ONCE, WORKLOAD
@@ -47,8 +47,8 @@ def build(owner: Item, items: Mapping[str, Item]) -> Scenario | None:
         crosschecks.check_source(draft, reference)
     if sink and pipeline:
         check_calm(draft, sink, pipeline)
-    crosschecks.check_faults(draft, sink)
-    crosschecks.check_restart(draft)
+    fault_checks.check_faults(draft, sink)
+    fault_checks.check_restart(draft)
     if len(owner.page.complaints) > before or not (sink and workload and claim and pipeline):
         return None
     values = draft.values

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 
-from onceproof import failpoints
-from onceproof.errors import RequestError
-from onceproof.faults import find_mechanism
 from onceproof.guarantee import Guarantee
 from onceproof.references import Reference
 from onceproof.scenario.commands import OF_THE_JOB, PLACEHOLDERS, has_lone_bracket, named
 from onceproof.scenario.draft import Draft
 from onceproof.scenario.page import none_of
-from onceproof.scenario.targets import find_target
 from onceproof.sinks import OUTPUTS, SINKS, Sink, find_sink
-from onceproof.work import FAILED, OVER
 
 _STATE_FORMAT_2 = re.compile(r"checkpointformatversion\W*2", re.IGNORECASE)
 _LOSSY = re.compile(r"failondataloss\W*false", re.IGNORECASE)
@@ -135,75 +129,3 @@ def check_sink_options(draft: Draft) -> None:
             else "has no options"
         )
         draft.refuse(f"{draft.sink_name} {has}: leave it out", "sink", name)
-
-
-_OF_KAFKA = ("broker:coordinator", "transaction")
-
-
-def check_faults(draft: Draft, sink: type[Sink] | None) -> None:
-    """Each fault has a name of its own, can be done, and has a moment that comes."""
-    if not draft.has("faults", "workload"):
-        return
-    names = draft.fault_names()
-    partitions = draft.values["workload"]["partitions"]
-    for number, fault in enumerate(draft.values["faults"]):
-        verb, target, when = (fault[name] for name in ("do", "target", "when"))
-        try:
-            find_mechanism(verb, target)
-        except RequestError as error:
-            draft.refuse(str(error), "faults", number, "target")
-        if said := misplaced(verb, target, when.get("failpoint"), sink):
-            draft.refuse(said, "faults", number, "when")
-        partition = (find_target(target) or ("", None))[1]
-        if partition is not None and partition >= partitions:
-            said = f"{target!r}: the input has the partitions 0 to {partitions - 1}: write one"
-            draft.refuse(said, "faults", number, "target")
-        if "visible" in when and sink and sink.atomic_batches:
-            said = f"readers of {draft.sink_name} see a batch whole or not at all"
-            draft.refuse(f"{said}: write a failpoint or a batch", "faults", number, "when")
-        if Counter(names)[names[number]] > 1:
-            said = f"two faults are called {names[number]!r}: give each its own name"
-            draft.refuse(said, "faults", number, "name")
-
-
-def misplaced(verb: str, target: str, step: str | None, sink: type[Sink] | None) -> str:
-    """Say why a fault's moment is none for what it does; empty if it is one."""
-    in_task = step in failpoints.TASK
-    if sink and step in failpoints.HALTS and step not in sink.steps:
-        steps = ", ".join((*failpoints.SEEN, *sink.steps))
-        hint = "" if sink.steps else "; after a batch's effect, write do: lose, target: commit"
-        return f"no batch of {sink.__name__} comes to {step}: write one of {steps}{hint}"
-    if target in _OF_KAFKA and sink and sink.store != "kafka":
-        return f"{sink.__name__} has no transactions that brokers coordinate: write another target"
-    if verb in ("lose", "damage") and step != "commit_logged":
-        return "the newest batch must be committed by then: write failpoint: commit_logged"
-    if target == "task" and not in_task:
-        return f"a task is struck at a step of its own: write one of {', '.join(failpoints.TASK)}"
-    if target == "executor" and step in failpoints.HALTS and not in_task:
-        return f"the driver waits at {step}, and no executor: write executor:any, or another step"
-    waits = step in failpoints.HALTS and not in_task
-    if verb in ("raise", "start") and target == "driver" and not waits:
-        return f"{verb} is done to a driver that waits: write a failpoint that it comes to"
-    return ""
-
-
-def check_restart(draft: Draft) -> None:
-    """The strategy gives up where the job is to fail for good, and nowhere else."""
-    if not draft.has("faults", "restart", "ends"):
-        return
-    faults, restart = draft.values["faults"], draft.values["restart"]
-    kills = sum(
-        fault["do"] in ("damage", "lose")
-        or (fault["target"] in ("driver", "job") and fault["do"] in ("kill", "raise"))
-        for fault in faults
-    )
-    told = f"{restart['strategy']} starts the job"
-    starts = 0 if restart["strategy"] == "none" else restart.get("attempts", kills)
-    if draft.values["ends"] == OVER and starts < kills:
-        draft.refuse(
-            f"{told} {starts} times again, and its driver is struck {kills} times: write"
-            " fixed-delay with more attempts, or ends: failed",
-            "restart",
-        )
-    if draft.values["ends"] == FAILED and not kills:
-        draft.refuse("is failed, and no fault strikes the driver: write over, or a fault", "ends")

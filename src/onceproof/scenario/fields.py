@@ -14,7 +14,7 @@ from onceproof.references.declared import WORDS
 from onceproof.scenario import restart
 from onceproof.scenario.kinds import Either, Field, Many, Shape
 from onceproof.scenario.page import BAD, Item, none_of
-from onceproof.scenario.scalars import ANY, ELEMENT, Tree, Word, text, whole
+from onceproof.scenario.scalars import ANY, ELEMENT, Every, Tree, Word, text, whole
 from onceproof.scenario.targets import TARGETS, find_target, verbs
 from onceproof.scenario.triggers import When
 from onceproof.sinks import OUTPUTS, SINKS
@@ -27,7 +27,6 @@ TAKEN_ONCE = "taken_once"
 NAME = text(r"[a-z][a-z0-9_]{0,59}", "at most 60 small letters, digits and _")
 OURS = tuple(one.name for one in WORKLOADS)
 _NAMES = "pipeline__sink__fault, at most 120 small letters, digits and _"
-_UNITS = ("milliseconds", "seconds", "minutes", "millisecond", "second", "minute")
 
 
 @dataclass(frozen=True)
@@ -63,27 +62,6 @@ class Element:
         return {"anyOf": [{"enum": list(self.ours)}, ELEMENT.schema()]}
 
 
-@dataclass(frozen=True)
-class Every:
-    """A time between the starts of two batches; a continuous trigger is refused."""
-
-    def read(self, item: Item) -> Any:
-        """Return the text."""
-        named = item.fields() if item.is_mapping else None
-        if "continuous" in (named or ()) or "continuous" in str(item.plain()).lower():
-            item.refuse(
-                "a continuous trigger has no batches, so nothing of ours can write exactly once"
-                " under it: write a time such as 6 seconds, or leave it out"
-            )
-            return BAD
-        return _TIME.read(item)
-
-    def schema(self) -> dict[str, Any]:
-        """Return the pattern of times."""
-        return _TIME.schema()
-
-
-_TIME = text(rf"[1-9]\d* ({'|'.join(_UNITS)})", "a time such as 6 seconds, or leave it out")
 _WORD = text(r"[^\0]+", "a text, in quotes where it looks like a number")
 _COLUMN = text(r"[^\0`]+", "the name of a column")
 _PLACE = text(r"(key|value)(\..+)?", "key, value, or value.FIELD where that is JSON")

@@ -12,7 +12,7 @@ from typing import Any
 
 from onceproof import failpoints
 from onceproof.errors import RequestError
-from onceproof.scenario.crosschecks import misplaced
+from onceproof.scenario.fault_checks import misplaced
 from onceproof.scenario.model import Scenario
 from onceproof.verdict import Grade
 from onceproof.work import OVER, FaultPart
