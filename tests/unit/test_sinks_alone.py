@@ -23,6 +23,7 @@ MAY = {"onceproof", "onceproof.checkpoint", "onceproof.checkpoint.log"} | {
             "polling",
             "security",
             "verdict",
+            "work",
         ),
     )
 }
