@@ -24,11 +24,12 @@ pytestmark = [pytest.mark.stack, pytest.mark.spark]
 def test_a_planted_fault_is_seen_by_the_death_that_should_show_it(
     spark,  # noqa: F811
     jobs_target,  # noqa: F811
+    stack,
     tmp_path,
     monkeypatch,
     mutant,
 ):
-    target = target_of(mutant.name, jobs_target, tmp_path)
+    target = target_of(mutant.name, jobs_target, tmp_path, stack)
     die_at(mutant.point, monkeypatch)
     with pytest.raises(StreamingQueryException, match="the driver dies here"):
         run(target, 1, mutant.name, views(spark, tmp_path))
