@@ -53,8 +53,8 @@ class Table:
     batches: list[int]
 
     def put(self, frame: Any, batch: int) -> None:
-        self.batches.append(batch)
         self.views |= {row.app: row.views for row in frame.collect()}
+        self.batches.append(batch)
 
 
 @dataclass(frozen=True)
@@ -175,7 +175,8 @@ def cause(error: Exception) -> str:
     if named:
         return f"`{named[0]}`"
     words = re.sub(r"^.*?(with exception|error):", "", " ".join(str(error).split()))
-    return words.replace("|", "/").strip()[:90]
+    words = re.split(r" SQLSTATE| at \[Source| using file:|file:/|\. Incomplete", words)
+    return " ".join(filter(None, (one.strip() for one in words[:1]))).replace("|", "/")[:70]
 
 
 def views(events: Any) -> Any:
