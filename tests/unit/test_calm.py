@@ -71,6 +71,7 @@ def test_its_plan_has_no_fault_and_names_of_its_own():
     assert calm_plan(plan) == {
         "run": "orders_1_c",
         "faults": [],
+        "ends": "over",
         "workload": {"topic": "orders_1_c.events"},
         "sink": {"target": "orders_1_c.output"},
     }

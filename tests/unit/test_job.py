@@ -31,7 +31,7 @@ def job(tmp_path, *command, **runtime):
         "limits": {"run_s": 60, "stall_s": 60},
     }
     prepared = Prepared("s", False, "127.0.0.1:1", "spark://127.0.0.1:2", str(tmp_path / "output"))
-    return Job(RunDirectory(tmp_path), Work.of(plan), prepared, OURS, Path("/jobs"))
+    return Job(RunDirectory(tmp_path), Work.of(plan), prepared, OURS, Path("/jobs"), {})
 
 
 def said(made):
