@@ -371,6 +371,11 @@ def test_a_job_that_knows_nothing_of_us_takes_a_few_lines():
             "9: faults[0].when: no batch of table",
         ),
         (
+            "sink: table",
+            "sink: table\nends: failed",
+            "8: ends: is failed, and this reference wants",
+        ),
+        (
             "kill, target: driver",
             "lose, target: commit",
             "9: faults[0].when: the newest batch must be",

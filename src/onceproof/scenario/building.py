@@ -45,6 +45,7 @@ def build(owner: Item, items: Mapping[str, Item]) -> Scenario | None:
     if sink and reference:
         crosschecks.check_query(draft, sink, reference)
         crosschecks.check_source(draft, reference)
+        fault_checks.check_end(draft, reference)
     if sink and pipeline:
         check_calm(draft, sink, pipeline)
     fault_checks.check_faults(draft, sink)

@@ -7,6 +7,7 @@ from collections import Counter
 from onceproof import failpoints
 from onceproof.errors import RequestError
 from onceproof.faults import find_mechanism
+from onceproof.references import Reference
 from onceproof.scenario.draft import Draft
 from onceproof.scenario.targets import find_target
 from onceproof.sinks import Sink
@@ -82,3 +83,13 @@ def check_restart(draft: Draft) -> None:
         )
     if draft.values["ends"] == FAILED and not kills:
         draft.refuse("is failed, and no fault strikes the driver: write over, or a fault", "ends")
+
+
+def check_end(draft: Draft, reference: Reference) -> None:
+    """What a job that fails for good has committed is judged, and the offset log tells that."""
+    if draft.values.get("ends") == FAILED and not reference.rests_on_log:
+        draft.refuse(
+            "is failed, and this reference wants all that was sent, whatever was committed: write"
+            " over, or the module:attribute of a reference that goes by batches",
+            "ends",
+        )
