@@ -10,6 +10,7 @@ import pytest
 
 from onceproof.home import onceproof_home
 from onceproof.polling import wait_for
+from onceproof.stacks.link_verbs import heal
 from onceproof.stacks.local import LocalStack
 
 
@@ -28,13 +29,14 @@ def stacks_folder() -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def warm_stack(stacks_folder: Path) -> Iterator[LocalStack]:
-    with LocalStack.up(stacks_folder / "warm") as stack:
+    with LocalStack.up(stacks_folder / "warm", links=True) as stack:
         yield stack
 
 
 @pytest.fixture
 def stack(warm_stack: LocalStack, rng: Random) -> LocalStack:
     """The warm stack, every member of it healed of what the test before did."""
+    heal(warm_stack)
     for member in warm_stack.status():
         if not member.healthy and member.pid:
             warm_stack.apply("resume", member.name, rng)

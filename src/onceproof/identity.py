@@ -124,13 +124,18 @@ class Identity:
             return []
         return [part.decode(errors="replace") for part in raw.split(b"\0") if part]
 
-    def has_environment(self, name: str, value: str) -> bool:
-        """Whether the process was started with this variable set to this value."""
+    def variable(self, name: str) -> str | None:
+        """Return what this variable was when the process was started; None if it was not set."""
         try:
             raw = (PROC / f"{self.pid}/environ").read_bytes()
         except OSError:
-            return False
-        return f"{name}={value}".encode() in raw.split(b"\0")
+            return None
+        found = [one for one in raw.split(b"\0") if one.startswith(f"{name}=".encode())]
+        return found[0].decode(errors="replace").partition("=")[2] if found else None
+
+    def has_environment(self, name: str, value: str) -> bool:
+        """Whether the process was started with this variable set to this value."""
+        return self.variable(name) == value
 
 
 def everyone() -> Iterator[Identity]:

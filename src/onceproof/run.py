@@ -108,6 +108,11 @@ class RunDirectory:
         return self.root / "fenced.jsonl"
 
     @property
+    def executors(self) -> Path:
+        """How many executors each later attempt of the job has, where a fault has rescaled it."""
+        return self.root / "executors"
+
+    @property
     def locks(self) -> Path:
         """Folder of the locks under which a phase is carried out once at a time."""
         return self.root / "locks"

@@ -18,6 +18,7 @@ from onceproof.cli import (
     init,
     judge,
     known,
+    links,
     nightly,
     prune,
     run,
@@ -40,6 +41,7 @@ app = typer.Typer(
 )
 doctor.register(app)
 stack.register(app)
+links.register(app)
 diff.register(app)
 scenarios.register(app)
 init.register(app)

@@ -64,6 +64,9 @@ def up(
     without: Annotated[
         list[str] | None, typer.Option(help="Leave out kafka, spark or store; may be repeated.")
     ] = None,
+    links: Annotated[
+        bool, typer.Option("--links", help="Stand before every broker and the store, to cut them.")
+    ] = False,
     airflow: Annotated[
         bool, typer.Option("--airflow", help="Start Airflow too, with our DAGs and its page.")
     ] = False,
@@ -78,6 +81,7 @@ def up(
         brokers=brokers,
         workers=workers,
         without=without or (),
+        links=links,
         airflow_runs=runs_folder(runs) if airflow else None,
     )
     _print_members(stack, began, as_json=as_json)
@@ -86,7 +90,7 @@ def up(
 def down(home: Home = None) -> None:
     """End every process of the stack and remove its files, whatever died before."""
     if is_composed(str(home)) or is_external(str(home)):
-        _open(home).down()
+        open_named(home).down()
     folder = (home or default_folder()).resolve()
     typer.echo("down" if take_down(folder) else f"no stack was up in {folder}", err=True)
 
@@ -94,12 +98,13 @@ def down(home: Home = None) -> None:
 def status(home: Home = None, as_json: AsJson = False) -> None:
     """Look at every member, now; exit 1 if one does not serve."""
     began = time.monotonic()
-    found = _print_members(_open(home), began, as_json=as_json)
+    found = _print_members(open_named(home), began, as_json=as_json)
     if not all(member.healthy for member in found):
         raise typer.Exit(1)
 
 
-def _open(home: Path | None) -> Stack:
+def open_named(home: Path | None) -> Stack:
+    """Return the stack of a name, or the one that is there without one."""
     return open_stack(str(home or default_folder()))
 
 
@@ -126,7 +131,7 @@ def logs(
     home: Home = None,
 ) -> None:
     """Print the end of a member's log."""
-    stack = _open(home)
+    stack = open_named(home)
     if member not in stack.members:
         raise RequestError(
             f"this stack has no member {member!r}: its members are {', '.join(stack.members)}"
@@ -147,7 +152,7 @@ def _command(verb: Verb) -> Callable[..., None]:
         home: Home = None,
         as_json: AsJson = False,
     ) -> None:
-        done = _open(home).apply(verb, member, Random())
+        done = open_named(home).apply(verb, member, Random())
         if as_json:
             print_document({"verb": done.verb, "member": done.member, "proof": done.proof})
         else:

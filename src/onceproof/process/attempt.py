@@ -12,8 +12,8 @@ from onceproof.identity import Identity, everyone, spawn
 from onceproof.polling import comes_true, wait_for
 from onceproof.process.last_words import last_words
 from onceproof.process.leash import leashed
+from onceproof.stacks.link_sources import JOB
 
-JOB = "ONCEPROOF_JOB"
 ATTEMPT = "ONCEPROOF_ATTEMPT"
 _DIES_WITHIN_S = 30.0
 _ENDS_WITHIN_S = 10.0

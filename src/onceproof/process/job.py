@@ -18,7 +18,7 @@ from onceproof.failpoints import FOLDER
 from onceproof.fencing import FILE
 from onceproof.forgetting import ADDRESS, forgetting
 from onceproof.prepared import Prepared
-from onceproof.process.attempt import ATTEMPT, JOB, Attempt, start
+from onceproof.process.attempt import ATTEMPT, Attempt, start
 from onceproof.process.runtime import (
     NOT_INHERITED,
     jdbc_of,
@@ -31,6 +31,7 @@ from onceproof.run import RunDirectory
 from onceproof.security import VARIABLE
 from onceproof.spark.session import LOCAL_CLUSTER
 from onceproof.spark.settings import driver_host, settings
+from onceproof.stacks.link_sources import JOB
 from onceproof.stacks.spark_launch import environment
 from onceproof.stacks.tools import SparkTools
 from onceproof.targets import shown
@@ -111,6 +112,8 @@ class Job:
             ours["PYTHONPATH"] = path
         ours |= {name: str(value) for name, value in self._given.items()}
         found = dict(settings(tools, master))
+        if self.run.executors.exists():
+            found["spark.cores.max"] = self.run.executors.read_text()
         found |= {f"spark.executorEnv.{name}": value for name, value in ours.items()}
         text = "".join(f"{name} {value}\n" for name, value in found.items() if value)
         self._properties.write_text(text)

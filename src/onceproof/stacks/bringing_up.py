@@ -18,6 +18,7 @@ from onceproof.stacks import (
     airflow_launch,
     broker_launch,
     brokers,
+    links,
     spark_launch,
     store,
 )
@@ -25,7 +26,7 @@ from onceproof.stacks.kafka_setup import kafka_tools
 from onceproof.stacks.ports import free_ports
 from onceproof.stacks.spark_setup import spark_tools
 from onceproof.stacks.starting import start_all
-from onceproof.stacks.state import Launch, State
+from onceproof.stacks.state import DOOR, Launch, State
 from onceproof.stacks.store_setup import store_tools
 from onceproof.stacks.taking_down import clear, end_processes, held_folder, refuse_strange
 
@@ -54,11 +55,13 @@ def bring_up(
     *,
     has_store: bool,
     is_quick: bool,
+    has_links: bool = False,
     airflow_runs: Path | None = None,
 ) -> None:
     """Start every member of a new stack in this folder, and return when all of them serve.
 
-    With `airflow_runs`, Airflow is among them, and its runs go there. Whatever fails, nothing is
+    With links, connections to brokers and store go through them, so that they can be struck. With
+    `airflow_runs`, Airflow is among the members, and its runs go there. Whatever fails, nothing is
     left running; the logs stay until the next stack in this folder.
     """
     refuse_strange(folder)
@@ -68,7 +71,7 @@ def bring_up(
         if has_store:
             refuse_closed(folder)
         more = [*(["store"] if has_store else []), *(airflow.PORTS if airflow_runs else [])]
-        state = _new_state(folder, counts, more)
+        state = _new_state(folder, counts, more, has_links=has_links)
         try:
             launches = _launches(state, airflow_runs, is_quick=is_quick)
             state = replace(state, launches=launches)
@@ -104,13 +107,17 @@ def _no_space_is_said(folder: Path) -> Iterator[None]:
         ) from None
 
 
-def _new_state(folder: Path, counts: dict[str, int], more: Sequence[str]) -> State:
+def _new_state(
+    folder: Path, counts: dict[str, int], more: Sequence[str], *, has_links: bool
+) -> State:
     names = [
         f"broker:{i + 1}/{kind}" for i in range(counts["brokers"]) for kind in brokers.LISTENERS
     ]
     names += ["master", "master/web"] if counts["workers"] else []
     names += [f"worker:{i + 1}/web" for i in range(counts["workers"])]
-    ports = free_ports([*names, *more])
+    linked = [one for one in (*names, *more) if one.startswith("broker:") or one == "store"]
+    doors = [*(f"{DOOR}{one}" for one in linked), links.Links.name] if has_links else []
+    ports = free_ports([*names, *more, *doors])
     state = State.new(folder, cluster_id=broker_launch.new_id(), ports=ports, **counts)
     state.save()
     for place in ("logs", "pids", "locks"):
@@ -128,6 +135,8 @@ def _launches(state: State, airflow_runs: Path | None, *, is_quick: bool) -> dic
         parts.append(lambda: _launch_cluster(state, home, is_quick=is_quick))
     if "store" in state.ports:
         parts.append(lambda: {"store": store.launch(state, store_tools(home))})
+    if links.Links.name in state.ports:
+        parts.append(lambda: {links.Links.name: links.launch(state)})
     if airflow_runs:
         parts.append(lambda: airflow_launch.launch_airflow(state, airflow_runs))
     with ThreadPoolExecutor(len(parts)) as pool:

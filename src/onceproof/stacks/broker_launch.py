@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import shutil
 import uuid
+from collections.abc import Callable
 from pathlib import Path
 
 from onceproof.setup.java import QUICK, TIDY
@@ -86,16 +87,15 @@ def _settings(state: State, number: int, place: Path) -> dict[str, str | int]:
     quorum = min(2, state.brokers)
     everyone = [f"broker:{i}" for i in range(1, state.brokers + 1)]
     voters = (
-        f"{i}@{state.host(name)}:{state.ports[f'{name}/controller']}"
+        f"{i}@{state.host(name)}:{state.door(f'{name}/controller')}"
         for i, name in enumerate(everyone, 1)
     )
     name = f"broker:{number}"
-    listeners = _listeners(state, name, state.host(name))
     return {
         "node.id": number,
         "controller.quorum.voters": ",".join(voters),
-        "listeners": listeners,
-        "advertised.listeners": _listeners(state, name, LOOPBACK),
+        "listeners": _listeners(state, name, state.host(name), state.ports.__getitem__),
+        "advertised.listeners": _listeners(state, name, LOOPBACK, state.door),
         "log.dirs": str(place / "data"),
         "default.replication.factor": copies,
         "min.insync.replicas": quorum,
@@ -107,11 +107,11 @@ def _settings(state: State, number: int, place: Path) -> dict[str, str | int]:
     }
 
 
-def _listeners(state: State, name: str, outside: str) -> str:
+def _listeners(state: State, name: str, outside: str, port: Callable[[str], int]) -> str:
     """Return a broker's listeners; the one for clients from outside goes by a host of its own."""
     hosts = dict.fromkeys(LISTENERS, state.host(name)) | {OUTSIDE: outside}
     return ",".join(
-        f"{kind.upper()}://{host}:{state.ports[f'{name}/{kind}']}"
+        f"{kind.upper()}://{host}:{port(f'{name}/{kind}')}"
         for kind, host in hosts.items()
         if f"{name}/{kind}" in state.ports
     )

@@ -45,7 +45,7 @@ class Broker:
     @property
     def address(self) -> str:
         """Where clients reach it."""
-        return ":".join(map(str, self.listens_on[0]))
+        return f"{self.state.host(self.name)}:{self.state.door(f'{self.name}/client')}"
 
     @property
     def listens_on(self) -> list[tuple[str, int]]:

@@ -45,20 +45,29 @@ class LocalStack:
         workers: int = 2,
         without: Collection[str] = (),
         is_quick: bool = True,
+        links: bool = False,
         airflow_runs: Path | None = None,
     ) -> Self:
         """Start a stack in this folder and return when every member serves.
 
         What a dead stack left there is removed first; a living one is never touched. `is_quick`
         gives the JVMs the settings for short runs, which are wrong for a throughput benchmark.
-        With `airflow_runs`, Airflow is started too, and its runs go there.
+        With `links`, connections to brokers and store can be cut, slowed and swallowed. With
+        `airflow_runs`, Airflow is started too, and its runs go there.
         """
         folder = (folder or default_folder()).resolve()
         refuse_wrong(brokers, workers, without, is_alone=airflow_runs is None)
         counts = {"brokers": 0 if "kafka" in without else brokers}
         counts["workers"] = 0 if "spark" in without else workers
         has_store = "store" not in without
-        bring_up(folder, counts, has_store=has_store, is_quick=is_quick, airflow_runs=airflow_runs)
+        bring_up(
+            folder,
+            counts,
+            has_store=has_store,
+            is_quick=is_quick,
+            has_links=links,
+            airflow_runs=airflow_runs,
+        )
         return cls(folder)
 
     def __enter__(self) -> Self:

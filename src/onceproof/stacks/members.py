@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from onceproof.stacks import Member, airflow, brokers, cluster, store
+from onceproof.stacks import Member, airflow, brokers, cluster, links, store
 from onceproof.stacks.state import State
 
-KINDS = (brokers.Broker, cluster.Master, cluster.Worker, store.Store, airflow.Component)
+KINDS = (
+    brokers.Broker,
+    cluster.Master,
+    cluster.Worker,
+    store.Store,
+    links.Links,
+    airflow.Component,
+)
 
 
 def members(state: State) -> dict[str, Member]:
@@ -16,6 +23,8 @@ def members(state: State) -> dict[str, Member]:
         found += [cluster.Worker(state, i + 1) for i in range(state.workers)]
     if "store" in state.ports:
         found.append(store.Store(state))
+    if "links" in state.ports:
+        found.append(links.Links(state))
     if "airflow" in state.ports:
         found += [airflow.Component(state, part) for part in airflow.PARTS]
     return {member.name: member for member in found}

@@ -28,6 +28,7 @@ MARK = "ONCEPROOF_STACK"
 STATE = "stack.json"
 LOCK = "onceproof.lock"
 LOOPBACK = "127.0.0.1"
+DOOR = "door/"  # before the name of a listener: its link's port
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,10 @@ class State:
     def host(self, member: str) -> str:
         """Return the host that a member listens on: loopback, unless it has one of its own."""
         return self.hosts.get(member, LOOPBACK)
+
+    def door(self, listener: str) -> int:
+        """Return the port by which others reach a listener: its link's, where it has one."""
+        return self.ports.get(f"{DOOR}{listener}", self.ports[listener])
 
     def save(self) -> None:
         """Write `stack.json`, whole or not at all; what its members are given is nobody else's."""

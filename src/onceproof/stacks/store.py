@@ -59,8 +59,8 @@ class Store:
     @property
     def address(self) -> str:
         """The connection string."""
-        host, port = self.listens_on[0]
-        return f"postgresql://{USER}@{host}:{port}/postgres"
+        place = f"{self.state.host(self.name)}:{self.state.door('store')}"
+        return f"postgresql://{USER}@{place}/postgres"
 
     @property
     def listens_on(self) -> list[tuple[str, int]]:

@@ -1,0 +1,103 @@
+"""The commands on the links of a stack: cut, delay, rate, blackhole, and heal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from typing import Annotated, Any
+
+import typer
+
+from onceproof.cli.output import AsJson, print_document
+from onceproof.cli.stack import Home, open_named
+from onceproof.errors import RequestError
+from onceproof.stacks.link_rules import ANYONE, WAYS, Deed, Rule
+from onceproof.stacks.link_verbs import disturb, heal
+
+Target = Annotated[str, typer.Argument(help="broker:1, broker:controller, broker:all, store ...")]
+Who = Annotated[
+    str,
+    typer.Option("--from", help="Who is kept from it: brokers, clients, driver, broker:1 ..."),
+]
+_HELP: dict[Deed, str] = {
+    "cut": "Reset every connection to a member, and each that is tried.",
+    "delay": "Hold back what goes to a member and comes from it.",
+    "rate": "Let only so much through to a member and from it.",
+    "blackhole": "Swallow what goes to a member and comes from it; nobody is told.",
+}
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the command line."""
+    for deed, command in _COMMANDS.items():
+        app.command(deed, help=_HELP[deed])(command)
+    app.command("heal")(heal_links)
+
+
+def _cut(target: Target, who: Who = ANYONE, home: Home = None, as_json: AsJson = False) -> None:
+    _do(Rule(_name("cut", target, who), "cut", ()), target, who, home, as_json=as_json)
+
+
+def _delay(
+    target: Target,
+    who: Who = ANYONE,
+    ms: Annotated[int, typer.Option(min=1, help="Milliseconds, each way.")] = 300,
+    home: Home = None,
+    as_json: AsJson = False,
+) -> None:
+    _do(Rule(_name("delay", target, who), "delay", (), ms=ms), target, who, home, as_json=as_json)
+
+
+def _rate(
+    target: Target,
+    who: Who = ANYONE,
+    kbytes: Annotated[int, typer.Option(min=1, help="Kilobytes a second, each way.")] = 100,
+    home: Home = None,
+    as_json: AsJson = False,
+) -> None:
+    rule = Rule(_name("rate", target, who), "rate", (), kbytes=kbytes)
+    _do(rule, target, who, home, as_json=as_json)
+
+
+def _blackhole(
+    target: Target,
+    who: Who = ANYONE,
+    way: Annotated[str, typer.Option(help="both, or requests or answers alone.")] = "both",
+    home: Home = None,
+    as_json: AsJson = False,
+) -> None:
+    if way not in ("both", *WAYS):
+        raise RequestError(f"--way {way} is none: write both, {' or '.join(WAYS)}")
+    ways = WAYS if way == "both" else (way,)
+    rule = Rule(_name("blackhole", target, who), "blackhole", (), ways)
+    _do(rule, target, who, home, as_json=as_json)
+
+
+def heal_links(home: Home = None, as_json: AsJson = False) -> None:
+    """Take back all that was done to links; it may be repeated."""
+    healed = heal(open_named(home), ())
+    if as_json:
+        print_document({"verb": "heal", "healed": healed})
+    else:
+        typer.echo(f"healed: {', '.join(one['rule']['name'] for one in healed) or 'nothing was'}")
+
+
+def _do(rule: Rule, target: str, who: str, home: Any, *, as_json: bool) -> None:
+    proof = disturb(open_named(home), rule, target, who, Random())
+    if as_json:
+        print_document({"verb": rule.do, "members": proof.pop("members"), "proof": proof})
+    else:
+        felt = ", ".join(f"{name} {count}" for name, count in proof["counts"].items() if count)
+        typer.echo(f"{rule.name}: {felt}")
+
+
+def _name(deed: str, target: str, who: str) -> str:
+    return f"{deed} {target} from {who}"
+
+
+_COMMANDS: dict[Deed, Callable[..., None]] = {
+    "cut": _cut,
+    "delay": _delay,
+    "rate": _rate,
+    "blackhole": _blackhole,
+}

@@ -1,0 +1,116 @@
+"""Links of the real stack: nobody passes them by, any two members are parted, and all is healed."""
+
+import threading
+from random import Random
+
+import psycopg
+import pytest
+
+from onceproof.errors import RequestError, StackError
+from onceproof.identity import Identity
+from onceproof.polling import wait_for
+from onceproof.stacks.link_rules import Rule
+from onceproof.stacks.link_verbs import disturb, heal
+from onceproof.stacks.links import tell
+from tests.contract.topics import in_sync, make_topic
+
+pytestmark = pytest.mark.stack
+
+
+@pytest.fixture
+def parted(stack):
+    """Parts members; they are healed when the test ends."""
+
+    def part(do, target, who="anyone", **more):
+        return disturb(stack, Rule("test", do, (), **more), target, who, Random(7))
+
+    yield part
+    heal(stack)
+
+
+def established():
+    """Every connection of this machine by its two ports, with the inode of its socket."""
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        with open(table) as lines:
+            for line in list(lines)[1:]:
+                cells = line.split()
+                if cells[3] == "01":
+                    near, far = (int(cell.rpartition(":")[2], 16) for cell in cells[1:3])
+                    yield near, far, f"socket:[{cells[9]}]"
+
+
+def test_no_connection_passes_the_links_by(stack):
+    """Whoever has a connection to a real port of a broker or the store is the links' process."""
+    doors = {name: port for name, port in stack.state.ports.items() if name.startswith("door/")}
+    real = {stack.state.ports[name.removeprefix("door/")] for name in doors}
+    links = stack.state.identity("links")
+
+    def callers():
+        return {inode for _, far, inode in established() if far in real}
+
+    def beside():
+        found = callers()
+        return found - links.open_files()
+
+    with psycopg.connect(stack.members["store"].address):
+        assert (len(real), len(callers()) > 10) == (10, True)
+        passed_by = beside()
+        assert passed_by & beside() & beside() == set()  # one that just came is not there twice
+
+
+def test_a_leader_that_hears_its_fellows_no_more_is_replaced_and_comes_back(stack, parted):
+    topic = make_topic(stack.bootstrap, "parted", 1)
+    proof = parted("cut", f"broker:leader={topic}/0", "brokers")
+    assert proof["counts"]["reset"] + proof["counts"]["refused"] > 0
+    wait_for(lambda: in_sync(stack.bootstrap, topic) == [2], 60, "it stays in sync")
+    (healed,) = heal(stack, ["test"])
+    assert healed["counts"]["refused"] > 0
+    wait_for(lambda: in_sync(stack.bootstrap, topic) == [3], 60, "it does not come back")
+    assert heal(stack) == []
+
+
+def test_one_broker_alone_is_kept_from_another(stack, parted):
+    proof = parted("blackhole", "broker:1", "broker:2")
+    assert proof["rule"]["pairs"] == (("broker:2", "broker:1"), ("broker:1", "broker:2"))
+    assert proof["counts"]["swallowed_bytes"] > 0
+    assert heal(stack)[0]["counts"]["reset_at_heal"] > 0
+
+
+def test_a_client_of_the_store_is_slowed_and_then_is_not(stack, parted):
+    with psycopg.connect(stack.members["store"].address) as line:
+        thread = threading.Thread(target=lambda: line.execute("select pg_sleep(0.5)"))
+        thread.start()
+        assert parted("delay", "store", "clients", ms=100)["counts"]["held_bytes"] > 0
+        thread.join(10)
+        heal(stack)
+        assert line.execute("select 1").fetchone() == (1,)
+
+
+def test_a_fault_that_nobody_feels_is_taken_back(stack, parted, monkeypatch):
+    monkeypatch.setattr("onceproof.stacks.link_verbs._FELT_WITHIN_S", 0.5)
+    with pytest.raises(StackError, match="nobody felt cut store from producer"):
+        parted("cut", "store", "producer")
+    assert tell(stack.state, {"do": "look"})["in_force"] == []
+
+
+def test_links_that_die_cut_everybody_off_and_their_start_heals(stack, parted, rng):
+    parted("delay", "broker:all", ms=50)
+    done = stack.apply("kill", "links", rng)
+    assert not Identity(done.proof["pid"], done.proof["started"]).is_alive
+    assert heal(stack) == []
+    assert not stack.look("broker:1").healthy
+    assert stack.apply("start", "links", rng).proof["trouble"] == ""
+    wait_for(lambda: all(one.healthy for one in stack.status()), 60, "a member is not whole")
+
+
+@pytest.mark.parametrize(
+    ("target", "who", "said"),
+    [
+        ("store", "brokers", "store has no link with brokers"),
+        ("worker:1", "anyone", "this stack has no member 'worker:1'"),
+        ("broker:1", "drivers", "nobody is called 'drivers'"),
+    ],
+)
+def test_a_wrong_link_is_refused_with_what_to_write(stack, parted, target, who, said):
+    with pytest.raises(RequestError, match=said):
+        parted("cut", target, who)
