@@ -90,6 +90,16 @@ def look(bootstrap: Sequence[str], names: Sequence[str]) -> dict[str, Any]:
     return ask_patiently(bootstrap, see)
 
 
+def expire(bootstrap: Sequence[str], name: str, ends: Mapping[int, int]) -> dict[int, int]:
+    """Delete the records before these offsets, and return where each partition begins now."""
+    from kafka import TopicPartition
+
+    wanted = {TopicPartition(name, partition): end for partition, end in ends.items()}
+    ask_patiently(bootstrap, lambda client: client.delete_records(wanted))
+    found = look(bootstrap, [name])[name]["partitions"]
+    return {int(partition): bounds["start"] for partition, bounds in found.items()}
+
+
 def drop_topic(bootstrap: Sequence[str], name: str) -> None:
     """Remove a topic; one that is not there is gone already."""
     from kafka.errors import UnknownTopicOrPartitionError

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from onceproof.checkers.faults_landed import landed
 from onceproof.documents import count, field
 from onceproof.errors import EvidenceError
 from onceproof.evidence import Evidence
@@ -24,12 +25,15 @@ def input_kept(evidence: Evidence) -> Finding:
     first, last = looks[0].proof["topics"], looks[-1].proof["topics"]
     said = [
         *_renewed(first, last),
-        *_shortened(evidence.ledger, last),
+        *_shortened(evidence.ledger, last, _planned(evidence)),
     ]
     if said:
         return Finding("input_kept", Grade.UNKNOWN, "; ".join(said))
     names = ", ".join(sorted(last))
-    return Finding("input_kept", Grade.PASS, f"The input is whole from its first record: {names}")
+    reason = f"The input is whole from its first record: {names}"
+    if _planned(evidence):
+        reason = f"Of the input nothing has expired but by plan, and the ledger has it: {names}"
+    return Finding("input_kept", Grade.PASS, reason)
 
 
 def _renewed(first: Mapping[str, Any], last: Mapping[str, Any]) -> list[str]:
@@ -41,13 +45,22 @@ def _renewed(first: Mapping[str, Any], last: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _shortened(ledger: Ledger, last: Mapping[str, Any]) -> list[str]:
+def _planned(evidence: Evidence) -> dict[int, int]:
+    """Return up to where each partition expired by plan: what was there the ledger still tells."""
+    found: dict[int, int] = {}
+    for record in landed(evidence).values():
+        for partition, begin in record.proof.get("begins", {}).items():
+            found[int(partition)] = max(found.get(int(partition), 0), begin)
+    return found
+
+
+def _shortened(ledger: Ledger, last: Mapping[str, Any], planned: Mapping[int, int]) -> list[str]:
     said = []
     for (topic, partition), offsets in ledger.offsets.items():
         where = f"{topic}-{partition}"
         partitions = field(last.get(topic, {}), "partitions", dict, f"topic {topic} at the end")
         bounds = field(partitions, str(partition), dict, f"{topic} at the end")
-        if start := count(bounds, "start", where):
+        if (start := count(bounds, "start", where)) > planned.get(partition, 0):
             said.append(f"{where} begins at {start:,}: the input before it has expired")
         if (end := count(bounds, "end", where)) <= offsets[-1]:
             said.append(f"{where} ends at {end:,}, before the ledger's {offsets[-1]:,}")

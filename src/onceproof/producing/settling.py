@@ -19,18 +19,28 @@ def settle(folder: Path, bootstrap: Sequence[str], topic: str) -> dict[str, int]
     """Give every send its place or call it failed; return the next offset of each partition.
 
     Afterwards ledger and topic are the same records: what the topic holds more or less raises
-    `EvidenceError`. A send is known by its payload, or by the id in its headers where it is sent as
+    `EvidenceError`. Aborted records are none of either, and of expired ones the ledger's word is
+    taken. A send is known by its payload, or by the id in its headers where it is sent as
     it is; of several copies each takes the next place.
     """
     unknown = query_parquet(
         folder,
         "select distinct partition from read_parquet(?) where ack = 'unknown' order by partition",
     )
+    partitions = look(bootstrap, [topic])[topic]["partitions"]
+    if unknown and any(bounds["start"] for bounds in partitions.values()):
+        raise EvidenceError(
+            f"the beginning of {topic} has expired, and of some events nobody knows whether they"
+            " were in it"
+        )
     if unknown:
         places = _places(folder, bootstrap, topic, [row[0] for row in unknown])
         for path in parquet_files(folder):
             _settle_file(path, places)
-    return _checked(Ledger.read(folder), topic, look(bootstrap, [topic])[topic]["partitions"])
+    ledger = Ledger.read(folder)
+    if odd := [int(number) for number in partitions if _is_odd(ledger, topic, number, partitions)]:
+        _check_records(ledger, bootstrap, topic, odd, partitions)
+    return {number: bounds["end"] for number, bounds in partitions.items()}
 
 
 def _places(
@@ -73,14 +83,35 @@ def _settle_file(path: Path, places: Mapping[int, list[int]]) -> None:
     write_rows(table, path)
 
 
-def _checked(ledger: Ledger, topic: str, partitions: Mapping[str, Any]) -> dict[str, int]:
-    for number, bounds in partitions.items():
-        offsets = ledger.offsets.get((topic, int(number)), [])
-        held = bounds["end"] - bounds["start"]
-        if bounds["start"] or held != len(offsets) or (offsets and offsets[-1] != held - 1):
+def _is_odd(ledger: Ledger, topic: str, number: str, partitions: Mapping[str, Any]) -> bool:
+    """Whether a partition holds other offsets than the ledger's from 0 to its end."""
+    bounds, offsets = partitions[number], ledger.offsets.get((topic, int(number)), [])
+    held = bounds["end"] - bounds["start"]
+    return bool(
+        bounds["start"] or held != len(offsets) or (offsets and offsets[-1] != bounds["end"] - 1)
+    )
+
+
+def _check_records(
+    ledger: Ledger,
+    bootstrap: Sequence[str],
+    topic: str,
+    odd: Sequence[int],
+    partitions: Mapping[str, Any],
+) -> None:
+    """Raise unless the records that are committed, from where a partition begins, are the ledger's.
+
+    What a transaction has aborted is no input, and what has expired was.
+    """
+    found: dict[int, list[int]] = defaultdict(list)
+    for one in read_back(bootstrap, topic, odd, "read_committed"):
+        found[one.partition].append(one.offset)
+    for number in odd:
+        bounds = partitions[str(number)]
+        offsets = ledger.offsets.get((topic, number), [])
+        if found[number] != [offset for offset in offsets if offset >= bounds["start"]]:
             raise EvidenceError(
-                f"{topic}-{number} holds the offsets {bounds['start']:,} to {bounds['end']:,}, and"
-                f" the ledger knows {len(offsets):,} of its records: somebody else wrote to it, or"
-                " a record was sent twice; begin a new run with a topic of its own"
+                f"{topic}-{number} holds {len(found[number]):,} records from {bounds['start']:,} to"
+                f" {bounds['end']:,}, and the ledger knows {len(offsets):,}: somebody else wrote to"
+                " it, or a record was sent twice; begin a new run with a topic of its own"
             )
-    return {number: bounds["end"] for number, bounds in partitions.items()}

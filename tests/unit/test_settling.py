@@ -1,0 +1,82 @@
+"""The ledger held against a topic of paper: what was aborted, has expired, or is a stranger's."""
+
+import pyarrow as pa
+import pytest
+
+from onceproof.errors import EvidenceError
+from onceproof.ledger import Ledger
+from onceproof.producing import settling
+from onceproof.producing.rows import write_rows
+from onceproof.topics import Found
+
+
+@pytest.fixture
+def topic(monkeypatch):
+    """A topic of one partition: where it begins and ends, and the offsets that are committed."""
+    held = {"start": 0, "end": 3, "committed": [0, 1, 2]}
+
+    def look(_, names):
+        return {name: {"id": "A", "partitions": {"0": dict(held)}} for name in names}
+
+    def read_back(_, name, partitions, isolation="read_uncommitted"):
+        assert (name, list(partitions)) == ("events", [0])
+        read = held["committed"] if isolation == "read_committed" else range(held["end"])
+        return [Found(0, offset, b"k", b"%d" % offset) for offset in read]
+
+    monkeypatch.setattr(settling, "look", look)
+    monkeypatch.setattr(settling, "read_back", read_back)
+    return held
+
+
+def settle(folder, offsets, acks="ok"):
+    rows = [
+        {"id": number, "topic": "events", "partition": 0, "offset": offset, "payload": str(number)}
+        | {"ack": "unknown" if offset is None else acks}
+        for number, offset in enumerate(offsets)
+    ]
+    schema = pa.schema([(name, pa.int64()) for name in ("id", "offset")])
+    for name in ("topic", "payload", "ack"):
+        schema = schema.append(pa.field(name, pa.string()))
+    schema = schema.append(pa.field("partition", pa.int32()))
+    write_rows(pa.Table.from_pylist(rows, schema), folder / "part-000.parquet")
+    return settling.settle(folder, ["broker:9092"], "events")
+
+
+def test_a_topic_that_is_the_ledger_is_not_read(topic, tmp_path):
+    topic["committed"] = None
+    assert settle(tmp_path, [0, 1, 2]) == {"0": 3}
+
+
+def test_what_a_transaction_has_aborted_is_no_stranger(topic, tmp_path):
+    topic.update(end=9, committed=[0, 1, 8])
+    assert settle(tmp_path, [0, 1, 8]) == {"0": 9}
+
+
+def test_what_has_expired_the_ledger_still_has(topic, tmp_path):
+    topic.update(start=2, committed=[2])
+    assert settle(tmp_path, [0, 1, 2]) == {"0": 3}
+    assert Ledger.read(tmp_path).acknowledged == 3
+
+
+@pytest.mark.parametrize(
+    ("held", "offsets"),
+    [
+        ({"end": 4, "committed": [0, 1, 2, 3]}, [0, 1, 2]),
+        ({"start": 1, "end": 3, "committed": [1]}, [0, 1, 2]),
+        ({"end": 0, "committed": []}, [0, 1, 2]),
+        ({"start": 2, "end": 4, "committed": [2, 3]}, [0, 1, 2]),
+    ],
+)
+def test_what_is_committed_and_not_in_the_ledger_or_not_there_is_refused(
+    topic, tmp_path, held, offsets
+):
+    topic.update(held)
+    with pytest.raises(EvidenceError, match="somebody else wrote to it"):
+        settle(tmp_path, offsets)
+
+
+def test_of_what_has_expired_no_unknown_send_can_be_settled_ever(topic, tmp_path):
+    topic.update(start=2, committed=[2])
+    for _ in range(2):
+        with pytest.raises(EvidenceError, match="has expired, and of some events nobody knows"):
+            settle(tmp_path, [None, 1, 2])
