@@ -33,7 +33,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("pipeline")
     for name in ("bootstrap", "topic", "checkpoint", "sink", "address", "target", "reference"):
         parser.add_argument(f"--{name}", required=True)
-    for name in ("set", "sink-set"):
+    for name in ("set", "sink-set", "source-set"):
         parser.add_argument(f"--{name}", action="append", default=[], metavar="NAME=VALUE")
     return parser.parse_args()
 
@@ -63,6 +63,7 @@ def from_kafka(spark: SparkSession, given: argparse.Namespace, max_offsets: str)
         .option("subscribe", given.topic)
         .option("startingOffsets", "earliest")
         .option("maxOffsetsPerTrigger", max_offsets)
+        .options(**dict(one.split("=", 1) for one in given.source_set))
         .load()
     )
 

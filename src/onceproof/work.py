@@ -6,6 +6,7 @@ a run is held to is read by `onceproof.plan`, for the judge.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from dataclasses import field as made
@@ -64,12 +65,13 @@ class SinkPart:
 
 @dataclass(frozen=True)
 class FaultPart:
-    """One fault: what is done to whom, and when; its name is unique in the plan."""
+    """One fault: what is done to whom, when and how; its name is unique in the plan."""
 
     name: str
     verb: str
     target: str
     when: Mapping[str, Any]
+    how: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -153,4 +155,5 @@ def _fault(fault: Mapping[str, Any]) -> FaultPart:
         field(fault, "verb", str, where),
         field(fault, "target", str, where),
         field(fault, "when", dict, where),
+        field({"how": {}, **fault}, "how", dict, where),
     )

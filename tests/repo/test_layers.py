@@ -20,7 +20,7 @@ LAYERS = [
         "security",
     ],
     ["admin", "failpoints", "fencing", "forgetting", "records", "verdict", "work"],
-    ["history", "reads"],
+    ["history", "reads", "small_disks"],
     ["plan"],
     ["evidence"],
     ["checkpoint"],

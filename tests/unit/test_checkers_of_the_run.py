@@ -208,6 +208,17 @@ def test_input_that_did_not_stay_is_unknown(look, words, run, tmp_path):
     assert words in finding.reason
 
 
+def test_input_that_expired_by_plan_and_no_further_is_kept_in_the_ledger(run, tmp_path):
+    at = run.history.index(STRIKE)
+    run.history[at] = did("fault.strike", "kill_driver", begins={"0": 2})
+    run.history[last(run, "input.topics")]["proof"] = topics(7, start=2)
+    finding = found(input_kept, run, tmp_path)
+    assert finding.verdict is PASS
+    assert "nothing has expired but by plan" in finding.reason
+    run.history[last(run, "input.topics")]["proof"] = topics(7, start=3)
+    assert found(input_kept, run, tmp_path).verdict is UNKNOWN
+
+
 def test_input_that_was_looked_at_only_once_is_unknown(run, tmp_path):
     del run.history[0]
     assert found(input_kept, run, tmp_path).verdict is UNKNOWN

@@ -4,15 +4,18 @@ import os
 import signal
 import sys
 from random import Random
+from types import SimpleNamespace
 
 import pytest
 
 from onceproof import failpoints
-from onceproof.errors import StackError
+from onceproof.errors import RequestError, StackError
 from onceproof.failpoints import Failpoint
 from onceproof.faults import Scene, find_mechanism
 from onceproof.identity import everyone, spawn
 from onceproof.polling import wait_for
+from onceproof.run import RunDirectory
+from onceproof.small_disks import mount_disks, unmount_disks
 from onceproof.stacks.cluster import EXECUTOR
 from onceproof.work import FaultPart
 
@@ -54,6 +57,15 @@ class Job:
     def start_rival(self):
         self.rivals.append(self.start(SLEEPS))
         return self.rivals[-1]
+
+    def planned(self):
+        return {}
+
+    def rescale(self, executors):
+        dead = self.kill_driver()
+        for _ in range(executors):
+            self.start(SLEEPS, EXECUTOR)
+        return dead
 
     def committed(self):
         return self.commits.pop(0) if len(self.commits) > 1 else self.commits[0]
@@ -188,3 +200,49 @@ def test_a_checkpoint_is_damaged_when_its_newest_batch_is_committed_and_no_other
 def test_a_checkpoint_without_a_driver_is_not_damaged(job):
     with pytest.raises(StackError, match="no driver lived"):
         strike("damage", "checkpoint:commit_lost", scene(job))
+
+
+def test_a_job_is_rescaled_when_its_next_attempt_has_so_many_executors(job):
+    before = job.start(SLEEPS, EXECUTOR)
+    job.start(SLEEPS, EXECUTOR)
+    proof, _ = strike("rescale", "job", scene(job))
+    assert (proof["executors_before"], len(proof["executors"])) == (2, 1)
+    assert before.pid not in pids(proof["executors"])
+    with pytest.raises(StackError, match="the job has 1 executors already"):
+        strike("rescale", "job", scene(job))
+
+
+def test_a_disk_that_is_nobodys_own_is_not_filled(tmp_path):
+    job = SimpleNamespace(folder=lambda _: tmp_path)
+    with pytest.raises(StackError, match="lies on no disk of its own: nothing was filled"):
+        strike("fill", "checkpoint", scene(job))
+    assert not list(tmp_path.glob(".filler"))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts")
+def test_a_disk_is_filled_to_its_last_byte_and_given_back(tmp_path):
+    run = RunDirectory(tmp_path)
+    job = SimpleNamespace(folder=lambda _: run.checkpoint)
+    fault = FaultPart("fill", "fill", "checkpoint", {})
+    mount_disks(run, [fault, fault])
+    mount_disks(run, [fault])
+    try:
+        (run.checkpoint / "metadata").write_text("kept")
+        proof, heal = strike("fill", "checkpoint", scene(job))
+        with pytest.raises(OSError, match="No space left"):
+            (run.checkpoint / "more").write_bytes(b"x" * 8192)
+        assert proof["filler_bytes"] > 1 << 24
+        assert heal(proof)["free_bytes"] > 1 << 24
+        assert heal(proof)["free_bytes"] > 1 << 24
+    finally:
+        unmount_disks(run)
+    unmount_disks(run)
+    assert not os.path.ismount(run.checkpoint)
+    assert (run.checkpoint / "metadata").read_text() == "kept"
+
+
+def test_who_may_not_mount_is_told_why(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    fault = FaultPart("fill", "fill", "output", {})
+    with pytest.raises(RequestError, match="a disk of its own for the output could not be mounted"):
+        mount_disks(RunDirectory(tmp_path), [fault])

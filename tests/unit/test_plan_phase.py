@@ -84,7 +84,7 @@ def test_what_only_a_run_knows_stays_a_placeholder(tmp_path):
     assert command[:3] == ["{python}", "{jobs}/stream.py", "copy_events"]
     assert command[-4:] == ["--set", "state_store=hdfs", "--set", "max_offsets=2000"]
     assert command == list(
-        default_command("copy_events", {"state_store": "hdfs", "max_offsets": 2000}, {})
+        default_command("copy_events", {"state_store": "hdfs", "max_offsets": 2000}, {}, {})
     )
 
 
@@ -104,7 +104,8 @@ def test_doubled_brackets_are_brackets_and_no_placeholders():
     assert fill(["{{x}} {a} {topic}"], {"a": "{1}"}) == ("{{x}} {{1}} {topic}",)
     (word,) = fill(["{{x}} {a}"], {"a": "{1}"})
     assert word.format_map({}) == "{x} {1}"
-    assert default_command("copy_events", {}, {"like": "{a}"})[-2:] == ("--sink-set", "like={{a}}")
+    command = default_command("copy_events", {}, {"like": "{a}"}, {})
+    assert command[-2:] == ("--sink-set", "like={{a}}")
 
 
 def test_a_stored_plan_is_planned_again_as_a_run_of_its_own(tmp_path):

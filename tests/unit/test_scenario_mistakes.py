@@ -59,6 +59,31 @@ CHANGES = [
         "target: broker:leader=4",
         "7: faults[0].target: 'broker:leader=4': the inp",
     ),
+    (
+        "    target: driver\n",
+        "    target: driver\n    how: {ms: 3}\n",
+        "8: faults[0].how.ms: kill takes nothing under how: leave it out",
+    ),
+    (
+        "do: kill\n    target: driver\n",
+        "do: cut\n    target: store\n    how: {ms: 3}\n",
+        "8: faults[0].how.ms: cut takes from, until under how: leave it out",
+    ),
+    (
+        "do: kill\n    target: driver\n",
+        "do: cut\n    target: store\n    how: {from: drivers}\n",
+        "8: faults[0].how.from: 'drivers' does not fit: write one of anyone",
+    ),
+    (
+        "do: kill\n    target: driver\n",
+        "do: fill\n    target: output\n",
+        "8: faults[0].when: UpsertTable writes no files: write checkpoint",
+    ),
+    (
+        "sink: upsert_table",
+        "sink: upsert_table\nsource_options: {failOnDataLoss: false}",
+        "4: source_options: failOnDataLoss is false, and the run is held to exactly-once",
+    ),
     ("do: kill", "do: stop", "7: faults[0].target: there is no fault that can stop driver"),
     (
         "written",
@@ -369,11 +394,6 @@ def test_a_job_that_knows_nothing_of_us_takes_a_few_lines():
             "visible: 50,",
             "failpoint: written,",
             "9: faults[0].when: no batch of table",
-        ),
-        (
-            "sink: table",
-            "sink: table\nends: failed",
-            "8: ends: is failed, and this reference wants",
         ),
         (
             "kill, target: driver",

@@ -208,9 +208,7 @@ def test_what_scenarios_may_name_is_what_runs_can_do():
         name: set(settings) for name, settings in STRATEGIES.items()
     }
     assert triggers.FIELDS.keys() == TRIGGERS.keys()
-    assert set(verbs()) == {
-        *("damage", "hijack", "kill", "lose", "pause", "raise", "start", "stop"),
-    }
+    assert set(verbs()) == {verb for one in mechanisms() for verb in one.verbs}
     for target in (name.replace("<partition>", "0") for name in TARGETS):
         assert [one for one in mechanisms() if any(one.takes(verb, target) for verb in one.verbs)]
     for one in load_catalogue():

@@ -8,7 +8,8 @@ raises. `heal` may be repeated, and does nothing where nothing is to be healed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from random import Random
 from typing import Any, Protocol
 
@@ -19,6 +20,7 @@ from onceproof.stacks import Stack
 from onceproof.work import FaultPart, Work
 
 Proof = dict[str, Any]
+ATTEMPT_ENDS = "attempt_ends"  # under `how`, of `until`: longer than the job is patient
 
 
 class Job(Protocol):
@@ -45,6 +47,15 @@ class Job(Protocol):
     def damage(self, kind: str, batch: int) -> tuple[list[Identity], Proof]:
         """Kill the driver and damage its checkpoint; return who died, and what was changed."""
 
+    def planned(self) -> Mapping[tuple[str, int], int]:
+        """Return up to where the newest batch of the offset log reads each partition."""
+
+    def folder(self, name: str) -> Path:
+        """Return where its `checkpoint` is, or its `output` in files."""
+
+    def rescale(self, executors: int) -> list[Identity]:
+        """Kill the driver, and return who died; every later attempt has so many executors."""
+
 
 @dataclass(frozen=True)
 class Scene:
@@ -66,6 +77,7 @@ class Mechanism:
     """One way to strike. `targets` are words; one that ends in `:` takes whatever follows it.
 
     It is healed when the job has committed once more in spite of it, or could not for so long.
+    `how` are the names that may stand under a fault's `how`, by verb.
     """
 
     verbs: tuple[str, ...]
@@ -73,6 +85,7 @@ class Mechanism:
     strike: Callable[[FaultPart, Scene], Proof]
     heal: Callable[[FaultPart, Scene, Proof], Proof]
     heals_after_s: float = 5.0
+    how: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def takes(self, verb: str, target: str) -> bool:
         """Whether this mechanism does this verb to this target."""
@@ -95,14 +108,18 @@ def mechanisms() -> tuple[Mechanism, ...]:
     """Return every mechanism, in the order in which they are asked."""
     from onceproof.faults import (
         damage_checkpoint,
+        disturb_links,
         fail_step,
+        fill_disk,
         hijack,
         kill_driver,
         kill_executor,
         kill_task,
         pause_job,
+        rescale_job,
         start_rival,
         strike_brokers,
+        strike_input,
         strike_member,
     )
 
@@ -118,6 +135,12 @@ def mechanisms() -> tuple[Mechanism, ...]:
         strike_brokers.MECHANISM,
         damage_checkpoint.LOSE,
         damage_checkpoint.DAMAGE,
+        rescale_job.MECHANISM,
+        fill_disk.MECHANISM,
+        strike_input.ABORT,
+        strike_input.EXPIRE,
+        strike_input.RECREATE,
+        disturb_links.MECHANISM,
         strike_member.MECHANISM,
     )
 

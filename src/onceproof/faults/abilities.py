@@ -6,8 +6,9 @@ from collections.abc import Iterable
 
 from onceproof.errors import RequestError
 from onceproof.failpoints import TASK
-from onceproof.faults import find_mechanism, strike_brokers, strike_member
+from onceproof.faults import disturb_links, find_mechanism, strike_brokers, strike_member
 from onceproof.stacks import Stack
+from onceproof.stacks.link_verbs import lacks_links
 from onceproof.work import FaultPart
 
 _IN_EXECUTORS = ("executor", "executor:any", "executor:all", "task")
@@ -22,9 +23,12 @@ def refuse_unable(stack: Stack, faults: Iterable[FaultPart]) -> None:
 def lacks(stack: Stack, fault: FaultPart) -> str:
     """Say why a stack cannot do a fault; empty if it can."""
     mechanism = find_mechanism(fault.verb, fault.target)
+    if mechanism is disturb_links.MECHANISM:
+        return lacks_links(stack)
     if mechanism in (strike_member.MECHANISM, strike_brokers.MECHANISM):
         return stack.lacks(strike_member.VERBS[fault.verb], fault.target)
-    needs_executors = fault.target in _IN_EXECUTORS or fault.when.get("failpoint") in TASK
+    is_there = fault.target in _IN_EXECUTORS or fault.when.get("failpoint") in TASK
+    needs_executors = is_there or fault.verb == "rescale"
     if needs_executors and not stack.runs_executors_here:
         return (
             f"{fault.name} strikes in an executor, and those of {stack.name} run on other machines,"

@@ -14,18 +14,22 @@ COORDINATOR = "broker:coordinator"
 
 
 def strike(fault: FaultPart, scene: Scene) -> Proof:
-    """Do the verb; `broker:leader=N` is the leader of partition N of the run's own topic.
+    """Do the verb to the member that the target names."""
+    done = scene.stack.apply(VERBS[fault.verb], run_target(fault, scene), scene.rng)
+    return {**done.proof, "member": done.member}
+
+
+def run_target(fault: FaultPart, scene: Scene) -> str:
+    """Return a target as the stack takes it: `broker:leader=N` is that of the run's own topic.
 
     `broker:coordinator` is that of a transaction which is open in the run's output.
     """
     target = fault.target
     if target == COORDINATOR:
-        target = f"{COORDINATOR}={open_transaction(scene)}"
+        return f"{COORDINATOR}={open_transaction(scene)}"
     if target.startswith(LEADER) and "/" not in target:
-        partition = target.removeprefix(LEADER)
-        target = f"{LEADER}{scene.work.workload.topic}/{partition}"
-    done = scene.stack.apply(VERBS[fault.verb], target, scene.rng)
-    return {**done.proof, "member": done.member}
+        return f"{LEADER}{scene.work.workload.topic}/{target.removeprefix(LEADER)}"
+    return target
 
 
 def heal(fault: FaultPart, scene: Scene, proof: Proof) -> Proof:

@@ -84,6 +84,7 @@ def plan_document(
         "tags": list(scenario.tags),
         "pipeline": _pipeline(scenario),
         "workload": _workload(scenario, run),
+        "source_options": dict(scenario.source_options),
         "sink": _sink(scenario, run),
         "faults": _faults(scenario),
         "expectations": _expectations(scenario),
@@ -156,6 +157,7 @@ def _faults(scenario: Scenario) -> list[dict[str, Any]]:
             "verb": fault.verb,
             "target": fault.target,
             "when": dict(fault.when),
+            "how": dict(fault.how),
             "trigger": sentence(fault.when),
         }
         for fault in scenario.faults

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from onceproof.errors import StackError
 from onceproof.faults.abilities import refuse_unable
+from onceproof.faults.disturb_links import needs_links
 from onceproof.history import History
 from onceproof.home import onceproof_home
 from onceproof.prepared import Prepared
@@ -14,6 +15,7 @@ from onceproof.records import Op
 from onceproof.run import RunDirectory
 from onceproof.security import PLAIN
 from onceproof.sinks import find_sink
+from onceproof.small_disks import mount_disks
 from onceproof.stacks import Stack
 from onceproof.stacks.airflow import Component
 from onceproof.stacks.local import LocalStack, default_folder
@@ -34,6 +36,7 @@ def prepare(run: RunDirectory, work: Work, home: Path | None = None) -> Prepared
         prepared = _stack(run, work, home)
         prepared.write(run.prepared)
     bootstrap = prepared.brokers
+    mount_disks(run, work.faults)
     make_topic(bootstrap, work.workload.topic, work.workload.partitions)
     open_sink(run, work, prepared.address).prepare()
     look_at_input(run, work, bootstrap, "prepare")
@@ -49,7 +52,8 @@ def look_at_input(run: RunDirectory, work: Work, bootstrap: Sequence[str], actor
 def _stack(run: RunDirectory, work: Work, home: Path | None) -> Prepared:
     name = str(home or default_folder())
     own = home is None and find_stack(name) is None
-    stack: Stack = LocalStack.up(own_stack(work)) if own else open_stack(name)
+    links = needs_links(work.faults)
+    stack: Stack = LocalStack.up(own_stack(work), links=links) if own else open_stack(name)
     if not own:
         refuse_unable(stack, work.faults)
         for member in stack.status():

@@ -11,6 +11,8 @@ from onceproof.phases.prepare import own_stack
 from onceproof.prepared import Prepared
 from onceproof.process.handle import end_agent
 from onceproof.run import RunDirectory
+from onceproof.small_disks import unmount_disks
+from onceproof.stacks.link_verbs import heal as heal_links
 from onceproof.stacks.opening import find_stack
 from onceproof.stacks.taking_down import take_down
 from onceproof.targets import open_sink
@@ -33,12 +35,14 @@ def _release(run: RunDirectory, work: Work) -> None:
     end_agent(run)
     if run.calm.plan.exists() and not run.calm.released.exists():
         release(run.calm, Work.read(run.calm.plan))
+    unmount_disks(run)
     for folder in (run.root / "spark-local", run.root / "spark-recompute", run.output):
         shutil.rmtree(folder, ignore_errors=True)
     prepared = Prepared.read(run.prepared) if run.prepared.exists() else None
     if prepared is None or prepared.own:
         _take_down(run, own_stack(work))
     elif (found := find_stack(prepared.stack)) is not None:
+        heal_links(found)  # whom links cut off does not serve
         found.heal()
         drop_topic(prepared.brokers, work.workload.topic)
         open_sink(run, work, prepared.address).drop()

@@ -109,7 +109,7 @@ class Agent:
 
     def _disturbances(self) -> list[Disturbance]:
         stack = open_stack(self.prepared.stack)
-        struck = StruckJob(self.work.run, self.supervisor, self.archive)
+        struck = StruckJob(self.run, self.work.run, self.supervisor, self.archive)
         scenes = [
             Scene(self.work, stack, struck, Random(f"{self.work.seed} {fault.name}"))
             for fault in self.work.faults

@@ -9,7 +9,7 @@ from typing import Any
 from onceproof.checkpoint.archive import Archive
 from onceproof.errors import OnceproofError
 from onceproof.failpoints import Failpoint
-from onceproof.faults import Mechanism, Scene, find_mechanism, nothing_to_heal
+from onceproof.faults import ATTEMPT_ENDS, Mechanism, Scene, find_mechanism, nothing_to_heal
 from onceproof.faults.triggers import has_missed, look_of
 from onceproof.history import History
 from onceproof.identity import Identity
@@ -20,6 +20,7 @@ from onceproof.run import RunDirectory
 from onceproof.work import FaultPart
 
 _LOOK_EVERY_S = 0.01
+_GIVES_UP_WITHIN_S = 120.0
 Moment = tuple[dict[str, Any], Failpoint | None]
 
 
@@ -108,6 +109,21 @@ class Disturbance:
     def _heal(self, mechanism: Mechanism, proof: dict[str, Any], scene: Scene) -> None:
         if not proof or mechanism.heal is nothing_to_heal:
             return
+        outlasted = self._outlast(scene) if self._is_patient else self._let_go_on(mechanism)
+        try:
+            healed = mechanism.heal(self.fault, scene, proof) | outlasted
+        except OnceproofError as error:
+            self._record(Op.FAULT_HEAL, Outcome.FAILED, {"reason": str(error)}, None)
+            return
+        if healed:
+            self._record(Op.FAULT_HEAL, Outcome.OK, healed, None)
+
+    @property
+    def _is_patient(self) -> bool:
+        return self.fault.how.get("until") == ATTEMPT_ENDS
+
+    def _let_go_on(self, mechanism: Mechanism) -> dict[str, Any]:
+        """Wait until the job has committed in spite of the fault, or could not for so long."""
         before = self.archive.newest[1]
 
         def goes_on() -> bool:
@@ -115,13 +131,17 @@ class Disturbance:
             return self.archive.newest[1] > before or self.stop.is_set()
 
         comes_true(goes_on, mechanism.heals_after_s)
-        try:
-            healed = mechanism.heal(self.fault, scene, proof)
-        except OnceproofError as error:
-            self._record(Op.FAULT_HEAL, Outcome.FAILED, {"reason": str(error)}, None)
-            return
-        if healed:
-            self._record(Op.FAULT_HEAL, Outcome.OK, healed, None)
+        return {}
+
+    def _outlast(self, scene: Scene) -> dict[str, Any]:
+        """Wait until the driver has given up, which is longer than its patience."""
+        drivers = scene.job.driver()
+
+        def has_ended() -> bool:
+            return not any(one.is_alive for one in drivers) or self.stop.is_set()
+
+        comes_true(has_ended, _GIVES_UP_WITHIN_S)
+        return {"outlasted": [one.pid for one in drivers if not one.is_alive]}
 
     def _record(self, op: Op, outcome: Outcome, proof: dict[str, Any], batch: int | None) -> None:
         self.history.append(self.fault.name, op, outcome, batch=batch, proof=proof)

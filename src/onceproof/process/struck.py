@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from onceproof.checkpoint import log
 from onceproof.checkpoint.archive import Archive
 from onceproof.checkpoint.damage import damage
+from onceproof.documents import write_whole
+from onceproof.evidence import by_partition
 from onceproof.identity import Identity
+from onceproof.ledger import Partition
 from onceproof.polling import wait_for
 from onceproof.process.attempt import Attempt, job_processes
 from onceproof.process.supervisor import Supervisor
+from onceproof.run import RunDirectory
+from onceproof.small_disks import FOLDERS
 
 _DRIVER_COMES_WITHIN_S = 60.0
 
@@ -20,6 +27,7 @@ _DRIVER_COMES_WITHIN_S = 60.0
 class StruckJob:
     """The processes and the commits of one run's job."""
 
+    run: RunDirectory
     job: str
     supervisor: Supervisor
     archive: Archive
@@ -57,6 +65,21 @@ class StruckJob:
             told = damage(self.archive.checkpoint, kind, batch)
             self.archive.accept_damage()
         return dead, told
+
+    def planned(self) -> Mapping[Partition, int]:
+        """Return up to where the newest batch of the offset log reads each partition."""
+        self.archive.catch_up()
+        newest = self.archive.newest[0]
+        return by_partition(self.archive.planned[newest].offsets) if newest >= 0 else {}
+
+    def folder(self, name: str) -> Path:
+        """Return where its `checkpoint` is, or its `output` in files."""
+        return FOLDERS[name](self.run)
+
+    def rescale(self, executors: int) -> list[Identity]:
+        """Kill the driver, and return who died; every later attempt has so many executors."""
+        write_whole(self.run.executors, str(executors))
+        return self.kill_driver()
 
     def _attempt(self) -> Attempt:
         return wait_for(

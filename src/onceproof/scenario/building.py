@@ -45,7 +45,6 @@ def build(owner: Item, items: Mapping[str, Item]) -> Scenario | None:
     if sink and reference:
         crosschecks.check_query(draft, sink, reference)
         crosschecks.check_source(draft, reference)
-        fault_checks.check_end(draft, reference)
     if sink and pipeline:
         check_calm(draft, sink, pipeline)
     fault_checks.check_faults(draft, sink)
@@ -61,6 +60,7 @@ def build(owner: Item, items: Mapping[str, Item]) -> Scenario | None:
         pipeline=pipeline,
         workload=workload,
         sink=Sink(draft.sink_name, located_options(draft), sink),
+        source_options=values["source_options"],
         faults=_faults(draft),
         restart=values["restart"],
         limits=LimitsPart(**values["limits"]),
@@ -152,7 +152,10 @@ def _pipeline(draft: Draft) -> PipelinePart:
     name, command = draft.pipeline_name, draft.own_command
     if command is None:
         return PipelinePart(
-            name, default_command(name, given, draft.sink_options), REFERENCES[name], given
+            name,
+            default_command(name, given, draft.sink_options, draft.values["source_options"]),
+            REFERENCES[name],
+            given,
         )
     used = {one: value for one, value in given.items() if one in named(command)}
     pipeline = draft.values["pipeline"]
@@ -169,6 +172,6 @@ def _pipeline(draft: Draft) -> PipelinePart:
 
 def _faults(draft: Draft) -> tuple[FaultPart, ...]:
     return tuple(
-        FaultPart(name, fault["do"], fault["target"], fault["when"])
+        FaultPart(name, fault["do"], fault["target"], fault["when"], fault["how"])
         for name, fault in zip(draft.fault_names(), draft.values["faults"], strict=True)
     )

@@ -27,15 +27,19 @@ _PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([^{}]*)\}")
 
 
 def default_command(
-    pipeline: str, options: Mapping[str, Any], of_the_sink: Mapping[str, Any]
+    pipeline: str,
+    options: Mapping[str, Any],
+    of_the_sink: Mapping[str, Any],
+    of_the_source: Mapping[str, Any],
 ) -> tuple[str, ...]:
-    """Return the command of a pipeline of ours, with its options and those of its sink."""
+    """Return the command of a pipeline of ours, with its options, its sink's and its source's."""
     told = ("bootstrap", "topic", "checkpoint", "sink", "target", "address", "reference")
     return (
         *("{python}", ENTRY, pipeline),
         *(word for name in told for word in (f"--{name}", f"{{{name}}}")),
         *_told("--set", options),
         *_told("--sink-set", of_the_sink),
+        *_told("--source-set", dict(sorted(of_the_source.items()))),
     )
 
 

@@ -53,6 +53,8 @@ def check_settings(draft: Draft) -> None:
     if not draft.has("pipeline") or (command := draft.own_command) is None:
         return
     used, own = named(command), draft.values["pipeline"]["options"]
+    if draft.values["source_options"]:
+        draft.refuse("is of a pipeline of ours: write it in your own job", "source_options")
     for name in own.keys() - used:
         said = f"the command never says {{{name}}}: write it there, or leave the option out"
         draft.refuse(said, "pipeline", "options", name)
@@ -90,7 +92,7 @@ def check_input(draft: Draft, hold_to: Guarantee | None) -> None:
         draft.refuse(
             "failOnDataLoss is false, and the run is held to exactly-once: a batch that is run"
             " again may then hold other rows; write true, or hold_to: at-most-once",
-            "pipeline",
+            "pipeline" if draft.own_command else "source_options",
         )
 
 
@@ -107,9 +109,9 @@ def check_source(draft: Draft, reference: Reference) -> None:
 
 
 def _settings_of(draft: Draft) -> str:
-    """Return what a command of somebody else's says, with the values for it; ours say nothing."""
+    """Return what a command of somebody else's says, with the values for it; of ours its source."""
     if (command := draft.own_command) is None:
-        return ""
+        return " ".join(f"{name}={value}" for name, value in draft.values["source_options"].items())
     options = draft.values["pipeline"]["options"]
     return " ".join([*command, *(f"{name}={value}" for name, value in options.items())])
 

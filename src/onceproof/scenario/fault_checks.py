@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections import Counter
 
 from onceproof import failpoints
-from onceproof.errors import RequestError
-from onceproof.faults import find_mechanism
-from onceproof.references import Reference
 from onceproof.scenario.draft import Draft
+from onceproof.scenario.how import check_mechanism
 from onceproof.scenario.targets import find_target
 from onceproof.sinks import Sink
 from onceproof.work import FAILED, OVER
@@ -24,10 +22,7 @@ def check_faults(draft: Draft, sink: type[Sink] | None) -> None:
     partitions = draft.values["workload"]["partitions"]
     for number, fault in enumerate(draft.values["faults"]):
         verb, target, when = (fault[name] for name in ("do", "target", "when"))
-        try:
-            find_mechanism(verb, target)
-        except RequestError as error:
-            draft.refuse(str(error), "faults", number, "target")
+        check_mechanism(draft, number, fault)
         if said := misplaced(verb, target, when.get("failpoint"), sink):
             draft.refuse(said, "faults", number, "when")
         partition = (find_target(target) or ("", None))[1]
@@ -53,6 +48,8 @@ def misplaced(verb: str, target: str, step: str | None, sink: type[Sink] | None)
         return f"{sink.__name__} has no transactions that brokers coordinate: write another target"
     if verb in ("lose", "damage") and step != "commit_logged":
         return "the newest batch must be committed by then: write failpoint: commit_logged"
+    if target == "output" and sink and sink.store != "files":
+        return f"{sink.__name__} writes no files: write checkpoint, or another sink"
     if target == "task" and not in_task:
         return f"a task is struck at a step of its own: write one of {', '.join(failpoints.TASK)}"
     if target == "executor" and step in failpoints.HALTS and not in_task:
@@ -69,7 +66,7 @@ def check_restart(draft: Draft) -> None:
         return
     faults, restart = draft.values["faults"], draft.values["restart"]
     kills = sum(
-        fault["do"] in ("damage", "lose")
+        fault["do"] in ("damage", "lose", "rescale")
         or (fault["target"] in ("driver", "job") and fault["do"] in ("kill", "raise"))
         for fault in faults
     )
@@ -83,13 +80,3 @@ def check_restart(draft: Draft) -> None:
         )
     if draft.values["ends"] == FAILED and not kills:
         draft.refuse("is failed, and no fault strikes the driver: write over, or a fault", "ends")
-
-
-def check_end(draft: Draft, reference: Reference) -> None:
-    """What a job that fails for good has committed is judged, and the offset log tells that."""
-    if draft.values.get("ends") == FAILED and not reference.rests_on_log:
-        draft.refuse(
-            "is failed, and this reference wants all that was sent, whatever was committed: write"
-            " over, or the module:attribute of a reference that goes by batches",
-            "ends",
-        )

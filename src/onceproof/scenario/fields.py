@@ -12,6 +12,7 @@ from onceproof.guarantee import Anomaly, Guarantee
 from onceproof.references import REFERENCES
 from onceproof.references.declared import WORDS
 from onceproof.scenario import restart
+from onceproof.scenario.how import HOW
 from onceproof.scenario.kinds import Either, Field, Many, Shape
 from onceproof.scenario.page import BAD, Item, none_of
 from onceproof.scenario.scalars import ANY, ELEMENT, Every, Tree, Word, text, whole
@@ -115,6 +116,7 @@ FAULT = Shape(
         "do": Field(Word(verbs()), "what is done"),
         "target": Field(Target(), "to whom it is done"),
         "when": Field(When(), "the moment at which it strikes"),
+        "how": Field(HOW, "how it is done, where the verb leaves that open", {}),
         "name": Field(NAME, "its name in the report, made from verb and target", None),
     }
 )
@@ -143,6 +145,11 @@ SCENARIO = Shape(
         "sink": Field(
             Either(Element((*SINKS, *OUTPUTS)), SINK),
             "where the pipeline writes, and how it is read",
+        ),
+        "source_options": Field(
+            Shape({}, others=ANY),
+            "options of Spark's Kafka source, for a pipeline of ours: `failOnDataLoss: false`",
+            {},
         ),
         "state_store": Field(
             Word(("hdfs", "rocksdb", "rocksdb_changelog")), "where Spark keeps its state", "hdfs"

@@ -27,6 +27,7 @@ def fields_of(plan: Mapping[str, Any]) -> Fields:
         "pipeline": pipeline["name"] if is_ours else job,
         "sink": {"name": sink["name"], **sink["options"]} if sink["options"] else sink["name"],
         **(given if is_ours else {}),
+        **({"source_options": dict(more)} if (more := plan.get("source_options")) else {}),
         "workload": {
             "name": workload["name"],
             "partitions": workload["partitions"],
@@ -34,6 +35,7 @@ def fields_of(plan: Mapping[str, Any]) -> Fields:
         },
         "faults": [
             {"name": one["name"], "do": one["verb"], "target": one["target"], "when": one["when"]}
+            | ({"how": one["how"]} if one.get("how") else {})
             for one in plan["faults"]
         ],
         **{name: plan[name] for name in _AS_THEY_ARE if name in plan},

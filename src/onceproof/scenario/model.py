@@ -38,8 +38,9 @@ class Scenario:
 
     `file` is where it stands, by the name that people know it by; `folder` is the folder of that.
     `is_ours` says that its pipeline is one of the catalogue's. The pipeline's options hold
-    `state_store`, `max_offsets`, `trigger` and `source`, where its command takes them. Where its
-    faults were `drawn` from the seed, so many, `origin` finds the scenario they were drawn for.
+    `state_store`, `max_offsets`, `trigger` and `source`, where its command takes them;
+    `source_options` are those of Spark's Kafka source, for a pipeline of ours. Where its faults
+    were `drawn` from the seed, so many, `origin` finds the scenario they were drawn for.
     """
 
     file: str
@@ -48,6 +49,7 @@ class Scenario:
     is_ours: bool
     pipeline: PipelinePart
     workload: Workload
+    source_options: Mapping[str, Any]
     sink: Sink
     faults: tuple[FaultPart, ...]
     restart: Mapping[str, Any]

@@ -23,9 +23,16 @@ def resolved(scenario: Scenario) -> dict[str, Any]:
             **workload.options,
         },
         "sink": {"name": sink.name, **sink.options} if sink.options else sink.name,
+        **({"source_options": dict(scenario.source_options)} if scenario.source_options else {}),
         **{name: options[name] for name in OF_THE_JOB if name in options},
         "faults": [
-            {"name": fault.name, "do": fault.verb, "target": fault.target, "when": dict(fault.when)}
+            {
+                "name": fault.name,
+                "do": fault.verb,
+                "target": fault.target,
+                "when": dict(fault.when),
+                **({"how": dict(fault.how)} if fault.how else {}),
+            }
             for fault in scenario.faults
         ],
         "restart": dict(scenario.restart),

@@ -76,11 +76,16 @@ def _fails_for_good(plan: Plan) -> bool:
 
 def _struck(plan: Plan) -> list[str]:
     said = [
-        f"{fault['name']}: {fault['verb']} {say_target(fault['target'])}; trigger:"
+        f"{fault['name']}: {fault['verb']} {say_target(fault['target'])}{_how(fault)}; trigger:"
         f" {fault['trigger']}. Proof: {say_proof(fault['verb'], fault['target'])}."
         for fault in plan["faults"]
     ]
     return said or ["Nothing: this is a calm run."]
+
+
+def _how(fault: Mapping[str, Any]) -> str:
+    told = [f"{name} {value}" for name, value in fault.get("how", {}).items()]
+    return f" ({', '.join(told)})" if told else ""
 
 
 def _judged(plan: Plan) -> list[str]:

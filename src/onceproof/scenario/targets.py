@@ -19,6 +19,9 @@ TARGETS: Mapping[str, str] = {
     "executor": "the executor that waits at the failpoint, else any",
     "executor:any": "one executor",
     "executor:all": "every executor",
+    "input": "the input's topic",
+    "checkpoint": "the disk of the checkpoint and its state",
+    "output": "the disk of the output",
     "broker:any": "one broker",
     "broker:controller": "the broker that is controller",
     "broker:leader=<partition>": "the broker that leads partition {number} of the input",
@@ -61,6 +64,15 @@ _PROOFS = {
     "raise": "the process at the failpoint, which says that it raised",
     "lose": "the driver's processes, dead, and the commit's files by size and sha256, gone",
     "damage": "the driver's processes, dead, and each file by size and sha256, before and after",
+    "cut": "connections that the links reset or refused",
+    "delay": "bytes that the links held back",
+    "rate": "bytes that the links held back",
+    "blackhole": "bytes that the links swallowed",
+    "rescale": "the executors of the next attempt, as many as were asked for, all of them new",
+    "fill": "no byte free on that file system",
+    "abort": "where the aborted records stand",
+    "expire": "where the partitions begin, and how many records were not read yet",
+    "recreate": "the topic's id, before and after",
     "start": "both drivers by pid, alive when the second had committed a batch",
     "hijack": "the id's state and epoch, before and after",
 }
@@ -70,4 +82,5 @@ _SEATS = ("broker:controller", "broker:leader=", "broker:coordinator")
 def say_proof(verb: str, target: str) -> str:
     """Return what proves that a fault took hold."""
     took_over = "; another broker holds its seat, in a higher epoch"
-    return _PROOFS.get(verb, "what the verb returns") + took_over * target.startswith(_SEATS)
+    is_seat = target.startswith(_SEATS) and verb in ("kill", "pause", "stop")
+    return _PROOFS.get(verb, "what the verb returns") + took_over * is_seat

@@ -1,0 +1,52 @@
+"""Fills the disk that the job's checkpoint, or its output in files, lies on.
+
+That disk is a small file system of the run's own: see `onceproof.small_disks`.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from onceproof.errors import StackError
+from onceproof.faults import Mechanism, Proof, Scene
+from onceproof.small_disks import FILL, FOLDERS
+from onceproof.work import FaultPart
+
+_FILLER = ".filler"
+_CHUNKS = (1 << 20, 1 << 12, 1)
+
+
+def strike(fault: FaultPart, scene: Scene) -> Proof:
+    """Fill it to the last byte; the proof is what the file system says is free."""
+    folder = scene.job.folder(fault.target)
+    if not os.path.ismount(folder):
+        raise StackError(f"{folder.name}/ lies on no disk of its own: nothing was filled")
+    written = _fill(folder / _FILLER)
+    free = os.statvfs(folder)
+    if free.f_bavail:
+        raise StackError(f"{folder.name}/ has {free.f_bavail * free.f_frsize:,} bytes free again")
+    return {"folder": folder.name, "filler_bytes": written, "free_bytes": 0}
+
+
+def heal(fault: FaultPart, scene: Scene, proof: Proof) -> Proof:
+    """Give the room back."""
+    folder = scene.job.folder(fault.target)
+    (folder / _FILLER).unlink(missing_ok=True)
+    free = os.statvfs(folder)
+    return {"folder": proof["folder"], "free_bytes": free.f_bavail * free.f_frsize}
+
+
+def _fill(path: Path) -> int:
+    """Write until nothing more fits, and return how much it was."""
+    with path.open("wb", buffering=0) as file:
+        for size in _CHUNKS:
+            try:
+                while file.write(b"\0" * size) == size:
+                    pass
+            except OSError:  # a full disk takes no more of this size
+                continue
+        return file.tell()
+
+
+MECHANISM = Mechanism((FILL,), tuple(FOLDERS), strike, heal)

@@ -1,0 +1,113 @@
+"""Does to the input what production does: what was aborted stays in it, its beginning expires.
+
+None of it is undone: what a topic has lost is lost, and the run's end is judged with that.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import closing
+from itertools import islice
+from typing import Any
+
+from onceproof.errors import StackError
+from onceproof.faults import Mechanism, Proof, Scene, nothing_to_heal
+from onceproof.polling import wait_for
+from onceproof.security import Brokers, kafka_settings
+from onceproof.topics import drop_topic, expire, look, make_topic, read_back
+from onceproof.work import FaultPart
+
+INPUT = "input"
+_ABORTED = 100  # records, a partition
+_BEYOND_ALL_IDS = 10**12
+_WITHIN_MS = 30_000
+
+
+def abort(fault: FaultPart, scene: Scene) -> Proof:
+    """Write records in a transaction and abort it; the proof is where they stand.
+
+    They look like the run's own events, with ids that no event has: who reads them shows it.
+    """
+    from kafka import KafkaProducer
+
+    topic, bootstrap = scene.work.workload.topic, _brokers(scene)
+    producer = KafkaProducer(
+        **kafka_settings(bootstrap),
+        acks="all",
+        transactional_id=f"{scene.work.run}.{fault.name}",
+        max_block_ms=_WITHIN_MS,
+        metrics_enabled=False,
+    )
+    with closing(producer):
+        producer.init_transactions()
+        producer.begin_transaction()
+        sent = [
+            producer.send(topic, value, key, partition=partition)
+            for partition in range(scene.work.workload.partitions)
+            for key, value in _strangers(bootstrap, topic, partition)
+        ]
+        producer.flush(_WITHIN_MS / 1000)
+        places = [(one.get(0).partition, one.get(0).offset) for one in sent]
+        producer.abort_transaction()
+    if not places:
+        raise StackError(f"{topic} is still empty, so no record of it could be made stale")
+    return {"aborted": len(places), "offsets": _spans(places)}
+
+
+def _strangers(bootstrap: Brokers, topic: str, partition: int) -> Iterator[tuple[Any, bytes]]:
+    """Yield key and value of the first records of a partition, each as an event of no workload."""
+    for found in islice(read_back(bootstrap, topic, [partition]), _ABORTED):
+        value = json.loads(found.value or b"{}")
+        value["id"] = value.get("id", 0) + _BEYOND_ALL_IDS
+        yield found.key, json.dumps(value, separators=(",", ":")).encode()
+
+
+def _spans(places: list[tuple[int, int]]) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for partition, offset in sorted(places):
+        found.setdefault(str(partition), [offset, offset])[1] = offset
+    return found
+
+
+def let_expire(fault: FaultPart, scene: Scene) -> Proof:  # noqa: ARG001  the contract
+    """Delete all that is in the topic now; the proof is by how much the reader was overtaken."""
+    topic, bootstrap = scene.work.workload.topic, _brokers(scene)
+    ends = {
+        int(number): bounds["end"]
+        for number, bounds in look(bootstrap, [topic])[topic]["partitions"].items()
+    }
+    planned = scene.job.planned()
+    behind = {at: end - planned.get((topic, at), 0) for at, end in ends.items()}
+    if max(behind.values()) <= 0:
+        raise StackError(f"the job has planned to read all of {topic}: nothing would be missed")
+    begins = expire(bootstrap, topic, ends)
+    return {
+        "begins": {str(at): begin for at, begin in begins.items()},
+        "unread": {str(at): count for at, count in behind.items() if count > 0},
+    }
+
+
+def make_anew(fault: FaultPart, scene: Scene) -> Proof:  # noqa: ARG001  the contract
+    """Remove the topic and make one of the same name; the proof is its id, before and after."""
+    workload, bootstrap = scene.work.workload, _brokers(scene)
+    before = look(bootstrap, [workload.topic])[workload.topic]
+    drop_topic(bootstrap, workload.topic)
+    make_topic(bootstrap, workload.topic, workload.partitions)
+
+    def other() -> str:
+        found: str = look(bootstrap, [workload.topic])[workload.topic]["id"]
+        return found if found != before["id"] else ""
+
+    words = f"{workload.topic} is still the topic that it was: nothing was removed"
+    after = wait_for(other, _WITHIN_MS / 1000, words)
+    return {"id_before": before["id"], "id_after": after, "ends": before["partitions"]}
+
+
+def _brokers(scene: Scene) -> Brokers:
+    return Brokers(tuple(scene.stack.bootstrap), scene.stack.security)
+
+
+ABORT = Mechanism(("abort",), (INPUT,), abort, nothing_to_heal)
+EXPIRE = Mechanism(("expire",), (INPUT,), let_expire, nothing_to_heal)
+RECREATE = Mechanism(("recreate",), (INPUT,), make_anew, nothing_to_heal)

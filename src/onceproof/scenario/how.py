@@ -1,0 +1,48 @@
+"""How a fault is done, where its verb leaves that open."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from onceproof.errors import RequestError
+from onceproof.faults import ATTEMPT_ENDS, find_mechanism
+from onceproof.scenario.draft import Draft
+from onceproof.scenario.kinds import Field, Shape
+from onceproof.scenario.scalars import Word, text, whole
+from onceproof.stacks.link_rules import WAYS
+from onceproof.stacks.link_verbs import SOURCES
+
+HOW = Shape(
+    {
+        "from": Field(
+            text(rf"{'|'.join(SOURCES)}|broker:[0-9]+", f"one of {', '.join(SOURCES)}, broker:1"),
+            "of links: who is kept from the target; left out: anyone",
+            None,
+        ),
+        "until": Field(
+            Word((ATTEMPT_ENDS,)),
+            "of links: how long; left out: until the job commits in spite of it, 5 s at most",
+            None,
+        ),
+        "executors": Field(whole(1, 4), "of rescale: how many then; left out: 1", None),
+        "ms": Field(whole(1, 60_000), "of delay: milliseconds each way; left out: 300", None),
+        "kbytes": Field(whole(1), "of rate: kilobytes a second; left out: 100", None),
+        "way": Field(
+            Word(("both", *WAYS)), "of blackhole: what is swallowed; left out: both", None
+        ),
+    }
+)
+
+
+def check_mechanism(draft: Draft, number: int, fault: Mapping[str, Any]) -> None:
+    """There is a mechanism for a fault, and it takes what stands under `how`."""
+    verb = fault["do"]
+    try:
+        known = find_mechanism(verb, fault["target"]).how.get(verb, ())
+    except RequestError as error:
+        draft.refuse(str(error), "faults", number, "target")
+        return
+    for strange in fault["how"].keys() - set(known):
+        takes = f"takes {', '.join(known)} under how" if known else "takes nothing under how"
+        draft.refuse(f"{verb} {takes}: leave it out", "faults", number, "how", strange)

@@ -1,0 +1,62 @@
+"""What is done to the input of a run, and that the ledger is held against what is left of it."""
+
+from random import Random
+from types import SimpleNamespace
+
+import pytest
+
+from onceproof.errors import EvidenceError, StackError
+from onceproof.faults import Scene, find_mechanism
+from onceproof.ledger import Ledger
+from onceproof.producing.settling import settle
+from onceproof.topics import look, read_back
+from onceproof.work import FaultPart, Work
+from tests.contract.test_produce import plan, send
+
+pytestmark = pytest.mark.stack
+
+
+def strike(stack, verb, topic, planned):
+    job = SimpleNamespace(planned=lambda: planned)
+    scene = Scene(Work.of(plan(topic)), stack, job, Random(7))
+    return find_mechanism(verb, "input").strike(FaultPart(verb, verb, "input", {}), scene)
+
+
+def test_aborted_records_stand_in_the_topic_and_are_no_input(stack, tmp_path):
+    run = send(stack, tmp_path, "with-aborted", events=3000)
+    proof = strike(stack, "abort", "with-aborted", {})
+    assert (proof["aborted"], sorted(proof["offsets"])) == (400, ["0", "1", "2", "3"])
+    read = {
+        isolation: len(list(read_back(stack.bootstrap, "with-aborted", isolation=isolation)))
+        for isolation in ("read_committed", "read_uncommitted")
+    }
+    assert read == {"read_committed": 3001, "read_uncommitted": 3401}
+    ends = settle(run.ledger, stack.bootstrap, "with-aborted")
+    assert sum(ends.values()) == 3001 + 400 + 4  # a marker each
+
+
+def test_what_expires_is_in_the_ledger_still_and_a_stranger_behind_it_is_found(stack, tmp_path):
+    run = send(stack, tmp_path, "expiring", events=1000)
+    with pytest.raises(StackError, match="planned to read all of expiring"):
+        strike(stack, "expire", "expiring", {("expiring", at): 10**6 for at in range(4)})
+    proof = strike(stack, "expire", "expiring", {("expiring", 0): 5})
+    found = look(stack.bootstrap, ["expiring"])["expiring"]["partitions"]
+    assert proof["begins"] == {at: one["end"] for at, one in found.items()}
+    assert proof["unread"]["0"] == proof["begins"]["0"] - 5
+    settle(run.ledger, stack.bootstrap, "expiring")
+    assert Ledger.read(run.ledger).acknowledged == 1001
+    from kafka import KafkaProducer
+
+    producer = KafkaProducer(bootstrap_servers=stack.bootstrap)
+    producer.send("expiring", b"stranger", partition=1).get(30)
+    producer.close()
+    with pytest.raises(EvidenceError, match="expiring-1 holds 1 records"):
+        settle(run.ledger, stack.bootstrap, "expiring")
+
+
+def test_a_topic_made_anew_is_another_and_the_ledger_is_not_its(stack, tmp_path):
+    run = send(stack, tmp_path, "renewed", events=1000)
+    proof = strike(stack, "recreate", "renewed", {})
+    assert proof["id_before"] != proof["id_after"]
+    with pytest.raises(EvidenceError, match="and the ledger knows"):
+        settle(run.ledger, stack.bootstrap, "renewed")

@@ -1,0 +1,124 @@
+"""Faults of links, as rules: what each asks of the links, and how it is taken back."""
+
+import threading
+from dataclasses import replace
+from random import Random
+from types import SimpleNamespace
+
+import pytest
+
+from onceproof.errors import RequestError, StackError
+from onceproof.faults import ATTEMPT_ENDS, Scene, disturb_links, find_mechanism
+from onceproof.history import History
+from onceproof.process.disturb import Disturbance
+from onceproof.records import Op
+from onceproof.stacks.link_verbs import disturb, lacks_links
+from onceproof.work import FaultPart
+
+WORK = SimpleNamespace(run="run_1", workload=SimpleNamespace(topic="events"))
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """What the links are asked for, instead of links."""
+    found = []
+
+    def ask(stack, rule, target, who, rng, begun):
+        begun()
+        found.append((rule, target, who))
+        return {"rule": {"name": rule.name}, "counts": {"reset": 1}}
+
+    monkeypatch.setattr(disturb_links, "disturb", ask)
+    return found
+
+
+def strike(verb, target, point=None, **how):
+    fault = FaultPart("far", verb, target, {}, how)
+    scene = Scene(WORK, SimpleNamespace(name="x"), None, Random(7), point)
+    return find_mechanism(verb, target).strike(fault, scene)
+
+
+def test_a_rule_is_the_runs_own_and_means_its_own_driver(asked):
+    strike("cut", "broker:leader=2", **{"from": "driver", "until": ATTEMPT_ENDS})
+    ((rule, target, who),) = asked
+    assert (rule.name, rule.do, target) == ("run_1/far", "cut", "broker:leader=events/2")
+    assert who == "driver=run_1"
+
+
+def test_what_is_left_out_has_a_value(asked):
+    strike("delay", "store")
+    strike("rate", "broker:all", kbytes=5)
+    strike("blackhole", "broker:any", way="answers", **{"from": "brokers"})
+    rules = [rule for rule, _, _ in asked]
+    assert [(rule.ms, rule.kbytes) for rule in rules] == [(300, 0), (0, 5), (0, 0)]
+    assert [rule.ways for rule in rules] == [("requests", "answers")] * 2 + [("answers",)]
+    assert [who for _, _, who in asked] == ["anyone", "anyone", "brokers"]
+
+
+def test_who_waits_at_the_failpoint_goes_on_when_the_rule_holds(asked):
+    gone_on = []
+    strike("cut", "store", SimpleNamespace(let_go=lambda: gone_on.append(len(asked))))
+    assert gone_on == [0]
+
+
+def test_links_that_a_stack_has_not_are_asked_for():
+    stack = SimpleNamespace(name="external:mine.yaml")
+    assert lacks_links(stack) == (
+        "the stack external:mine.yaml has no links that could be struck: take a local stack"
+    )
+    with pytest.raises(RequestError, match="has no links"):
+        disturb(stack, None, "store", "anyone", Random(7))
+    fault = FaultPart("far", "cut", "store", {})
+    assert disturb_links.needs_links([fault])
+    assert not disturb_links.needs_links([replace(fault, verb="kill")])
+    scene = Scene(WORK, stack, None, Random(7))
+    healed = find_mechanism("cut", "store").heal(fault, scene, {"rule": {"name": "gone"}})
+    assert healed == {"counts": {}, "changed": False}
+
+
+class Driver:
+    """A driver that gives up when it was looked at so often."""
+
+    pid = 7
+
+    def __init__(self, looks):
+        self.looks = looks
+
+    @property
+    def is_alive(self):
+        self.looks -= 1
+        return self.looks > 0
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_fault_that_is_to_outlast_the_job_is_healed_when_its_driver_has_ended(
+    tmp_path, monkeypatch, fails
+):
+    driver = Driver(5)
+    healed = []
+
+    def heal(*_):
+        healed.append(driver.looks)
+        if fails:
+            raise StackError("the links take no orders")
+        return {"changed": True}
+
+    mechanism = replace(
+        disturb_links.MECHANISM, strike=lambda *_: {"counts": {"reset": 1}}, heal=heal
+    )
+    monkeypatch.setattr("onceproof.process.disturb.find_mechanism", lambda *_: mechanism)
+    fault = FaultPart("far", "cut", "store", {"batch": 0}, {"until": ATTEMPT_ENDS})
+    progress = SimpleNamespace(open_batch=lambda: 0, close=lambda: None)
+    archive = SimpleNamespace(newest=(0, -1), catch_up=lambda: None)
+    job = SimpleNamespace(driver=lambda: [driver])
+    scene = Scene(WORK, None, job, Random(7))
+    history = History(tmp_path / "history.jsonl")
+    stop = threading.Event()
+    Disturbance(fault, None, scene, progress, archive, history, stop).carry_out()
+    strike_record, heal_record = history.read()
+    assert (strike_record.op, strike_record.is_ok) == (Op.FAULT_STRIKE, True)
+    assert (heal_record.op, heal_record.is_ok) == (Op.FAULT_HEAL, not fails)
+    (looks_left,) = healed
+    assert looks_left <= 0
+    if not fails:
+        assert heal_record.proof == {"changed": True, "outlasted": [7]}
