@@ -1,0 +1,106 @@
+"""How often each mechanism lands: over fifty strikes of each, several of them in one run."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import tempfile
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from onceproof.home import onceproof_home
+from onceproof.phases.plan import make_plan
+from onceproof.phases.whole_run import live_run
+from onceproof.scenario.catalogue import find_scenario
+from onceproof.stacks.local import LocalStack
+
+STRIKES, A_RUN = 50, 5
+LEAST = 0.95
+Fault = dict[str, Any]
+# Each mechanism by what its faults say; each strikes at a share of the input, one after another.
+MECHANISMS: dict[str, Fault] = {
+    "kill driver": {"do": "kill", "target": "driver"},
+    "kill job": {"do": "kill", "target": "job"},
+    "kill executor": {"do": "kill", "target": "executor:any"},
+    "pause driver": {"do": "pause", "target": "driver"},
+    "kill leader": {"do": "kill", "target": "broker:leader=0"},
+    "pause broker": {"do": "pause", "target": "broker:any"},
+    "kill store": {"do": "kill", "target": "store"},
+    "kill worker": {"do": "kill", "target": "worker:any"},
+    "cut store": {"do": "cut", "target": "store", "how": {"from": "executor"}},
+    "cut leader": {"do": "cut", "target": "broker:leader=0"},
+    "part brokers": {"do": "blackhole", "target": "broker:any", "how": {"from": "brokers"}},
+    "delay store": {"do": "delay", "target": "store"},
+    "slow leader": {"do": "rate", "target": "broker:leader=0"},
+    "store not heard": {
+        "do": "blackhole",
+        "target": "store",
+        "how": {"from": "executor", "way": "answers"},
+    },
+    "abort input": {"do": "abort", "target": "input"},
+    "fill checkpoint": {"do": "fill", "target": "checkpoint"},
+    "rescale": {"do": "rescale", "target": "job"},
+}
+
+
+def prove() -> str:
+    logging.getLogger("kafka").setLevel(logging.CRITICAL)
+    home = onceproof_home() / "prove-landing"
+    lines = [f"| mechanism | strikes | landed | at least {LEAST:.0%} |", "|---|---|---|---|"]
+    said: list[str] = []
+    with tempfile.TemporaryDirectory() as folder, LocalStack.up(home, links=True):
+        for name, fault in MECHANISMS.items():
+            landed, struck, missed = try_out(name, fault, Path(folder), home)
+            is_enough = "yes" if landed >= LEAST * struck else "NO"
+            lines.append(f"| {name} | {struck} | {landed} | {is_enough} |")
+            said += [f"- {name}: {why} ({count} times)" for why, count in sorted(missed.items())]
+            sys.stderr.write(f"{lines[-1]}\n")
+    return "\n".join([*lines, "", *said])
+
+
+def try_out(name: str, fault: Fault, folder: Path, home: Path) -> tuple[int, int, dict[str, int]]:
+    """Return how many strikes landed, how many there were, and why the others did not."""
+    landed = struck = 0
+    missed: dict[str, int] = defaultdict(int)
+    for seed in range(STRIKES // A_RUN):
+        document = one(name, fault, seed, folder, home)
+        for told in document["faults"]:
+            struck += 1
+            landed += told["landed"]
+            if not told["landed"]:
+                missed["; ".join(document["reasons"])] += 1
+    return landed, struck, missed
+
+
+def one(name: str, fault: Fault, seed: int, folder: Path, home: Path) -> dict[str, Any]:
+    """Live one run with several strikes of one mechanism, and return its verdict document."""
+    word = name.replace(" ", "_")
+    faults = [strike(fault, number) for number in range(A_RUN)]
+    fields = {
+        "name": f"copy_events__two_phase_table__{word}",
+        "pipeline": "copy_events",
+        "sink": "two_phase_table",
+        "source_options": {"kafka.isolation.level": "read_committed"},
+        "faults": faults,
+        "max_offsets": 300,
+        "workload": {"events": 12_000, "partitions": 4, "rate": 0},
+        "restart": {"strategy": "fixed-delay", "attempts": 40, "delay_s": 0.5},
+        "limits": {"run_s": 400, "stall_s": 90},
+    }
+    file = folder / f"{word}.yaml"
+    file.write_text(yaml.safe_dump(fields))
+    run = make_plan(find_scenario(str(file)), seed, folder / "runs")
+    live_run(run, home)
+    return json.loads(run.verdict.read_text())
+
+
+def strike(fault: Fault, number: int) -> Fault:
+    """Return the fault at its place in a run; a job is rescaled to and fro."""
+    at = {"when": {"committed": round(0.1 + 0.15 * number, 2)}}
+    if fault["do"] == "rescale":
+        at["how"] = {"executors": (1, 2)[number % 2]}
+    return fault | at | {"name": f"strike_{number}"}
