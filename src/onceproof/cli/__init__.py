@@ -60,7 +60,8 @@ table.register(app)
 
 def main() -> None:
     """Run the command line: 0 as claimed, 1 not as claimed, 2 unknown, 3 a wrong request."""
-    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    logging.basicConfig(format="%(message)s", stream=sys.stderr)
+    logging.getLogger("onceproof").setLevel(logging.INFO)  # others tell only what is amiss
     logging.getLogger("kafka").setLevel(logging.CRITICAL)  # it warns of every port that is closed
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was begun is undone
     sys.exit(carry_out(sys.argv[1:]))
