@@ -2,14 +2,16 @@
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
 from onceproof.home import onceproof_home
 from onceproof.polling import wait_for
+from onceproof.sinks.cluster import Cluster
 from onceproof.stacks.link_verbs import heal
 from onceproof.stacks.local import LocalStack
 
@@ -29,21 +31,60 @@ def stacks_folder() -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def warm_stack(stacks_folder: Path) -> Iterator[LocalStack]:
-    with LocalStack.up(stacks_folder / "warm", links=True) as stack:
+    with LocalStack.up(stacks_folder / "warm") as stack:
+        yield stack
+
+
+@pytest.fixture(scope="module")
+def warm_linked_stack(stacks_folder: Path) -> Iterator[LocalStack]:
+    with LocalStack.up(stacks_folder / "linked", links=True) as stack:
         yield stack
 
 
 @pytest.fixture
 def stack(warm_stack: LocalStack, rng: Random) -> LocalStack:
     """The warm stack, every member of it healed of what the test before did."""
-    heal(warm_stack)
-    for member in warm_stack.status():
+    return healed(warm_stack, rng)
+
+
+@pytest.fixture
+def linked_stack(warm_linked_stack: LocalStack, rng: Random) -> LocalStack:
+    """The same with links, for the tests of one file."""
+    heal(warm_linked_stack)
+    return healed(warm_linked_stack, rng)
+
+
+def healed(stack: LocalStack, rng: Random) -> LocalStack:
+    for member in stack.status():
         if not member.healthy and member.pid:
-            warm_stack.apply("resume", member.name, rng)
+            stack.apply("resume", member.name, rng)
         elif not member.healthy:
-            warm_stack.apply("start", member.name, rng)
-    wait_for(lambda: is_whole(warm_stack), 90, "the stack does not become whole")
-    return warm_stack
+            stack.apply("start", member.name, rng)
+    wait_for(lambda: is_whole(stack), 90, "the stack does not become whole")
+    return stack
+
+
+@pytest.fixture(autouse=True)
+def clients_end_with_their_test(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Close what a sink keeps open for as long as its driver lives, which here is one test.
+
+    A client that nobody closes asks for its brokers for ever, and each refusal leaves a socket: a
+    thousand of them, and the callbacks of Spark are never heard again.
+    """
+    made: list[Any] = []
+    for name in ("consumer", "producer"):
+        monkeypatch.setattr(Cluster, name, _kept(getattr(Cluster, name), made))
+    yield
+    for client in made:
+        client.close(**({"timeout": 1} if hasattr(client, "flush") else {}))
+
+
+def _kept(make: Callable[..., Any], made: list[Any]) -> Callable[..., Any]:
+    def kept(*words: Any, **more: Any) -> Any:
+        made.append(make(*words, **more))
+        return made[-1]
+
+    return kept
 
 
 def is_whole(stack: LocalStack) -> bool:

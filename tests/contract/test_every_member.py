@@ -9,7 +9,7 @@ from onceproof.identity import Identity
 from onceproof.polling import wait_for
 
 pytestmark = pytest.mark.stack
-MEMBERS = ["broker:1", "broker:2", "broker:3", "master", "worker:1", "worker:2", "store", "links"]
+MEMBERS = ["broker:1", "broker:2", "broker:3", "master", "worker:1", "worker:2", "store"]
 PAIRS = [("kill", "start"), ("stop", "start"), ("pause", "resume")]
 
 

@@ -18,6 +18,11 @@ pytestmark = pytest.mark.stack
 
 
 @pytest.fixture
+def stack(linked_stack):
+    return linked_stack
+
+
+@pytest.fixture
 def parted(stack):
     """Parts members; they are healed when the test ends."""
 

@@ -1,4 +1,4 @@
-"""One scenario of the catalogue for each family of faults, on the warm stack."""
+"""One scenario of the catalogue for each family of faults, on a stack with links."""
 
 import json
 import os
@@ -9,6 +9,13 @@ from onceproof.stacks.links import tell
 from tests.system.command import run
 
 pytestmark = [pytest.mark.stack, pytest.mark.spark, pytest.mark.system]
+
+
+@pytest.fixture
+def stack(linked_stack):
+    return linked_stack
+
+
 FAMILIES = {
     "network": "copy_events__two_phase_table__cut_store",
     "source": "copy_events__two_phase_table__aborted_input",

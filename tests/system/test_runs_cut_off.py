@@ -20,7 +20,6 @@ from onceproof.records import Op
 from onceproof.run import RunDirectory
 from onceproof.scenario.catalogue import find_scenario
 from onceproof.stacks.brokers import ask
-from onceproof.stacks.links import tell
 from onceproof.verdicts.store import open_store
 from onceproof.work import Work
 from tests.system.command import run, start
@@ -33,10 +32,9 @@ pytestmark = [pytest.mark.stack, pytest.mark.spark, pytest.mark.system]
 def begun(stack, tmp_path):
     """Starts a run that would go on for minutes, in the folder of a stack or on its own."""
 
-    def begin(*words, faults=()):
+    def begin(*words):
         file = tmp_path / "scenario.yaml"
-        name = f"copy_events__upsert_table__{'struck' if faults else 'calm'}"
-        slow = scenario(name, workload={"rate": 20}, faults=list(faults))
+        slow = scenario("copy_events__upsert_table__calm", workload={"rate": 20})
         file.write_text(yaml.safe_dump(slow))
         return start("run", file, "--runs", tmp_path / "runs", *words)
 
@@ -63,7 +61,6 @@ def nothing_is_left(stack, of):
     wait_for(lambda: not (agent and agent.is_alive), 60, "the agent lives")
     wait_for(lambda: not job_processes(name), 10, "the job lives")
     wait_for(lambda: f"{name}.events" not in topics(stack), 60, "the topic is there")
-    assert tell(stack.state, {"do": "look"})["in_force"] == []
     assert not (of.root / "spark-local").exists()
 
 
@@ -83,11 +80,9 @@ def test_ctrl_c_leaves_nothing_and_the_run_is_unknown(begun, stack, tmp_path, mo
 
 
 def test_a_command_that_is_killed_is_released_by_its_agent(begun, stack, tmp_path):
-    slow_link = {"do": "delay", "target": "broker:all", "when": {"batch": 0}}
-    slow_link["how"] = {"from": "driver", "ms": 20, "until": "attempt_ends"}
-    child = begun("--home", stack.state.folder, faults=[slow_link])
+    child = begun("--home", stack.state.folder)
     of = directory(tmp_path)
-    wait_for(lambda: has(of, Op.FAULT_STRIKE), 90, "the link is not slow")
+    wait_for(lambda: has(of, Op.ATTEMPT_START), 60, "the job was not started")
     child.kill()
     child.communicate(timeout=60)
     nothing_is_left(stack, of)
