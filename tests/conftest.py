@@ -68,8 +68,9 @@ def healed(stack: LocalStack, rng: Random) -> LocalStack:
 def clients_end_with_their_test(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Close what a sink keeps open for as long as its driver lives, which here is one test.
 
-    A client that nobody closes asks for its brokers for ever, and each refusal leaves a socket: a
-    thousand of them, and the callbacks of Spark are never heard again.
+    A client that nobody closes asks for its brokers for ever, and leaves the socket of each refusal
+    to the collector, which comes seldom to a process as large as this: with a thousand of them, the
+    callbacks of Spark are never heard again.
     """
     made: list[Any] = []
     for name in ("consumer", "producer"):
