@@ -55,8 +55,8 @@ def test_what_expires_is_in_the_ledger_still_and_a_stranger_behind_it_is_found(s
 
 
 def test_a_topic_made_anew_is_another_and_the_ledger_is_not_its(stack, tmp_path):
-    run = send(stack, tmp_path, "renewed", events=1000)
-    proof = strike(stack, "recreate", "renewed", {})
+    run = send(stack, tmp_path, "made-anew", events=1000)
+    proof = strike(stack, "recreate", "made-anew", {})
     assert proof["id_before"] != proof["id_after"]
     with pytest.raises(EvidenceError, match="and the ledger knows"):
-        settle(run.ledger, stack.bootstrap, "renewed")
+        settle(run.ledger, stack.bootstrap, "made-anew")
