@@ -53,9 +53,9 @@ def theirs(stacks_folder, tmp_path_factory):
     }
     listeners = broker_launch._listeners
 
-    def with_outside(state, name, outside):
+    def with_outside(state, name, *words):
         port = ports[int(name[-1]) - 1]
-        return f"{listeners(state, name, outside)},OUTSIDE://127.0.0.1:{port}"
+        return f"{listeners(state, name, *words)},OUTSIDE://127.0.0.1:{port}"
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(broker_launch, "_SETTINGS", broker_launch._SETTINGS | secure)
