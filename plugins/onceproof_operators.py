@@ -196,7 +196,7 @@ class ReleaseOperator(PhaseOperator):
 
         verdict = release_run(_directory(self.directory))
         if verdict and verdict.exit_code:
-            raise AirflowFailException("the run ended before it was judged; now it is: UNKNOWN")
+            raise AirflowFailException(f"judged only when it was released: {verdict.grade}")
 
 
 def _directory(run: str) -> RunDirectory:
