@@ -54,5 +54,5 @@ def test_a_merge_by_key_outlives_a_lost_commit_and_a_killed_driver(outcome):
     assert (code, found["verdict"]) == (0, "PASS"), found["reasons"]
     assert found["counts"]["expected"] == 4000
     lost = strikes(found)[0]
-    assert f"commits/{lost.batch}" in lost.proof["taken"]
-    assert lost.proof["committed"] == lost.batch - 1
+    assert lost.proof["damage"] == "commit_lost"
+    assert lost.proof["files"][f"commits/{lost.batch}"]["after"] is None
