@@ -1,4 +1,4 @@
-"""Small file systems of a run's own, for what a fault is to fill: in memory, mounted by root.
+"""Small file systems of a run's own, for what a fault is to fill or to lose: in memory.
 
 They are made before the job starts and gone when the run is released. What a checkpoint held is
 kept in the run's directory.
@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-from onceproof.errors import RequestError, StackError
+from onceproof.checkpoint.damage_kinds import KINDS
+from onceproof.disks import mount_disk, unmount_disk
+from onceproof.errors import RequestError
 from onceproof.run import RunDirectory
 from onceproof.work import FaultPart
 
@@ -21,21 +22,20 @@ FOLDERS: Mapping[str, Callable[[RunDirectory], Path]] = {
     "checkpoint": lambda run: run.checkpoint,
     "output": lambda run: run.output,
 }
-_MBYTES = 64
+_CHECKPOINT = "checkpoint:"
 
 
 def mount_disks(run: RunDirectory, faults: Iterable[FaultPart]) -> None:
-    """Mount a small disk for each folder that a fault fills; one that is there stays.
+    """Mount a small disk for each folder that a fault fills or loses; one that is there stays.
 
     Raises `RequestError`, with the reason, where this user cannot mount.
     """
-    for target in dict.fromkeys(fault.target for fault in faults if fault.verb == FILL):
+    for target in dict.fromkeys(filter(None, map(_on_disk, faults))):
         folder = FOLDERS[target](run)
         folder.mkdir(exist_ok=True)
         if os.path.ismount(folder):
             continue
-        command = ["mount", "-t", "tmpfs", "-o", f"size={_MBYTES}m,mode=755", "tmpfs", str(folder)]
-        if said := _failure(command):
+        if said := mount_disk(folder):
             raise RequestError(
                 f"a disk of its own for the {target} could not be mounted ({said}): only root may,"
                 " with the capability SYS_ADMIN; run as root, or leave the fault out"
@@ -48,21 +48,16 @@ def unmount_disks(run: RunDirectory) -> None:
         kept = run.root / "checkpoint.kept"
         shutil.rmtree(kept, ignore_errors=True)
         shutil.copytree(run.checkpoint, kept, ignore=shutil.ignore_patterns(".filler"))
-        _unmount(run.checkpoint)
+        unmount_disk(run.checkpoint)
         run.checkpoint.rmdir()
         kept.rename(run.checkpoint)
     if os.path.ismount(run.output):
-        _unmount(run.output)
+        unmount_disk(run.output)
 
 
-def _unmount(folder: Path) -> None:
-    if said := _failure(["umount", "--lazy", str(folder)]):
-        raise StackError(f"{folder} could not be unmounted: {said}")
-
-
-def _failure(command: list[str]) -> str:
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-    except OSError as error:
-        return str(error)
-    return done.stderr.strip() or f"it ended with {done.returncode}" if done.returncode else ""
+def _on_disk(fault: FaultPart) -> str:
+    """Return the folder that must lie on a disk of its own for a fault, if one must."""
+    if fault.verb == FILL:
+        return fault.target
+    kind = KINDS.get(fault.target.removeprefix(_CHECKPOINT))
+    return "checkpoint" if fault.verb == "damage" and kind and kind.is_of_disk else ""

@@ -100,6 +100,11 @@ def expire(bootstrap: Sequence[str], name: str, ends: Mapping[int, int]) -> dict
     return {int(partition): bounds["start"] for partition, bounds in found.items()}
 
 
+def grow_topic(bootstrap: Sequence[str], name: str, partitions: int) -> None:
+    """Give a topic so many partitions."""
+    ask_patiently(bootstrap, lambda client: client.create_partitions({name: partitions}))
+
+
 def drop_topic(bootstrap: Sequence[str], name: str) -> None:
     """Remove a topic; one that is not there is gone already."""
     from kafka.errors import UnknownTopicOrPartitionError

@@ -54,6 +54,15 @@ def test_what_expires_is_in_the_ledger_still_and_a_stranger_behind_it_is_found(s
         settle(run.ledger, stack.bootstrap, "expiring")
 
 
+def test_a_topic_that_grows_is_read_whole_by_a_job_that_plans_its_new_partitions(stack, tmp_path):
+    run = send(stack, tmp_path, "growing", events=1000)
+    planned = {("growing", at): 1 for at in range(6)}
+    proof = strike(stack, "grow", "growing", planned)
+    assert proof == {"partitions_before": 4, "partitions": 8, "planned": [4, 5]}
+    assert len(look(stack.bootstrap, ["growing"])["growing"]["partitions"]) == 8
+    settle(run.ledger, stack.bootstrap, "growing")
+
+
 def test_a_topic_made_anew_is_another_and_the_ledger_is_not_its(stack, tmp_path):
     run = send(stack, tmp_path, "made-anew", events=1000)
     proof = strike(stack, "recreate", "made-anew", {})

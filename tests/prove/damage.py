@@ -115,7 +115,8 @@ class Bench:
 def prove() -> str:
     rows = made_rows()
     truth = Counter(row["key"] for row in rows)
-    found: dict[str, dict[str, dict]] = {kind: {} for kind in KINDS}
+    kinds = [kind for kind in KINDS if not KINDS[kind].is_of_disk]  # as if all were lost
+    found: dict[str, dict[str, dict]] = {kind: {} for kind in kinds}
     with (
         tempfile.TemporaryDirectory() as folder,
         spark_session(spark_tools(onceproof_home()), "local[2]", Path(folder)) as spark,
@@ -126,7 +127,7 @@ def prove() -> str:
                 spark.conf.set(name, value)
             bench = Bench(spark, Path(folder) / f"store-{nth}", settings)
             before = bench.begin(rows)
-            for kind in KINDS:
+            for kind in kinds:
                 found[kind][store] = bench.visit(kind, before)
                 sys.stderr.write(f"{store}: {kind}: {told(found[kind][store], truth)}\n")
             for name in settings:

@@ -25,7 +25,7 @@ def archive(tmp_path, checkpoint):
     return write_archive(checkpoint, tmp_path / "log")
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if not KINDS[kind].is_of_disk])
 def test_what_is_changed_is_told_by_its_bytes_and_seen_before_the_next_start(
     kind, checkpoint, archive
 ):
@@ -34,6 +34,12 @@ def test_what_is_changed_is_told_by_its_bytes_and_seen_before_the_next_start(
     assert 0 < len(told["files"]) <= min(told["changed"], MOST_TOLD)
     assert all(one["before"] != one["after"] for one in told["files"].values())
     assert troubles(checkpoint, archive) != []
+
+
+def test_a_disk_that_is_none_of_its_own_cannot_be_lost(checkpoint):
+    with pytest.raises(StackError, match="could not be unmounted"):
+        damage(checkpoint, "disk_lost", NEWEST)
+    assert (checkpoint / "metadata").exists()
 
 
 def test_the_proof_is_size_and_digest_of_each_file_before_and_after(checkpoint):

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from onceproof import failpoints
+from onceproof.checkpoint.damage import damage
 from onceproof.errors import RequestError, StackError
 from onceproof.failpoints import Failpoint
 from onceproof.faults import Scene, find_mechanism
@@ -239,6 +240,21 @@ def test_a_disk_is_filled_to_its_last_byte_and_given_back(tmp_path):
     unmount_disks(run)
     assert not os.path.ismount(run.checkpoint)
     assert (run.checkpoint / "metadata").read_text() == "kept"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts")
+def test_a_disk_that_is_lost_takes_the_checkpoint_along_and_another_is_there(tmp_path):
+    run = RunDirectory(tmp_path)
+    mount_disks(run, [FaultPart("lost", "damage", "checkpoint:disk_lost", {})])
+    try:
+        (run.checkpoint / "metadata").write_text("gone")
+        proof = damage(run.checkpoint, "disk_lost", 0)
+        assert list(proof["files"]) == ["metadata"]
+        assert proof["files"]["metadata"]["after"] is None
+        assert os.path.ismount(run.checkpoint)
+        assert not list(run.checkpoint.iterdir())
+    finally:
+        unmount_disks(run)
 
 
 def test_who_may_not_mount_is_told_why(tmp_path, monkeypatch):

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
 
-from onceproof.errors import EvidenceError, StackError
+from onceproof.errors import EvidenceError, RequestError, StackError
 from onceproof.phases.produce import committed, produce
 from onceproof.polling import wait_for
 from onceproof.producing.children import Order, Producers
@@ -21,12 +21,23 @@ from onceproof.workloads.sentinel import sentinel
 
 
 class FakeClient:
-    """Acknowledges everything at the next look, but for what it is told to treat otherwise."""
+    """Acknowledges everything at the next look, but for what it is told to treat otherwise.
 
-    def __init__(self, *, fails=(), nowhere=()):
+    Its topic has eight partitions once as many records were sent as `grows_after`.
+    """
+
+    def __init__(self, *, fails=(), nowhere=(), times_out=(), grows_after=10**9):
         self.error, self.sent = "", []
-        self._fails, self._nowhere = set(fails), set(nowhere)
-        self._open = deque()
+        self._fails, self._nowhere, self._late = set(fails), set(nowhere), set(times_out)
+        self._grows_after = grows_after
+        self._open, self._given_up = deque(), []
+
+    def partitions(self):
+        return 4 if len(self.sent) < self._grows_after else 8
+
+    def given_up(self):
+        found, self._given_up = self._given_up, []
+        return found
 
     def send(self, sends, begin, end):
         for place, row in enumerate(sends.rows(begin, end), begin):
@@ -39,6 +50,9 @@ class FakeClient:
             if number in self._fails:
                 self.error = "TimedOut"
                 sends.fail()
+            elif number in self._late:
+                sends.fail()
+                self._given_up.append(sends.again([place]))
             else:
                 sends.acknowledge(place, None if number in self._nowhere else number)
 
@@ -116,6 +130,36 @@ def test_after_an_error_no_more_is_sent_and_the_ledger_tells_of_all_that_was(tmp
     sending = Sending(client, tmp_path / "part", 5, lambda *_: None)
     assert sending.run([sends(4), sends(4)]) == "TimedOut"
     assert list(ledger(tmp_path).ack) == ["ok", "ok", "unknown", "ok"]
+
+
+def test_what_has_timed_out_is_sent_again_as_a_redelivery_until_it_is_acknowledged(tmp_path):
+    client = FakeClient(times_out=[1, 3])
+    told = []
+    sending = Sending(client, tmp_path / "part", 5, lambda *now: told.append(now))
+    assert sending.run([sends(3)]) == ""
+    rows = ledger(tmp_path)
+    assert list(rows.ack) == ["ok", "unknown", "ok", "unknown", "ok"]
+    assert list(rows.kind[:3]) == ["event"] * 3
+    assert set(rows.kind[3:]) == {"redelivery"}
+    assert set(rows.payload[3:]) == {rows.payload[1]}
+    assert told[-1] == (5, 3)
+
+
+def test_who_gives_up_early_needs_a_client_that_goes_on_after_it():
+    said = "delivery_s is 2, and kafka-python answers nobody after a time-out: write client: conf"
+    with pytest.raises(RequestError, match=said):
+        views(10, delivery_s=2)
+
+
+def test_records_go_to_the_new_partitions_of_a_topic_that_has_grown(tmp_path):
+    client = FakeClient(grows_after=2000)
+    Sending(client, tmp_path / "part", 5, lambda *_: None).run([sends(4000), sends(1000)])
+    rows = ledger(tmp_path)
+    keys = [row[1].decode() for row in client.sent]
+    wanted = [partition_of(key, 4 if place < 2000 else 8) for place, key in enumerate(keys)]
+    assert list(rows.partition) == [row[0] for row in client.sent] == wanted
+    assert max(wanted[:2000]) == 3
+    assert max(wanted[2000:]) == 7
 
 
 def test_the_rate_is_kept(tmp_path):

@@ -123,7 +123,7 @@ def test_the_sentinel_lies_beyond_all():
         ({"client": "kcat"}, "client is 'kcat', and is no client: write kafka-python or confluent"),
         (
             {"spread": 1},
-            "there is no option 'spread': it has events, producers, rate, client, keys",
+            "there is no option 'spread': it has events, producers, rate, client, deli",
         ),
     ],
 )

@@ -15,6 +15,7 @@ from typing import Any
 
 from onceproof.checkpoint.checksums import checksum_file, write_checksums
 from onceproof.checkpoint.state_files import stores
+from onceproof.disks import replace_disk
 from onceproof.errors import StackError
 
 Hurt = Callable[[Path, int], object]
@@ -22,11 +23,15 @@ Hurt = Callable[[Path, int], object]
 
 @dataclass(frozen=True)
 class Kind:
-    """One way to damage a checkpoint, in words for people; the newest batch is `least` or later."""
+    """One way to damage a checkpoint, in words for people; the newest batch is `least` or later.
+
+    Of a disk that is lost, the checkpoint must lie on one of its own.
+    """
 
     about: str
     hurt: Hurt
     least: int = 0
+    is_of_disk: bool = False
 
 
 def take(path: Path) -> None:
@@ -172,6 +177,11 @@ KINDS: dict[str, Kind] = {
         "what the state tells of itself is gone", _lose("state/0/_metadata")
     ),
     "everything_lost": Kind("the whole checkpoint is gone", _lose(".")),
+    "disk_lost": Kind(
+        "the disk in memory that it lies on is gone, and an empty one is there",
+        lambda checkpoint, _: replace_disk(checkpoint),
+        is_of_disk=True,
+    ),
     "old_copy": Kind("it is the copy of two batches ago", _rewind, least=2),
     "unaligned": Kind(
         "the newest batch has the offsets of the one before, and keeps its commit and its state",

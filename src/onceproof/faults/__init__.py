@@ -140,6 +140,7 @@ def mechanisms() -> tuple[Mechanism, ...]:
         strike_input.ABORT,
         strike_input.EXPIRE,
         strike_input.RECREATE,
+        strike_input.GROW,
         disturb_links.MECHANISM,
         strike_member.MECHANISM,
     )

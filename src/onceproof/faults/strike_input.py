@@ -1,4 +1,4 @@
-"""Does to the input what production does: what was aborted stays in it, its beginning expires.
+"""Does to the input what production does: what was aborted stays, its beginning expires, it grows.
 
 None of it is undone: what a topic has lost is lost, and the run's end is judged with that.
 """
@@ -15,13 +15,14 @@ from onceproof.errors import StackError
 from onceproof.faults import Mechanism, Proof, Scene, nothing_to_heal
 from onceproof.polling import wait_for
 from onceproof.security import Brokers, kafka_settings
-from onceproof.topics import drop_topic, expire, look, make_topic, read_back
+from onceproof.topics import drop_topic, expire, grow_topic, look, make_topic, read_back
 from onceproof.work import FaultPart
 
 INPUT = "input"
 _ABORTED = 100  # records, a partition
 _BEYOND_ALL_IDS = 10**12
 _WITHIN_MS = 30_000
+_PLANNED_WITHIN_S = 60.0
 
 
 def abort(fault: FaultPart, scene: Scene) -> Proof:
@@ -104,10 +105,27 @@ def make_anew(fault: FaultPart, scene: Scene) -> Proof:  # noqa: ARG001  the con
     return {"id_before": before["id"], "id_after": after, "ends": before["partitions"]}
 
 
+def grow(fault: FaultPart, scene: Scene) -> Proof:
+    """Add partitions; the proof is how many there are, and that the job has planned a new one."""
+    topic, bootstrap = scene.work.workload.topic, _brokers(scene)
+    before = len(look(bootstrap, [topic])[topic]["partitions"])
+    wanted = fault.how.get("partitions", 2 * before)
+    if wanted <= before:
+        raise StackError(f"{topic} has {before} partitions already: none was added")
+    grow_topic(bootstrap, topic, wanted)
+    words = f"the job plans to read no partition of {topic} beyond the first {before}"
+    new = wait_for(
+        lambda: [at for _, at in scene.job.planned() if at >= before], _PLANNED_WITHIN_S, words
+    )
+    after = len(look(bootstrap, [topic])[topic]["partitions"])
+    return {"partitions_before": before, "partitions": after, "planned": sorted(new)}
+
+
 def _brokers(scene: Scene) -> Brokers:
     return Brokers(tuple(scene.stack.bootstrap), scene.stack.security)
 
 
 ABORT = Mechanism(("abort",), (INPUT,), abort, nothing_to_heal)
 EXPIRE = Mechanism(("expire",), (INPUT,), let_expire, nothing_to_heal)
+GROW = Mechanism(("grow",), (INPUT,), grow, nothing_to_heal, how={"grow": ("partitions",)})
 RECREATE = Mechanism(("recreate",), (INPUT,), make_anew, nothing_to_heal)

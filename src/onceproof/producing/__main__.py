@@ -46,7 +46,7 @@ def main(order: Order) -> str:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C is the parent's to answer
     threading.Thread(target=_end_with_the_parent, daemon=True).start()
     options = order.options
-    client = make_client(options["client"], order.brokers, order.topic, order.patience_s)
+    client = make_client(options, order.brokers, order.topic, order.patience_s)
     teller = _Teller()
     with closing(client):
         files = Path(order.folder) / f"part-{order.producer:03d}"

@@ -2,14 +2,17 @@
 
 A delivery time-out that is shorter than an outage voids idempotence in both: what had timed out may
 be in the topic, and what is sent after it may be there twice. So the time-out lies above any
-planned outage, and a client that reports an error is used no further. The record's timestamp is
-left to the client: an event time in its place would let retention delete the input.
+planned outage, and a client that reports an error is used no further; but where a workload asks for
+a producer that gives up early (`delivery_s`), what has timed out is sent again, as such producers
+do. The record's timestamp is left to the client: an event time in its place would let retention
+delete the input.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Sequence
+import time
+from collections import defaultdict, deque
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol
 
@@ -20,6 +23,8 @@ from onceproof.workloads.options import CONFLUENT
 _REQUEST_MS = 4000
 _LINGER_MS = 10
 _BATCH_BYTES = 256 * 1024
+_ASK_PARTITIONS_EVERY_S = 1.0
+_TIMED_OUT = "_MSG_TIMED_OUT"
 
 
 class Client(Protocol):
@@ -32,6 +37,12 @@ class Client(Protocol):
 
     def serve(self) -> None:
         """Note the outcomes that have come in."""
+
+    def given_up(self) -> list[Sends]:
+        """Return, once, what has timed out and is to be sent again."""
+
+    def partitions(self) -> int:
+        """Return how many partitions its topic is known to have, 0 while that is not known."""
 
     def close(self) -> None:
         """Give back what it holds; sends without an outcome stay so."""
@@ -81,6 +92,14 @@ class KafkaPython:
                 self.error = self.error or f"{type(future.exception).__name__}: {future.exception}"
                 sends.fail()
 
+    def given_up(self) -> list[Sends]:
+        """Give up on nothing: after a time-out this client answers nobody any more."""
+        return []
+
+    def partitions(self) -> int:
+        """Return those of its metadata, which it brings up to date by itself."""
+        return len(self._producer.partitions_for(self._topic) or ())
+
     def close(self) -> None:
         """End its thread at once."""
         self._producer.close(timeout=0)
@@ -89,12 +108,16 @@ class KafkaPython:
 class Confluent:
     """confluent-kafka, at a fifth of the cost."""
 
-    def __init__(self, bootstrap: Sequence[str], topic: str, patience_s: float) -> None:
+    def __init__(
+        self, bootstrap: Sequence[str], topic: str, patience_s: float, *, sends_again: bool = False
+    ) -> None:
         """Connect; `patience_s` is how long a record may wait for its acknowledgement."""
         from confluent_kafka import Producer
 
         self.error = ""
-        self._topic = topic
+        self._topic, self._sends_again = topic, sends_again
+        self._timed_out: dict[Sends, list[int]] = defaultdict(list)
+        self._known, self._asked_at = 0, 0.0
         self._producer: Any = Producer(
             {
                 **confluent_settings(bootstrap),
@@ -129,6 +152,26 @@ class Confluent:
         """Note what has come in."""
         self._producer.poll(0)
 
+    def given_up(self) -> list[Sends]:
+        """Return what has timed out since it was asked before."""
+        found = [sends.again(places) for sends, places in self._timed_out.items()]
+        self._timed_out.clear()
+        return found
+
+    def partitions(self) -> int:
+        """Ask now and then; while no broker answers there are as many as there were."""
+        from confluent_kafka import KafkaException
+
+        now = time.monotonic()
+        if now >= self._asked_at + _ASK_PARTITIONS_EVERY_S:
+            self._asked_at = now
+            try:
+                found = self._producer.list_topics(self._topic, _ASK_PARTITIONS_EVERY_S)
+            except KafkaException:
+                return self._known
+            self._known = len(found.topics[self._topic].partitions)
+        return self._known
+
     def close(self) -> None:
         """Drop what is queued; it ends with the process."""
         self._producer.purge()
@@ -137,6 +180,9 @@ class Confluent:
         if error is None:
             # After some retries it has no offset: the record is then looked for in the topic.
             sends.acknowledge(place, message.offset())
+        elif self._sends_again and error.name() == _TIMED_OUT:
+            sends.fail()
+            self._timed_out[sends].append(place)
         else:
             self.error = self.error or f"{error.name()}: {error.str()}"
             sends.fail()
@@ -146,7 +192,11 @@ class Confluent:
             self.error = self.error or f"{error.name()}: {error.str()}"
 
 
-def make_client(name: str, bootstrap: Sequence[str], topic: str, patience_s: float) -> Client:
-    """Return a new client of this name."""
-    kind = Confluent if name == CONFLUENT else KafkaPython
-    return kind(bootstrap, topic, patience_s)
+def make_client(
+    options: Mapping[str, Any], bootstrap: Sequence[str], topic: str, patience_s: float
+) -> Client:
+    """Return a new client as a workload's options have it."""
+    if options["client"] != CONFLUENT:
+        return KafkaPython(bootstrap, topic, patience_s)
+    early = options["delivery_s"]
+    return Confluent(bootstrap, topic, early or patience_s, sends_again=bool(early))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import repeat
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 OK, FAILED, UNKNOWN = "ok", "failed", "unknown"
 _NOWHERE = -1
@@ -39,6 +40,10 @@ class Sends:
                 "partition": _partitions(events, partitions),
             }
         )
+        self.partitions = partitions
+        self._open_all()
+
+    def _open_all(self) -> None:
         self._offsets = [_NOWHERE] * len(self)
         self.open = len(self)
         self.acknowledged = 0
@@ -57,6 +62,29 @@ class Sends:
         keys, values, headers = (own[name].to_pylist() for name in _SENT)
         told = map(self._headers, headers, part["id"].to_pylist())
         return zip(places, keys, values, told, strict=True)
+
+    def spread(self, begin: int, partitions: int) -> None:
+        """Lay out those from `begin` on over more partitions."""
+        import pyarrow
+
+        laid_out = self._table["partition"].slice(0, begin)
+        anew = _partitions(self._table.slice(begin), partitions)
+        column = pyarrow.chunked_array([*laid_out.chunks, anew], "int32")
+        number = self._table.schema.get_field_index("partition")
+        self._table = self._table.set_column(number, "partition", column)
+        self.partitions = partitions
+
+    def again(self, places: Sequence[int]) -> Self:
+        """Return some of them to be sent once more, as sends of their own."""
+        import pyarrow
+
+        other = copy.copy(self)
+        kind = pyarrow.array(["redelivery"] * len(places))
+        number = self._table.schema.get_field_index("kind")
+        other._table = self._table.take(places).set_column(number, "kind", kind)
+        other._as_is = self._as_is and self._as_is.take(places)
+        other._open_all()
+        return other
 
     def _headers(self, own: list[dict[str, Any]], number: int) -> Headers:
         """Return the user's headers of a record, and those that say whence it comes."""
@@ -99,7 +127,7 @@ def _partitions(events: Any, partitions: int) -> Any:
     """Return the partition of each event: that of its key, in turn where it has none."""
     import pyarrow
 
-    if events["key"].null_count:
+    if events["key"].null_count or not events.num_rows:
         rows = zip(events["key"].to_pylist(), events["id"].to_pylist(), strict=True)
         places = [
             number % partitions if key is None else partition_of(key, partitions)

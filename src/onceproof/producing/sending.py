@@ -52,6 +52,8 @@ class Sending:
             if rate:
                 self._wait_until(began + self._offered / rate)
             end = min(begin + turn, len(sends))
+            if (partitions := self._client.partitions()) > sends.partitions:
+                sends.spread(begin, partitions)
             self._client.send(sends, begin, end)
             self._offered += end - begin
             self._tell()
@@ -83,5 +85,9 @@ class Sending:
 
     def _tell(self) -> None:
         self._client.serve()
+        for again in self._client.given_up():
+            self._under_way.append(again)
+            self._client.send(again, 0, len(again))
+            self._offered += len(again)
         open_ones = sum(sends.acknowledged for sends in self._under_way)
         self._told(self._offered, self._acknowledged + open_ones)

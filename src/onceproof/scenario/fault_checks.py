@@ -11,6 +11,7 @@ from onceproof.scenario.targets import find_target
 from onceproof.sinks import Sink
 from onceproof.work import FAILED, OVER
 
+_ENDS_AN_ATTEMPT = ("damage", "lose", "rescale")
 _OF_KAFKA = ("broker:coordinator", "transaction")
 
 
@@ -65,8 +66,9 @@ def check_restart(draft: Draft) -> None:
     if not draft.has("faults", "restart", "ends"):
         return
     faults, restart = draft.values["faults"], draft.values["restart"]
+    ends_it = [*_ENDS_AN_ATTEMPT, *_where_data_loss_fails(draft)]
     kills = sum(
-        fault["do"] in ("damage", "lose", "rescale")
+        fault["do"] in ends_it
         or (fault["target"] in ("driver", "job") and fault["do"] in ("kill", "raise"))
         for fault in faults
     )
@@ -80,3 +82,10 @@ def check_restart(draft: Draft) -> None:
         )
     if draft.values["ends"] == FAILED and not kills:
         draft.refuse("is failed, and no fault strikes the driver: write over, or a fault", "ends")
+
+
+def _where_data_loss_fails(draft: Draft) -> list[str]:
+    """Return what else ends an attempt where the query fails over input that is gone."""
+    options = draft.values["source_options"] if draft.has("source_options") else {}
+    goes_on = str(options.get("failOnDataLoss", True)).lower() == "false"
+    return [] if goes_on else ["expire"]

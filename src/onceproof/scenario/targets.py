@@ -72,6 +72,7 @@ _PROOFS = {
     "fill": "no byte free on that file system",
     "abort": "where the aborted records stand",
     "expire": "where the partitions begin, and how many records were not read yet",
+    "grow": "the number of partitions, before and after, and which new ones the job has planned",
     "recreate": "the topic's id, before and after",
     "start": "both drivers by pid, alive when the second had committed a batch",
     "hijack": "the id's state and epoch, before and after",

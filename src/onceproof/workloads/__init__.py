@@ -13,16 +13,18 @@ from typing import Any
 from onceproof.errors import RequestError
 from onceproof.naming import find_attribute
 from onceproof.workloads import as_is, page_views, records, template
-from onceproof.workloads.options import Client, Number, Option, Whole, resolve
+from onceproof.workloads.options import CONFLUENT, Client, Number, Option, Whole, resolve
 from onceproof.workloads.sentinel import sentinel as _far_ahead
 
 # What every workload has: how many events, and how they are sent. `rate` is records a second over
-# all producers; 0 is as fast as possible.
+# all producers; 0 is as fast as possible. `delivery_s` is how long a record may wait for its
+# acknowledgement until it is sent again; 0 is longer than any outage.
 SENDING: Mapping[str, Option] = {
     "events": Whole(20_000, 0, 1_000_000_000),
     "producers": Whole(1, 1, 64),
     "rate": Number(2000, 10_000_000, 2000),
     "client": Client(),
+    "delivery_s": Number(0, 600, 2),
 }
 
 
@@ -67,6 +69,11 @@ class Workload:
             raise RequestError(
                 f"{where}: producers is {found['producers']}, and there are only"
                 f" {found['events']} events to share: write fewer producers"
+            )
+        if found["delivery_s"] and found["client"] != CONFLUENT:
+            raise RequestError(
+                f"{where}: delivery_s is {found['delivery_s']:g}, and {found['client']} answers"
+                f" nobody after a time-out: write client: {CONFLUENT}, or leave it out"
             )
         return found
 
