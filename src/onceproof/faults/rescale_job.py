@@ -12,14 +12,13 @@ from onceproof.polling import wait_for
 from onceproof.stacks.cluster import is_executor
 from onceproof.work import FaultPart
 
-EXECUTORS = 1
 _COME_WITHIN_S = 90.0
 
 
 def strike(fault: FaultPart, scene: Scene) -> Proof:
     """Do it; the proof is how many executors the next attempt has, and that all are new."""
-    wanted = fault.how.get("executors", EXECUTORS)
     before = _executors(scene)
+    wanted = fault.how.get("executors", 2 if len(before) == 1 else 1)
     if len(before) == wanted:
         raise StackError(f"the job has {wanted} executors already: nothing would change")
     dead = scene.job.rescale(wanted)

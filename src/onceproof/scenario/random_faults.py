@@ -51,10 +51,13 @@ CHOICES = (
     Choice(1, "kill", "broker:controller", _SHARE),
     Choice(1, "pause", "broker:any", _SHARE),
     Choice(1, "stop", "broker:any", _SHARE),
+    Choice(1, "kill", "broker:all", _SHARE),
     Choice(1, "kill", "worker:any", _SHARE),
+    Choice(1, "rescale", "job", _SHARE),
     Choice(2, "kill", "store", _SHARE, store="postgresql"),
     Choice(1, "pause", "store", _SHARE, store="postgresql"),
     Choice(2, "lose", "commit", _COMMIT),
+    Choice(1, "damage", "checkpoint:commits_lost", _COMMIT),
 )
 
 
