@@ -1,4 +1,4 @@
-"""The harness killed at random moments, while what it struck stands still: release leaves nothing.
+"""The harness killed at random moments, while what it struck is still struck: nothing is left.
 
 Killed are the command, the agent, or both; then `onceproof release` is run twice on what is left.
 """
@@ -6,6 +6,7 @@ Killed are the command, the agent, or both; then `onceproof release` is run twic
 from __future__ import annotations
 
 import json
+import os
 import tempfile
 import time
 from collections import Counter
@@ -25,19 +26,23 @@ from onceproof.process.handle import find_agent
 from onceproof.records import Op
 from onceproof.run import RunDirectory
 from onceproof.stacks.brokers import ask
+from onceproof.stacks.links import tell
 from onceproof.stacks.local import LocalStack
 from onceproof.stacks.state import MARK
 from tests.system.command import run, start
 
 ROUNDS, SEED = 30, 7
 LONGEST_S = 9.0  # by then the job has begun its first batches
+LOOK = {"do": "look"}
 WHOM = ("command", "agent", "both")
 FAULTS = [
     {"do": "pause", "target": "broker:any", "when": {"acknowledged": 0.01}},
+    {"do": "blackhole", "target": "store", "when": {"acknowledged": 0.015}},
     {"do": "pause", "target": "store", "when": {"acknowledged": 0.02}},
     {"do": "stop", "target": "worker:any", "when": {"acknowledged": 0.03}},
     {"do": "pause", "target": "driver", "when": {"batch": 0}},
 ]
+FULL = {"do": "fill", "target": "checkpoint", "when": {"acknowledged": 0.025}}
 FIELDS = {
     "name": "copy_events__upsert_table__leftovers",
     "pipeline": "copy_events",
@@ -45,7 +50,7 @@ FIELDS = {
     "max_offsets": 200,
     "workload": {"events": 4000, "partitions": 4, "rate": 150},
     "restart": {"strategy": "fixed-delay", "attempts": 9, "delay_s": 0.1},
-    "faults": FAULTS,
+    "faults": FAULTS + [FULL] * (os.geteuid() == 0),  # only root mounts a disk
 }
 
 
@@ -107,6 +112,8 @@ def left_of(stack: LocalStack, found: RunDirectory) -> list[str]:
     ]
     said += ["the agent lives"] if agent and agent.is_alive else []
     said += ["spark-local is there"] if (found.root / "spark-local").exists() else []
+    said += [f"{one['rule']['name']} is in force" for one in tell(stack.state, LOOK)["in_force"]]
+    said += ["a disk is mounted"] if os.path.ismount(found.checkpoint) else []
     topics = ask(stack.bootstrap, lambda client: client.list_topics())
     return said + ([f"{name}.events is there"] if f"{name}.events" in topics else [])
 
@@ -115,7 +122,7 @@ def prove() -> str:
     rng, rounds = Random(SEED), []
     with (
         tempfile.TemporaryDirectory() as folder,
-        LocalStack.up(onceproof_home() / "prove-leftovers") as stack,
+        LocalStack.up(onceproof_home() / "prove-leftovers", links=True) as stack,
     ):
         for _ in range(ROUNDS):
             rounds.append(visit(stack, Path(folder), rng))
@@ -126,8 +133,8 @@ def prove() -> str:
     killed = ", ".join(f"{name} {count}" for name, count in sorted(whom.items()))
     return (
         f"{ROUNDS} runs whose harness was killed at moments of their first {LONGEST_S:g} s (seed"
-        f" {SEED}): {killed}. In {hurt} of them something was paused or stopped by then,"
-        f" {sum(one.struck for one in rounds)} members or drivers in all. After `release`, run"
-        " twice, every member served, nothing stood still, and no process, topic or folder of a"
-        " run was left."
+        f" {SEED}): {killed}. In {hurt} of them something was paused, stopped, cut off or full by"
+        f" then, {sum(one.struck for one in rounds)} times in all. After `release`, run twice,"
+        " every member served, nothing stood still, no link was struck, no disk mounted, and no"
+        " process, topic or folder of a run was left."
     )

@@ -92,8 +92,8 @@ def scene(job, halted=None, point=None):
     return Scene(None, None, job, Random(7), point, halted)
 
 
-def strike(verb, target, at):
-    fault = FaultPart("fault", verb, target, {})
+def strike(verb, target, at, how=None):
+    fault = FaultPart("fault", verb, target, {}, how or {})
     mechanism = find_mechanism(verb, target)
     return mechanism.strike(fault, at), lambda proof: mechanism.heal(fault, at, proof)
 
@@ -210,7 +210,9 @@ def test_a_job_is_rescaled_when_its_next_attempt_has_so_many_executors(job):
     assert (proof["executors_before"], len(proof["executors"])) == (2, 1)
     assert before.pid not in pids(proof["executors"])
     with pytest.raises(StackError, match="the job has 1 executors already"):
-        strike("rescale", "job", scene(job))
+        strike("rescale", "job", scene(job), {"executors": 1})
+    proof, _ = strike("rescale", "job", scene(job))
+    assert (proof["executors_before"], len(proof["executors"])) == (1, 2)
 
 
 def test_a_disk_that_is_nobodys_own_is_not_filled(tmp_path):

@@ -25,7 +25,9 @@ HOW = Shape(
             "of links: how long; left out: until the job commits in spite of it, 5 s at most",
             None,
         ),
-        "executors": Field(whole(1, 4), "of rescale: how many then; left out: 1, or 2 where it has 1", None),
+        "executors": Field(
+            whole(1, 4), "of rescale: how many then; left out: 1, or 2 where it has 1", None
+        ),
         "partitions": Field(whole(2, 1000), "of grow: how many then; left out: twice", None),
         "ms": Field(whole(1, 60_000), "of delay: milliseconds each way; left out: 300", None),
         "kbytes": Field(whole(1), "of rate: kilobytes a second; left out: 100", None),
