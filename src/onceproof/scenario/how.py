@@ -26,7 +26,7 @@ HOW = Shape(
             None,
         ),
         "executors": Field(
-            whole(1, 4), "of rescale: how many then; left out: 1, or 2 where it has 1", None
+            whole(1, 4), "of rescale: how many; left out: 1, or 2 where it has 1", None
         ),
         "partitions": Field(whole(2, 1000), "of grow: how many then; left out: twice", None),
         "ms": Field(whole(1, 60_000), "of delay: milliseconds each way; left out: 300", None),
