@@ -25,7 +25,7 @@ from onceproof.phases.whole_run import live_run
 from onceproof.scenario.catalogue import find_scenario
 from onceproof.sinks import SINKS, find_sink
 from onceproof.stacks.local import LocalStack
-from tests.prove.version import commit
+from tests.prove.kept import Kept
 
 RUNS, UNKNOWN_AT_MOST = 50, 1
 EVENTS, ROWS_A_BATCH = 6000, 400
@@ -49,16 +49,14 @@ def prove() -> str:
     """Live a run for each sink and seed; say how many were called wrong, and which are unknown."""
     logging.getLogger("kafka").setLevel(logging.CRITICAL)
     home = onceproof_home() / "prove-kills"
-    kept = onceproof_home() / f"prove-kills-{commit()}.jsonl"
-    with tempfile.TemporaryDirectory() as folder, LocalStack.up(home), kept.open("a") as file:
+    kept = Kept("kills")
+    with tempfile.TemporaryDirectory() as folder, LocalStack.up(home):
         for seed in seeds():
             for sink in correct_sinks():
                 found = one(sink, seed, Path(folder), home)
-                file.write(f"{json.dumps({name: found[name] for name in KEPT})}\n")
-                file.flush()
+                kept.add(f"{sink} {seed}", {name: found[name] for name in KEPT})
                 sys.stderr.write(f"{sink}, seed {seed}: {found['verdict']}\n")
-    told = [json.loads(line) for line in kept.read_text().splitlines()]
-    return section(list({(sink_of(one), one["seed"]): one for one in told}.values()))
+    return section(kept.all())
 
 
 def section(found: list[dict]) -> str:

@@ -4,5 +4,10 @@ import subprocess
 
 
 def commit() -> str:
-    command = ["git", "describe", "--always", "--dirty", "--exclude", "*"]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    changed = _git("status", "--porcelain", "--", ":/", ":!/docs/results.md")
+    return _git("rev-parse", "--short=8", "HEAD") + ("-dirty" if changed else "")
+
+
+def _git(*words: str) -> str:
+    done = subprocess.run(["git", *words], capture_output=True, text=True, check=True)
+    return done.stdout.strip()

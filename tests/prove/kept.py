@@ -1,0 +1,24 @@
+"""Runs that are too many for one sitting: what was run at this commit before is told with them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from onceproof.home import onceproof_home
+from tests.prove.version import commit
+
+
+class Kept:
+    """What became of the runs of one proof, by a key of each; a later one replaces an earlier."""
+
+    def __init__(self, name: str) -> None:
+        self._path: Path = onceproof_home() / f"prove-{name}-{commit()}.jsonl"
+
+    def add(self, key: str, found: dict) -> None:
+        with self._path.open("a") as file:
+            file.write(f"{json.dumps([key, found])}\n")
+
+    def all(self) -> list[dict]:
+        lines = self._path.read_text().splitlines() if self._path.exists() else []
+        return list(dict(map(json.loads, lines)).values())
