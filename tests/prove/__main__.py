@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tests.prove import (
     airflow,
+    catalogue,
     compose,
     crash_points,
     damage,
@@ -32,6 +33,7 @@ PARTS = {
     "start": lambda: printed_by("benchmarks/stack_start.py"),
     "produce": lambda: printed_by("benchmarks/produce_speed.py"),
     "runs": runs.prove,
+    "catalogue": catalogue.prove,
     "crash_points": crash_points.prove,
     "table": table.prove,
     "false_reds": kills.prove,
