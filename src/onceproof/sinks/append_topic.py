@@ -4,34 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar
 
 from onceproof import failpoints
 from onceproof.errors import RequestError
 from onceproof.guarantee import Guarantee
-from onceproof.plan import Writes
-from onceproof.sinks import Reader, Target
 from onceproof.sinks.cluster import Cluster
 from onceproof.sinks.table_writer import halves
 from onceproof.sinks.topic_frames import as_records
 from onceproof.sinks.topic_making import drop, make_target
-from onceproof.sinks.topic_open import blockers, open_in
-from onceproof.sinks.topic_reader import TopicReader, read
+from onceproof.sinks.topic_sink import TopicSink
 
 
 @dataclass(frozen=True)
-class AppendTopic:
+class AppendTopic(TopicSink):
     """A topic to which Spark's tasks add records, with no memory of the batch."""
 
-    target: Target
-
     family = "append"
-    store = "kafka"
     guarantee = Guarantee.AT_LEAST_ONCE
-    atomic_batches = False
-    ordered = False
-    writes = Writes.APPEND
     options: ClassVar = ("partitions",)
     modes: ClassVar = ("append", "update")
     steps: ClassVar = ("write_half", "written", "sink_committed")
@@ -55,22 +45,6 @@ class AppendTopic:
     def recover(self) -> Mapping[str, Any]:
         """Nothing is left behind: what a dead task has sent is there."""
         return {}
-
-    def open(self) -> tuple[int, int]:
-        """Return what others have open in the topic, and how many records they hide."""
-        return open_in(self.target)
-
-    def open_names(self) -> list[str]:
-        """Return the transactional ids of what is open in the topic."""
-        return blockers(self.target)
-
-    def reader(self) -> Reader:
-        """Return somebody who looks at the topic again and again."""
-        return TopicReader(self.target)
-
-    def read(self, folder: Path) -> tuple[int, str]:
-        """Write the topic as parquet."""
-        return read(self.target, folder)
 
     def drop(self) -> None:
         """Remove the topic."""

@@ -6,13 +6,10 @@ from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any, ClassVar
 
 from onceproof import failpoints
 from onceproof.guarantee import Guarantee
-from onceproof.plan import Writes
-from onceproof.sinks import Reader, Target
 from onceproof.sinks.cluster import Cluster
 from onceproof.sinks.coordinator import Coordinators
 from onceproof.sinks.driver_side import write_by_parts, writer_of
@@ -24,26 +21,19 @@ from onceproof.sinks.topic_checks import check, check_rights, goes_on, timeout_m
 from onceproof.sinks.topic_frames import as_records, record_target
 from onceproof.sinks.topic_journal import TopicJournal, journal_of, writer_of_topic
 from onceproof.sinks.topic_making import drop, is_there, make_kept, make_target
-from onceproof.sinks.topic_open import blockers, open_in
 from onceproof.sinks.topic_part import BeginTransaction, TopicPart
-from onceproof.sinks.topic_reader import TopicReader, read
+from onceproof.sinks.topic_sink import TopicSink
 
 
 @dataclass(frozen=True)
-class TwoPhaseTopic:
+class TwoPhaseTopic(TopicSink):
     """A topic to which each task adds its rows in a transaction that the driver ends.
 
     One object is one run: it claims the writer at its first batch, and never again.
     """
 
-    target: Target
-
     family = "two_phase"
-    store = "kafka"
     guarantee = Guarantee.EXACTLY_ONCE
-    atomic_batches = False
-    ordered = False
-    writes = Writes.APPEND
     options: ClassVar = ("partitions", "transaction_timeout_ms", "when_lost")
     modes: ClassVar = ("append", "update", "complete")
     steps: ClassVar = (
@@ -77,22 +67,6 @@ class TwoPhaseTopic:
             done = self._driver(parts).recover()
             lost = [{"batch": one.batch, "why": why} for one, why in parts.given_up.items()]
             return {**done, "lost": lost} if lost else done
-
-    def open(self) -> tuple[int, int]:
-        """Return how many transactions are open in the topic, and how many records they hide."""
-        return open_in(self.target)
-
-    def open_names(self) -> list[str]:
-        """Return the transactional ids of what is open in the topic."""
-        return blockers(self.target)
-
-    def reader(self) -> Reader:
-        """Return somebody who looks at what is committed, again and again."""
-        return TopicReader(self.target)
-
-    def read(self, folder: Path) -> tuple[int, str]:
-        """Write what is committed as parquet."""
-        return read(self.target, folder)
 
     def drop(self) -> None:
         """Abort what is open, and remove the topic and its journal."""

@@ -6,13 +6,10 @@ from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any, ClassVar
 
 from onceproof import failpoints
 from onceproof.guarantee import Guarantee
-from onceproof.plan import Writes
-from onceproof.sinks import Reader, Target
 from onceproof.sinks.cluster import Cluster
 from onceproof.sinks.driver_side import write_by_parts, writer_of
 from onceproof.sinks.protocol.wal import Wal
@@ -20,26 +17,19 @@ from onceproof.sinks.staged_topic import StagedTopic
 from onceproof.sinks.topic_frames import as_records, record_target
 from onceproof.sinks.topic_journal import journal_of, writer_of_topic
 from onceproof.sinks.topic_making import drop, make_kept, make_target, partitions_of
-from onceproof.sinks.topic_open import blockers, open_in
 from onceproof.sinks.topic_part import BeginStaged
-from onceproof.sinks.topic_reader import TopicReader, read
+from onceproof.sinks.topic_sink import TopicSink
 
 
 @dataclass(frozen=True)
-class WalTopic:
+class WalTopic(TopicSink):
     """A topic whose records and their mark are apart: who dies between sends the records again.
 
     One object is one run: it claims the writer at its first batch, and never again.
     """
 
-    target: Target
-
     family = "wal"
-    store = "kafka"
     guarantee = Guarantee.AT_LEAST_ONCE
-    atomic_batches = False
-    ordered = False
-    writes = Writes.APPEND
     options: ClassVar = ("partitions",)
     modes: ClassVar = ("append", "update", "complete")
     steps: ClassVar = (
@@ -66,22 +56,6 @@ class WalTopic:
         """Apply what the commit log has; call it before each start and at the end."""
         with closing(self.log()) as log:
             return self._driver(log).recover()
-
-    def open(self) -> tuple[int, int]:
-        """Return what others have open in the topic; what is staged is not there yet."""
-        return open_in(self.target)
-
-    def open_names(self) -> list[str]:
-        """Return the transactional ids of what is open in the topic."""
-        return blockers(self.target)
-
-    def reader(self) -> Reader:
-        """Return somebody who looks at the topic again and again."""
-        return TopicReader(self.target)
-
-    def read(self, folder: Path) -> tuple[int, str]:
-        """Write the topic as parquet."""
-        return read(self.target, folder)
 
     def drop(self) -> None:
         """Remove the topics."""
