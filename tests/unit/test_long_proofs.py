@@ -9,7 +9,7 @@ from onceproof.failpoints import SEEN
 from onceproof.guarantee import Guarantee
 from onceproof.scenario.reading import read_text
 from onceproof.sinks import SINKS, find_sink
-from tests.prove import leftovers, mixed, seeds_case
+from tests.prove import catalogue, kept, leftovers, mixed, seeds_case
 
 EXACT = [one for one in SINKS if find_sink(one).guarantee is Guarantee.EXACTLY_ONCE]
 
@@ -41,3 +41,28 @@ def test_every_step_is_struck_two_batches_apart():
 
 def test_what_is_left_over_can_be_a_run():
     assert len(scenario(leftovers.FIELDS).faults) >= 5
+
+
+def test_of_the_catalogue_is_told_what_did_not_end_as_it_claims(monkeypatch):
+    monkeypatch.setenv("SCENARIO", "copy_events__two_phase_topic__kill_* sliding_*__calm")
+    names = {one.name for one in catalogue.asked()}
+    assert "copy_events__two_phase_topic__kill_brokers" in names
+    assert not [one for one in names if "append" in one]
+    good = {"scenario": "b", "verdict": "FAIL", "as_claimed": True, "reasons": ["2 rows lost"]}
+    good |= {"differences": {"lost": 2, "stuck": 0}, "landed": [True], "seconds": 3.0}
+    bad = {**good, "scenario": "a", "as_claimed": False, "differences": {}, "landed": []}
+    said = catalogue.section([good, bad])
+    assert said.startswith("2 scenarios of ")
+    assert ", seed 7: 1 as claimed." in said
+    assert (
+        "| `a` | FAIL | NO | none | none | 3 |\n| `b` | FAIL | yes | 1 of 1 | 2 lost | 3 |" in said
+    )
+    assert said.endswith("- `a`: 2 rows lost")
+
+
+def test_what_was_run_before_is_told_once_each(tmp_path, monkeypatch):
+    monkeypatch.setattr(kept, "onceproof_home", lambda: tmp_path)
+    for key, number in (("a", 1), ("b", 2), ("a", 3)):
+        kept.Kept("proof").add(key, {"number": number})
+    assert [one["number"] for one in kept.Kept("proof").all()] == [3, 2]
+    assert kept.Kept("other").all() == []
