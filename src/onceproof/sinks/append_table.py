@@ -4,29 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar
 
 from onceproof.guarantee import Guarantee
-from onceproof.plan import Writes
-from onceproof.sinks import Reader, Target
-from onceproof.sinks.table_reader import TableReader
+from onceproof.sinks import Target
+from onceproof.sinks.table_sink import TableSink
 from onceproof.sinks.table_writer import copy_in, write_batch
-from onceproof.sinks.tables import drop, make, read, table
+from onceproof.sinks.tables import drop, make, table
 
 
 @dataclass(frozen=True)
-class AppendTable:
+class AppendTable(TableSink):
     """A table without a key; each task adds its rows in a transaction of its own."""
 
-    target: Target
-
     family = "append"
-    store = "postgresql"
     guarantee = Guarantee.AT_LEAST_ONCE
-    atomic_batches = False
-    ordered = False
-    writes = Writes.APPEND
     modes: ClassVar = ("append", "update")
     steps: ClassVar = (
         *("task_begin", "task_mid", "task_done"),
@@ -44,18 +36,6 @@ class AppendTable:
     def recover(self) -> Mapping[str, Any]:
         """Nothing is left behind: what a dead task did not commit was never there."""
         return {}
-
-    def open(self) -> tuple[int, int]:
-        """No transaction outlives its task."""
-        return 0, 0
-
-    def reader(self) -> Reader:
-        """Return somebody who looks at the table again and again."""
-        return TableReader(self.target, keyed=False)
-
-    def read(self, folder: Path) -> tuple[int, str]:
-        """Write the table as parquet."""
-        return read(self.target, folder)
 
     def drop(self) -> None:
         """Drop the table."""

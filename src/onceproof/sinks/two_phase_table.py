@@ -5,37 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any, ClassVar
 
 from onceproof import failpoints
 from onceproof.guarantee import Guarantee
-from onceproof.plan import Writes
-from onceproof.sinks import Reader, Target
 from onceproof.sinks.driver_side import write_by_parts, writer_of
 from onceproof.sinks.prepared_parts import PreparedParts
 from onceproof.sinks.protocol.two_phase import TwoPhase
 from onceproof.sinks.table_memory import TableMemory
-from onceproof.sinks.table_reader import TableReader
-from onceproof.sinks.tables import drop, make, read
-from onceproof.sinks.writer_session import WriterSession
+from onceproof.sinks.table_sink import TableSink
+from onceproof.sinks.tables import drop, make
 
 
 @dataclass(frozen=True)
-class TwoPhaseTable:
+class TwoPhaseTable(TableSink):
     """A table to which each task adds its rows in a prepared transaction.
 
     One object is one run: it claims the writer at its first batch, and never again.
     """
 
-    target: Target
-
     family = "two_phase"
-    store = "postgresql"
     guarantee = Guarantee.EXACTLY_ONCE
-    atomic_batches = False
-    ordered = False
-    writes = Writes.APPEND
     modes: ClassVar = ("append", "update", "complete")
     steps: ClassVar = (
         *failpoints.TASK,
@@ -64,14 +54,6 @@ class TwoPhaseTable:
         """Return how many transactions are prepared; the store does not tell their rows."""
         return len(self._store.open()), 0
 
-    def reader(self) -> Reader:
-        """Return somebody who looks at the table again and again."""
-        return TableReader(self.target, keyed=False)
-
-    def read(self, folder: Path) -> tuple[int, str]:
-        """Write the table as parquet."""
-        return read(self.target, folder)
-
     def drop(self) -> None:
         """Roll back what is prepared, and drop the table and its memory."""
         for part in self._store.open():
@@ -79,10 +61,6 @@ class TwoPhaseTable:
         TableMemory(self._session).drop()
         self._session.close()
         drop(self.target)
-
-    @cached_property
-    def _session(self) -> WriterSession:
-        return WriterSession(self.target)
 
     @property
     def _store(self) -> PreparedParts:

@@ -9,35 +9,28 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any, ClassVar
 
 from onceproof.guarantee import Guarantee
 from onceproof.plan import Writes
-from onceproof.sinks import Reader, Target
+from onceproof.sinks import Target
 from onceproof.sinks.driver_side import writer_of
 from onceproof.sinks.protocol.remembered import Remembered
 from onceproof.sinks.table_memory import TableMemory
-from onceproof.sinks.table_reader import TableReader
+from onceproof.sinks.table_sink import TableSink
 from onceproof.sinks.table_writer import copy_in, write_batch
-from onceproof.sinks.tables import columns, drop, listed, make, read, table
-from onceproof.sinks.writer_session import WriterSession
+from onceproof.sinks.tables import columns, drop, listed, make, table
 
 
 @dataclass(frozen=True)
-class UpsertTable:
+class UpsertTable(TableSink):
     """A table whose key is unique; each task puts its rows in a transaction of its own.
 
     One object is one run: it claims the writer at its first batch, and never again.
     """
 
-    target: Target
-
     family = "idempotent"
-    store = "postgresql"
     guarantee = Guarantee.EXACTLY_ONCE
-    atomic_batches = False
-    ordered = False
     writes = Writes.UPSERT
     modes: ClassVar = ("append", "update", "complete")
     steps: ClassVar = (
@@ -58,27 +51,11 @@ class UpsertTable:
         """Claim the writer; nothing else is left of what a dead task did not commit."""
         return self._begun().recover()
 
-    def open(self) -> tuple[int, int]:
-        """No transaction outlives its task."""
-        return 0, 0
-
-    def reader(self) -> Reader:
-        """Return somebody who looks at the table again and again."""
-        return TableReader(self.target, keyed=True)
-
-    def read(self, folder: Path) -> tuple[int, str]:
-        """Write the table as parquet."""
-        return read(self.target, folder)
-
     def drop(self) -> None:
         """Drop the table and its memory."""
         TableMemory(self._session).drop()
         self._session.close()
         drop(self.target)
-
-    @cached_property
-    def _session(self) -> WriterSession:
-        return WriterSession(self.target)
 
     @cached_property
     def _run(self) -> Remembered:

@@ -5,36 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any, ClassVar
 
 from onceproof import failpoints
 from onceproof.guarantee import Guarantee
-from onceproof.plan import Writes
-from onceproof.sinks import Reader, Target
 from onceproof.sinks.driver_side import write_by_parts, writer_of
 from onceproof.sinks.protocol.wal import Wal
 from onceproof.sinks.staged_rows import StagedRows
-from onceproof.sinks.table_reader import TableReader
-from onceproof.sinks.tables import drop, make, read
-from onceproof.sinks.writer_session import WriterSession
+from onceproof.sinks.table_sink import TableSink
+from onceproof.sinks.tables import drop, make
 
 
 @dataclass(frozen=True)
-class WalTable:
+class WalTable(TableSink):
     """A table whose rows and their mark are two transactions: who dies between repeats the rows.
 
     One object is one run: it claims the writer at its first batch, and never again.
     """
 
-    target: Target
-
     family = "wal"
-    store = "postgresql"
     guarantee = Guarantee.AT_LEAST_ONCE
-    atomic_batches = False
-    ordered = False
-    writes = Writes.APPEND
     modes: ClassVar = ("append", "update", "complete")
     steps: ClassVar[tuple[str, ...]] = (
         *failpoints.TASK,
@@ -58,23 +48,11 @@ class WalTable:
         """Nothing that is staged hides rows which readers might expect: they are not there yet."""
         return 0, 0
 
-    def reader(self) -> Reader:
-        """Return somebody who looks at the table again and again."""
-        return TableReader(self.target, keyed=False)
-
-    def read(self, folder: Path) -> tuple[int, str]:
-        """Write the table as parquet."""
-        return read(self.target, folder)
-
     def drop(self) -> None:
         """Drop the tables."""
         self._log.drop()
         self._session.close()
         drop(self.target)
-
-    @cached_property
-    def _session(self) -> WriterSession:
-        return WriterSession(self.target)
 
     @property
     def _log(self) -> StagedRows:
