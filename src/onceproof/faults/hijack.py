@@ -14,10 +14,11 @@ _WITHIN_S = 30.0
 def strike(fault: FaultPart, scene: Scene) -> Proof:  # noqa: ARG001  the contract
     """Initialise a producer under the id, which aborts what is open; the proof is its epoch."""
     name = open_transaction(scene)
-    cluster = Cluster.of(output_of(scene))
+    output = output_of(scene)
+    cluster = Cluster.of(output)
     coordinators = Coordinators(cluster)
     before = coordinators.look([name])[name]
-    cluster.bulk(**{"transactional.id": name}).init_transactions(_WITHIN_S)
+    cluster.bulk(output.name, **{"transactional.id": name}).init_transactions(_WITHIN_S)
     after = coordinators.look([name])[name]
     coordinators.close()
     return {

@@ -8,6 +8,7 @@ that say how one connects (TLS, SASL) go to every client of a target, in each on
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -18,6 +19,7 @@ from onceproof.sinks import Target
 
 T = TypeVar("T")
 SOCKET_MS = 4000  # a broker that is paused holds a request for so long
+_CONNECTED_WITHIN_S = 1.0
 _HEAD = "kafka."
 # librdkafka's name of a setting, and kafka-python's.
 _SECURITY = {
@@ -132,11 +134,16 @@ class Cluster:
             **self.security,
         )
 
-    def bulk(self, **more: Any) -> Any:
-        """Return a producer for many records; what was set for this cluster comes last."""
-        from confluent_kafka import Producer
+    def bulk(self, topic: str, **more: Any) -> Any:
+        """Return a producer for many records; what was set for this cluster comes last.
 
-        return Producer(
+        It is connected to a broker, if one answers: a client with no connection at hand looks for
+        one that gives it its id every 500 ms. It is asked twice where the topic is, as the first
+        answer comes over a connection that is then dropped for one by the broker's number.
+        """
+        from confluent_kafka import KafkaException, Producer
+
+        producer = Producer(
             {
                 "bootstrap.servers": ",".join(self.addresses),
                 "acks": "all",
@@ -156,6 +163,10 @@ class Cluster:
                 **self.settings,
             }
         )
+        with suppress(KafkaException):  # who is away now may be back while it waits
+            for _ in range(2):
+                producer.list_topics(topic, _CONNECTED_WITHIN_S)
+        return producer
 
 
 def described(client: Any, topic: str) -> dict[str, Any]:

@@ -6,8 +6,9 @@ between them sends a batch again.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import closing
+from contextlib import suppress
 from typing import Any
 
 from onceproof.errors import StackError
@@ -19,6 +20,8 @@ from onceproof.sinks.topic_journal import TopicJournal
 from onceproof.sinks.topic_part import PATIENCE_S, STAGED, BeginStaged, TopicPart
 from onceproof.sinks.topic_reader import ALL, READ_AT_MOST_S, news
 
+_WORTH_IT = 5000  # records to be removed at once
+
 
 class StagedTopic:
     """The log of one writer: its journal, and the stage."""
@@ -28,6 +31,8 @@ class StagedTopic:
         self.cluster, self.topic, self.stage = Cluster.of(target), target.name, stage
         self.memory = JournalMemory(TopicJournal(self.cluster, journal), Told(replaces=True))
         self._begin = BeginStaged(target, stage)
+        self._consumer: Any = None
+        self._has_cleaned = False
 
     def claim(self, attempt: int) -> int:
         """Claim the writer."""
@@ -81,20 +86,26 @@ class StagedTopic:
         return self.memory.note_done(decision.batch, epoch)
 
     def clean(self, keep: Iterable[Part], epoch: int) -> int:
-        """Remove what stands before the first record that is to be kept; return how many parts."""
+        """Remove what stands before the first record that is to be kept; return how many parts.
+
+        The brokers take half a second for it: a run does so at first, then when it is worth it.
+        """
         from kafka import TopicPartition
 
         kept = {part.name for part in keep}
         cuts: dict[int, int] = {}
         held: set[int] = set()
-        gone: set[str] = set()
+        gone: Counter[str] = Counter()
         for one in self._staged():
             name = _part(one)
             if name in kept or Part.of(name).epoch > epoch:
                 held.add(one.partition)
             elif one.partition not in held:
                 cuts[one.partition] = one.offset + 1
-                gone.add(name)
+                gone[name] += 1
+        if self._has_cleaned and gone.total() < _WORTH_IT:
+            return 0
+        self._has_cleaned = True
         if cuts:
             before = {TopicPartition(self.stage, number): at for number, at in cuts.items()}
             self.cluster.ask(lambda client: client.delete_records(before))
@@ -107,14 +118,25 @@ class StagedTopic:
     def close(self) -> None:
         """Give back what it holds."""
         self.memory.journal.close()
+        self._hang_up()
 
     def _staged(self) -> list[Any]:
-        with closing(self.cluster.consumer(ALL)) as consumer:
-            return list(news(consumer, self.stage, {}, READ_AT_MOST_S))
+        try:
+            self._consumer = self._consumer or self.cluster.consumer(ALL)
+            return list(news(self._consumer, self.stage, {}, READ_AT_MOST_S))
+        except BaseException:
+            self._hang_up()
+            raise
+
+    def _hang_up(self) -> None:
+        consumer, self._consumer = self._consumer, None
+        if consumer is not None:
+            with suppress(Exception):  # it is one whose brokers are gone
+                consumer.close()
 
     def _send(self, records: list[Any]) -> None:
         failed: list[Any] = []
-        producer = self.cluster.bulk(on_delivery=lambda error, _: failed.append(error))
+        producer = self.cluster.bulk(self.topic, on_delivery=lambda error, _: failed.append(error))
         for one in records:
             headers = [told for told in one.headers if told[0] != STAGED]
             given = (one.value, one.key, one.partition)

@@ -76,7 +76,8 @@ class TopicPart:
     def _begun(self) -> Any:
         more: dict[str, Any] = {"on_delivery": self._noted, "error_cb": self._troubled}
         if not self.transaction:
-            return self.cluster.bulk(**more, **{"delivery.timeout.ms": int(PATIENCE_S * 1000)})
+            more["delivery.timeout.ms"] = int(PATIENCE_S * 1000)
+            return self.cluster.bulk(self.topic, **more)
         timeout = min(int(PATIENCE_S * 1000), self.timeout_ms)
         more |= {
             "transactional.id": self.transaction,
@@ -85,7 +86,7 @@ class TopicPart:
             "socket.timeout.ms": min(SOCKET_MS, timeout),
             "request.timeout.ms": min(SOCKET_MS, timeout),
         }
-        producer = self.cluster.bulk(**more)
+        producer = self.cluster.bulk(self.topic, **more)
         producer.init_transactions(PATIENCE_S)
         producer.begin_transaction()
         return producer
