@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
+from yaml.constructor import SafeConstructor
 
 from onceproof.errors import RequestError
 
@@ -63,7 +64,7 @@ class Item:
         if not isinstance(self.node, yaml.ScalarNode):
             return Unplain("a mapping" if self.is_mapping else "a list")
         try:
-            return yaml.SafeLoader("").construct_object(self.node)
+            return SafeConstructor().construct_object(self.node)
         except (ValueError, yaml.YAMLError):  # a date that is none, a tag of another language
             return Unplain(f"{self.node.value!r} with the tag {self.node.tag}")
 
@@ -121,7 +122,7 @@ class Unplain:
 def compose(text: str, file: str, folder: str = ".") -> Item:
     """Return a file's one document, or raise `RequestError` with the line that is no YAML."""
     try:
-        node = yaml.compose(text, yaml.SafeLoader)
+        node = _node(text)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise RequestError(f"{file}:{line}: no YAML: {error.problem}") from None
@@ -130,6 +131,14 @@ def compose(text: str, file: str, folder: str = ".") -> Item:
     if node is None:
         raise RequestError(f"{file} is empty: write a scenario; docs/scenarios.md tells its fields")
     return Item(Page(file, folder), node, "", node.start_mark.line + 1)
+
+
+def _node(text: str) -> yaml.Node | None:
+    """Read with the parser in C where there is one; what it refuses the other tells in words."""
+    try:
+        return yaml.compose(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except yaml.YAMLError:
+        return yaml.compose(text, yaml.SafeLoader)
 
 
 def none_of(value: Any, words: Iterable[str]) -> str:
