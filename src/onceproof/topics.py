@@ -90,6 +90,17 @@ def look(bootstrap: Sequence[str], names: Sequence[str]) -> dict[str, Any]:
     return ask_patiently(bootstrap, see)
 
 
+def are_in_sync(bootstrap: Sequence[str], name: str) -> bool:
+    """Whether every replica of a topic has all of it."""
+
+    def see(client: Any) -> bool:
+        (found,) = client.describe_topics([name])
+        parts = found["partitions"]
+        return bool(parts) and all(len(p["isr_nodes"]) == len(p["replica_nodes"]) for p in parts)
+
+    return ask_patiently(bootstrap, see)
+
+
 def expire(bootstrap: Sequence[str], name: str, ends: Mapping[int, int]) -> dict[int, int]:
     """Delete the records before these offsets, and return where each partition begins now."""
     from kafka import TopicPartition

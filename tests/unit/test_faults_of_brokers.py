@@ -33,7 +33,8 @@ class Stack:
 
 @pytest.fixture
 def scene():
-    work = SimpleNamespace(sink=SimpleNamespace(target="run.output"))
+    topic = SimpleNamespace(topic="run.events")
+    work = SimpleNamespace(sink=SimpleNamespace(target="run.output"), workload=topic)
     return Scene(work, Stack(), None, Random(7))
 
 
@@ -66,6 +67,23 @@ def test_where_nothing_is_open_nothing_is_struck(scene, is_open, verb, target):
     with pytest.raises(StackError, match=r"no transaction is open in run\.output"):
         strike(scene, verb, target)
     assert scene.stack.done == []
+
+
+def test_brokers_are_restarted_one_when_the_one_before_has_all_of_the_input(scene, monkeypatch):
+    asked = []
+
+    def are_in_sync(brokers, topic):
+        asked.append((list(brokers), topic, len(scene.stack.done)))
+        return len(asked) != 1
+
+    monkeypatch.setattr("onceproof.faults.strike_brokers.are_in_sync", are_in_sync)
+    proof = strike(scene, "restart", "broker:all")
+    assert list(proof["members"]) == ["broker:1", "broker:2"]
+    assert scene.stack.done == [
+        *(("stop", "broker:1"), ("start", "broker:1")),
+        *(("stop", "broker:2"), ("start", "broker:2")),
+    ]
+    assert [one[1:] for one in asked] == [("run.events", 2), ("run.events", 2), ("run.events", 4)]
 
 
 def test_all_brokers_die_and_come_back(scene):

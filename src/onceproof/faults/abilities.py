@@ -25,8 +25,8 @@ def lacks(stack: Stack, fault: FaultPart) -> str:
     mechanism = find_mechanism(fault.verb, fault.target)
     if mechanism is disturb_links.MECHANISM:
         return lacks_links(stack)
-    if mechanism in (strike_member.MECHANISM, strike_brokers.MECHANISM):
-        return stack.lacks(strike_member.VERBS[fault.verb], fault.target)
+    if mechanism in (strike_member.MECHANISM, strike_brokers.MECHANISM, strike_brokers.RESTART):
+        return stack.lacks(strike_member.VERBS.get(fault.verb, "stop"), fault.target)
     is_there = fault.target in _IN_EXECUTORS or fault.when.get("failpoint") in TASK
     needs_executors = is_there or fault.verb == "rescale"
     if needs_executors and not stack.runs_executors_here:

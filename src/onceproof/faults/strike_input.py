@@ -125,7 +125,9 @@ def _brokers(scene: Scene) -> Brokers:
     return Brokers(tuple(scene.stack.bootstrap), scene.stack.security)
 
 
-ABORT = Mechanism(("abort",), (INPUT,), abort, nothing_to_heal)
-EXPIRE = Mechanism(("expire",), (INPUT,), let_expire, nothing_to_heal)
-GROW = Mechanism(("grow",), (INPUT,), grow, nothing_to_heal, how={"grow": ("partitions",)})
-RECREATE = Mechanism(("recreate",), (INPUT,), make_anew, nothing_to_heal)
+ALL = (
+    Mechanism(("abort",), (INPUT,), abort, nothing_to_heal),
+    Mechanism(("expire",), (INPUT,), let_expire, nothing_to_heal),
+    Mechanism(("grow",), (INPUT,), grow, nothing_to_heal, how={"grow": ("partitions",)}),
+    Mechanism(("recreate",), (INPUT,), make_anew, nothing_to_heal),
+)

@@ -61,6 +61,7 @@ _PROOFS = {
     "kill": "its processes by pid and start time, dead",
     "pause": "its processes by pid, all of them stopped",
     "stop": "its processes by pid, ended by themselves",
+    "restart": "each one's processes, ended by themselves, and those that came after them",
     "raise": "the process at the failpoint, which says that it raised",
     "lose": "the driver's processes, dead, and the commit's files by size and sha256, gone",
     "damage": "the driver's processes, dead, and each file by size and sha256, before and after",
