@@ -86,7 +86,8 @@ class MarksInAnotherDatabase(WalTable):
 class OnTheStack:
     """A mutant, what is done to its driver at which step, and as what the judge must see it.
 
-    What is stuck in a topic hides rows behind it, so these are lost to its readers as well.
+    What is stuck in a topic hides rows behind it, so these are lost to its readers as well. `read`
+    is what else is told of those who read while it ran.
     """
 
     fault: str
@@ -94,6 +95,11 @@ class OnTheStack:
     point: str
     seen: str
     verb: str = "kill"
+    read: str = ""
+
+    @property
+    def classes(self):
+        return [one for one in (*self.seen.split(" and "), self.read) if one]
 
     @property
     def name(self):
@@ -101,10 +107,15 @@ class OnTheStack:
 
 
 ON_THE_STACK = [
-    OnTheStack("nothing is decided", DecidesNothing, "commit_half", "duplicated"),
+    OnTheStack(
+        "nothing is decided",
+        *(DecidesNothing, "commit_half", "duplicated"),
+        read="uncommitted_read",
+    ),
     OnTheStack(
         "the decision comes behind the first commit",
         *(DecidesBehindTheFirstCommit, "commit_half", "duplicated"),
+        read="uncommitted_read",
     ),
     OnTheStack(
         "a decided batch is rolled back by the next run",

@@ -62,7 +62,8 @@ def page():
 def on_the_stack(mutant):
     where = f"{mutant.verb} at `{mutant.point}`"
     of = f"{mutant.sink.family}, {mutant.sink.store}"
-    told = (mutant.fault, of, where, mutant.seen, "yes" if mutant in IN_JOBS else "")
+    seen = " and ".join(mutant.classes)
+    told = (mutant.fault, of, where, seen, "yes" if mutant in IN_JOBS else "")
     return f"| {' | '.join(told)} |"
 
 

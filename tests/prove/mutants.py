@@ -52,7 +52,7 @@ def one(mutant: OnTheStack, folder: Path, home: Path) -> dict:
         "workload": {"events": 2400, "partitions": 4, "rate": 0},
         "hold_to": "exactly-once",
         "claims": "FAIL",
-        "anomalies": mutant.seen.split(" and "),
+        "anomalies": mutant.classes,
     }
     file = folder / "mutant.yaml"
     file.write_text(yaml.safe_dump(fields))
@@ -64,5 +64,6 @@ def one(mutant: OnTheStack, folder: Path, home: Path) -> dict:
 def row(mutant: OnTheStack, found: dict) -> str:
     counts = found["differences"]
     seen = ", ".join(f"{rows:,} {name}" for name, rows in counts.items() if rows)
-    cells = [mutant.fault, mutant.sink.family, f"{mutant.verb} at `{mutant.point}`", mutant.seen]
+    cells = [mutant.fault, mutant.sink.family, f"{mutant.verb} at `{mutant.point}`"]
+    cells.append(" and ".join(mutant.classes))
     return f"| {' | '.join([*cells, seen])} | {'yes' if found['as_claimed'] else 'no'} |"
