@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -12,7 +13,8 @@ from onceproof.producing.rows import Sends
 from onceproof.producing.settings import BATCH_BYTES, LINGER_MS, REQUEST_MS
 from onceproof.security import confluent_settings
 
-_ASK_PARTITIONS_EVERY_S = 1.0
+_ASK_PARTITIONS_EVERY_S = 2.0
+_ASK_AT_MOST_S = 0.5
 _TIMED_OUT = "_MSG_TIMED_OUT"
 
 
@@ -75,12 +77,10 @@ class Confluent:
 
         now = time.monotonic()
         if now >= self._asked_at + _ASK_PARTITIONS_EVERY_S:
-            self._asked_at = now
-            try:
-                found = self._producer.list_topics(self._topic, _ASK_PARTITIONS_EVERY_S)
-            except KafkaException:
-                return self._known
-            self._known = len(found.topics[self._topic].partitions)
+            with suppress(KafkaException):
+                found = self._producer.list_topics(self._topic, _ASK_AT_MOST_S)
+                self._known = len(found.topics[self._topic].partitions)
+            self._asked_at = time.monotonic()
         return self._known
 
     def close(self) -> None:
