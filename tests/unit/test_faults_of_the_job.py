@@ -55,6 +55,13 @@ class Job:
         wait_for(lambda: not any(one.is_alive for one in dead), 10, "it lives")
         return dead
 
+    def kill_all(self):
+        living = self.processes()
+        for one in living:
+            one.send(signal.SIGKILL)
+        self.kill_driver()
+        return living
+
     def start_rival(self):
         self.rivals.append(self.start(SLEEPS))
         return self.rivals[-1]

@@ -35,6 +35,9 @@ class Job(Protocol):
     def kill_driver(self) -> list[Identity]:
         """Kill the driver, and return who died."""
 
+    def kill_all(self) -> list[Identity]:
+        """Kill the driver and every executor, and return who died; the next attempt is no part."""
+
     def start_rival(self) -> Identity:
         """Start the job once more beside the one that lives, and return its driver."""
 

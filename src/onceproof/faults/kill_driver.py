@@ -5,8 +5,6 @@ Executors that are not struck end when they miss their driver. The supervisor st
 
 from __future__ import annotations
 
-import signal
-
 from onceproof.errors import StackError
 from onceproof.faults import Mechanism, Proof, Scene, nothing_to_heal, told
 from onceproof.work import FaultPart
@@ -14,13 +12,10 @@ from onceproof.work import FaultPart
 
 def strike(fault: FaultPart, scene: Scene) -> Proof:
     """Kill it; the proof is who died."""
-    others = scene.job.processes() if fault.target == "job" else []
-    for one in others:
-        one.send(signal.SIGKILL)
-    dead = scene.job.kill_driver()
-    if not (dead or others):
+    dead = scene.job.kill_all() if fault.target == "job" else scene.job.kill_driver()
+    if not dead:
         raise StackError("no driver lived that could be killed")
-    return {"dead": told({*others, *dead})}
+    return {"dead": told(dead)}
 
 
 MECHANISM = Mechanism(("kill",), ("driver", "job"), strike, nothing_to_heal)

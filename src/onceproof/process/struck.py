@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,7 @@ from onceproof.run import RunDirectory
 from onceproof.small_disks import FOLDERS
 
 _DRIVER_COMES_WITHIN_S = 60.0
+_DIES_WITHIN_S = 30.0
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,19 @@ class StruckJob:
     def kill_driver(self) -> list[Identity]:
         """Kill the driver, and return who died."""
         return self._attempt().kill()
+
+    def kill_all(self) -> list[Identity]:
+        """Kill the driver and every executor before the job is started again; return who died."""
+        dead: set[Identity] = set()
+
+        def is_gone() -> bool:
+            living = self.processes()
+            dead.update(one for one in living if one.send(signal.SIGKILL))
+            return not living
+
+        with self.supervisor.starts_held:
+            wait_for(is_gone, _DIES_WITHIN_S, "what is killed of the job does not die")
+        return sorted(dead)
 
     def start_rival(self) -> Identity:
         """Start the job once more beside the one that lives, and return its driver."""

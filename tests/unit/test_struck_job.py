@@ -1,0 +1,45 @@
+"""The job under test as faults strike it."""
+
+import os
+import sys
+import threading
+from types import SimpleNamespace
+
+from onceproof.identity import spawn
+from onceproof.process.attempt import JOB
+from onceproof.process.struck import StruckJob
+
+SLEEPS = "import time; time.sleep(600)"
+WITH_CHILD = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {SLEEPS!r}]).wait()"
+
+
+def test_the_whole_job_dies_and_the_attempt_that_follows_at_once_does_not(tmp_path):
+    name = f"struck-{os.getpid()}"
+
+    def begin(word):
+        env = {**os.environ, JOB: name}
+        return spawn([sys.executable, "-c", word], log=tmp_path / "log", env=env, cwd=tmp_path)
+
+    supervisor = SimpleNamespace(starts_held=threading.Lock())
+    job = StruckJob(None, name, supervisor, None)
+    driver, next_ones = begin(WITH_CHILD), []
+
+    def start_again():
+        while driver.is_alive:
+            pass
+        with supervisor.starts_held:
+            next_ones.append(begin(SLEEPS))
+
+    watcher = threading.Thread(target=start_again)
+    watcher.start()
+    while len(job.processes()) < 2:
+        pass
+    dead = job.kill_all()
+    watcher.join()
+    try:
+        assert driver in dead
+        assert len(dead) == 2
+        assert job.processes() == next_ones
+    finally:
+        job.kill_all()
+    assert job.processes() == []
