@@ -6,6 +6,7 @@ import threading
 from types import SimpleNamespace
 
 from onceproof.identity import spawn
+from onceproof.polling import wait_for
 from onceproof.process.attempt import JOB
 from onceproof.process.struck import StruckJob
 
@@ -25,15 +26,13 @@ def test_the_whole_job_dies_and_the_attempt_that_follows_at_once_does_not(tmp_pa
     driver, next_ones = begin(WITH_CHILD), []
 
     def start_again():
-        while driver.is_alive:
-            pass
+        wait_for(lambda: not driver.is_alive, 30, "it lives", every_s=0.001)
         with supervisor.starts_held:
             next_ones.append(begin(SLEEPS))
 
     watcher = threading.Thread(target=start_again)
     watcher.start()
-    while len(job.processes()) < 2:
-        pass
+    wait_for(lambda: len(job.processes()) == 2, 30, "it has no child")
     dead = job.kill_all()
     watcher.join()
     try:
