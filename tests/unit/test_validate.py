@@ -1,9 +1,12 @@
 """Expectations, held with Great Expectations itself, and what the judge makes of the results."""
 
 import json
+import shutil
 from types import SimpleNamespace
 
 import pandas
+import pyarrow
+import pyarrow.parquet as parquet
 import pytest
 from jsonschema import validate
 
@@ -22,6 +25,11 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 PASS, UNKNOWN, FAIL = Grade
 SUITES = sorted(expectations_folder().glob("*.json"))
 OF_RUNS = {path.stem: json.loads(path.read_text()) for path in SUITES}
+OF_A_RUN = {"least_rows": 1, "once": 1.0}
+UNIQUE = {
+    "type": "expect_column_values_to_be_unique",
+    "kwargs": {"column": "n", "mostly": {"$PARAMETER": "once"}},
+}
 GOOD = {"bigint": 3, "string": "a"}
 
 
@@ -39,15 +47,15 @@ def test_a_pipeline_s_suite_fails_on_bad_rows_and_holds_on_good_ones(name):
     reference = find_reference(REFERENCES[name])
     row = {column: GOOD[kind] for column, kind in reference.columns.items()}
     told = OF_RUNS[name]
-    good = results(told, pandas.DataFrame([row]), least_rows=1)
+    good = results(told, pandas.DataFrame([row]), **OF_A_RUN)
     assert set(good) == {(True, "")}
     assert len(good) == len(told["expectations"])
-    twice = hold(told, pandas.DataFrame([row, row]), {"least_rows": 1})["results"]
+    twice = hold(told, pandas.DataFrame([row, row]), OF_A_RUN)["results"]
     assert [one["anomaly"] for one in twice if not one["success"]] == ["duplicated"]
     for column in row:
-        bad = results(told, pandas.DataFrame([row, row | {column: None}]), least_rows=1)
+        bad = results(told, pandas.DataFrame([row, row | {column: None}]), **OF_A_RUN)
         assert (False, "") in bad, column
-    assert (False, "") in results(told, pandas.DataFrame([row][:0]), least_rows=1)
+    assert (False, "") in results(told, pandas.DataFrame([row][:0]), **OF_A_RUN)
 
 
 @pytest.mark.parametrize("anomaly", ["lost", "duplicated", "unexpected", "changed"])
@@ -93,6 +101,25 @@ def test_the_phase_writes_what_its_schema_says_and_the_judge_reads(tmp_path):
         ("differences", 1),
         ("observed", 6),
     ]
+
+
+def test_a_key_may_be_there_as_often_as_the_input_has_it_and_no_oftener(tmp_path, monkeypatch):
+    monkeypatch.setattr("onceproof.phases.validate.key_of", lambda work: ["n"])
+    run, work = run_of(tmp_path, {"observed": {"name": "mine", "expectations": [UNIQUE]}})
+    for folder in (run.expected, run.observed):
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+
+    def is_held(rows):
+        parquet.write_table(pyarrow.table({"n": rows}), run.observed / "rows.parquet")
+        return validate_run(run, work)["suites"][0]["results"][0]["success"]
+
+    parquet.write_table(pyarrow.table({"n": [1, 2, 2, 3]}), run.expected / "rows.parquet")
+    assert [is_held(rows) for rows in ([2, 1, 2, 3], [1, 2, 2, 3, 3], [1, 2, 2, 2, 3])] == [
+        *(True, False, False),
+    ]
+    parquet.write_table(pyarrow.table({"n": [1, 2, 3]}), run.expected / "rows.parquet")
+    assert [is_held(rows) for rows in ([1, 2, 3], [1, 2, 2, 3])] == [True, False]
 
 
 def test_a_plan_whose_suite_is_of_nothing_is_refused(tmp_path):

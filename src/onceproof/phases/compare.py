@@ -42,7 +42,7 @@ def compare_run(run: RunDirectory, work: Work) -> Mapping[str, Any]:
     part = run.differences.with_name("differences.part")
     shutil.rmtree(part, ignore_errors=True)
     _refuse_unwritten(run, work)
-    found = _compared(run, _key(work), part)
+    found = _compared(run, key_of(work), part)
     details = _blamed(run, found.found.details)
     write_details(details, part)
     summary = {
@@ -78,7 +78,8 @@ def _refuse_unwritten(run: RunDirectory, work: Work) -> None:
         )
 
 
-def _key(work: Work) -> list[str]:
+def key_of(work: Work) -> list[str]:
+    """Return what a row is known by: the reference's key, and its version where rows are added."""
     reference = reference_of(work.pipeline)
     version = (
         reference.version

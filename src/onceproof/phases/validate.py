@@ -9,18 +9,20 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
 from onceproof.documents import count, field, read_object, write_whole
 from onceproof.errors import EvidenceError
 from onceproof.ledger import parquet_files
+from onceproof.phases.compare import key_of
 from onceproof.run import RunDirectory
 from onceproof.work import Work
 
 SCHEMA = 1
 _SAMPLES = 5
+_ONCE = '{"$PARAMETER": "once"}'
 
 
 def become_ready() -> None:
@@ -34,12 +36,14 @@ def validate_run(run: RunDirectory, work: Work) -> Mapping[str, Any]:
     began = time.monotonic()
     summary = read_object(run.summary)
     rows = field(summary, "rows", dict, run.summary.name)
-    least = min(1, count(rows, "expected", run.summary.name))
+    parameters: dict[str, float] = {"least_rows": min(1, count(rows, "expected", run.summary.name))}
+    if _ONCE in json.dumps(work.expectations):
+        parameters |= {"once": _once(run, key_of(work))}
     tables = {"differences": lambda: _counts(summary, rows), "observed": lambda: _observed(run)}
     if strange := work.expectations.keys() - tables.keys():
         raise EvidenceError(f"the plan has expectations of {min(strange)}, which no run has")
     held = [
-        {"on": on, **hold(suite, tables[on](), {"least_rows": least})}
+        {"on": on, **hold(suite, tables[on](), parameters)}
         for on, suite in work.expectations.items()
     ]
     seconds = round(time.monotonic() - began, 3)
@@ -110,6 +114,17 @@ def _counts(summary: Mapping[str, Any], rows: Mapping[str, Any]) -> Any:
 
     counts = field(summary, "differences", dict, "the summary of differences")
     return pandas.DataFrame([{**counts, **{f"rows_{name}": n for name, n in rows.items()}}])
+
+
+def _once(run: RunDirectory, key: Sequence[str]) -> float:
+    """Return the share of expected rows whose key is there once: all, if no input came twice."""
+    import pyarrow.compute as pc
+    import pyarrow.parquet as parquet
+
+    keys = parquet.read_table(parquet_files(run.expected), columns=list(key))
+    counts = keys.group_by(list(key)).aggregate([([], "count_all")])["count_all"]
+    once = pc.sum(pc.equal(counts, 1)).as_py() or 0
+    return once / keys.num_rows if keys.num_rows else 1.0
 
 
 def _observed(run: RunDirectory) -> Any:
