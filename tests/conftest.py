@@ -11,6 +11,7 @@ import pytest
 
 from onceproof.home import onceproof_home
 from onceproof.polling import wait_for
+from onceproof.sinks import coordinator
 from onceproof.sinks.cluster import Cluster
 from onceproof.stacks.link_verbs import heal
 from onceproof.stacks.local import LocalStack
@@ -18,7 +19,7 @@ from onceproof.stacks.local import LocalStack
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What starts nothing comes first: it is quick, and hears nothing of what others leave."""
-    items.sort(key=lambda item: any(item.iter_markers("stack")) or any(item.iter_markers("spark")))
+    items.sort(key=lambda item: [any(item.iter_markers(name)) for name in ("stack", "spark")])
 
 
 @pytest.fixture
@@ -80,6 +81,7 @@ def clients_end_with_their_test(monkeypatch: pytest.MonkeyPatch) -> Iterator[Non
     made: list[Any] = []
     for name in ("consumer", "producer"):
         monkeypatch.setattr(Cluster, name, _kept(getattr(Cluster, name), made))
+    monkeypatch.setattr(coordinator, "admin", _kept(coordinator.admin, made))
     yield
     for client in made:
         client.close(**({"timeout": 1} if hasattr(client, "flush") else {}))
