@@ -75,6 +75,7 @@ def test_a_leader_that_hears_its_fellows_no_more_is_replaced_and_comes_back(stac
 
 
 def test_one_broker_alone_is_kept_from_another(stack, parted):
+    make_topic(stack.bootstrap, "led-by-all", 6)  # so that any two have something to say
     proof = parted("blackhole", "broker:1", "broker:2")
     assert proof["rule"]["pairs"] == (("broker:2", "broker:1"), ("broker:1", "broker:2"))
     assert proof["counts"]["swallowed_bytes"] > 0
