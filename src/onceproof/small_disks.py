@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-from onceproof.checkpoint.damage_kinds import KINDS
+from onceproof.checkpoint.damage_kinds import CHECKPOINT, KINDS
 from onceproof.disks import mount_disk, unmount_disk
 from onceproof.errors import RequestError
 from onceproof.run import RunDirectory
@@ -22,7 +22,6 @@ FOLDERS: Mapping[str, Callable[[RunDirectory], Path]] = {
     "checkpoint": lambda run: run.checkpoint,
     "output": lambda run: run.output,
 }
-_CHECKPOINT = "checkpoint:"
 
 
 def mount_disks(run: RunDirectory, faults: Iterable[FaultPart]) -> None:
@@ -59,5 +58,5 @@ def _on_disk(fault: FaultPart) -> str:
     """Return the folder that must lie on a disk of its own for a fault, if one must."""
     if fault.verb == FILL:
         return fault.target
-    kind = KINDS.get(fault.target.removeprefix(_CHECKPOINT))
+    kind = KINDS.get(fault.target.removeprefix(CHECKPOINT))
     return "checkpoint" if fault.verb == "damage" and kind and kind.is_of_disk else ""

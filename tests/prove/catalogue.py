@@ -6,7 +6,6 @@ told with them.
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import sys
@@ -15,12 +14,11 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from onceproof.home import onceproof_home
-from onceproof.phases.plan import make_plan
-from onceproof.phases.whole_run import live_run
 from onceproof.scenario.catalogue import load_catalogue
 from onceproof.scenario.model import Scenario
 from onceproof.stacks.local import LocalStack
 from tests.prove.kept import Kept
+from tests.prove.living import live
 
 SEED = 7
 
@@ -30,8 +28,9 @@ def prove() -> str:
     home, kept = onceproof_home() / "prove-catalogue", Kept("catalogue")
     with tempfile.TemporaryDirectory() as folder, LocalStack.up(home, links=True):
         for scenario in asked():
-            kept.add(scenario.name, told(one(scenario, Path(folder), home)))
-            sys.stderr.write(f"{row(kept.all()[-1])}\n")
+            found = told(live(scenario, SEED, Path(folder), home))
+            kept.add(scenario.name, found)
+            sys.stderr.write(f"{row(found)}\n")
     return section(kept.all())
 
 
@@ -40,12 +39,6 @@ def asked() -> list[Scenario]:
     return [
         one for one in load_catalogue() if any(fnmatch(one.name, pattern) for pattern in patterns)
     ]
-
-
-def one(scenario: Scenario, folder: Path, home: Path) -> dict:
-    run = make_plan(scenario, SEED, folder / "runs")
-    live_run(run, home)
-    return json.loads(run.verdict.read_text())
 
 
 def told(found: dict) -> dict:

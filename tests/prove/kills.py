@@ -7,7 +7,6 @@ what was run at this commit before is told with them.
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import sys
@@ -16,16 +15,12 @@ from collections import Counter
 from pathlib import Path
 from random import Random
 
-import yaml
-
 from onceproof.guarantee import Guarantee
 from onceproof.home import onceproof_home
-from onceproof.phases.plan import make_plan
-from onceproof.phases.whole_run import live_run
-from onceproof.scenario.catalogue import find_scenario
 from onceproof.sinks import SINKS, find_sink
 from onceproof.stacks.local import LocalStack
 from tests.prove.kept import Kept
+from tests.prove.living import live_fields
 
 RUNS, UNKNOWN_AT_MOST = 50, 1
 EVENTS, ROWS_A_BATCH = 6000, 400
@@ -105,11 +100,7 @@ def one(sink: str, seed: int, folder: Path, home: Path) -> dict:
         "workload": {"events": EVENTS, "partitions": 4, "rate": 0},
         "restart": {"strategy": "fixed-delay", "attempts": 12, "delay_s": 0.5},
     }
-    file = folder / f"{sink}.yaml"
-    file.write_text(yaml.safe_dump(fields))
-    run = make_plan(find_scenario(str(file)), seed, folder / "runs")
-    live_run(run, home)
-    return json.loads(run.verdict.read_text())
+    return live_fields(fields, seed, folder, home)
 
 
 def row(sink: str, found: list[dict]) -> str:

@@ -6,7 +6,6 @@ with them.
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import sys
@@ -16,14 +15,10 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from onceproof.home import onceproof_home
-from onceproof.phases.plan import make_plan
-from onceproof.phases.whole_run import live_run
-from onceproof.scenario.catalogue import find_scenario
 from onceproof.stacks.local import LocalStack
 from tests.prove.kept import Kept
+from tests.prove.living import live_fields
 
 STRIKES, A_RUN = 50, 10
 LEAST = 0.95
@@ -101,11 +96,7 @@ def one(name: str, fault: Fault, seed: int, folder: Path, home: Path) -> dict[st
         "restart": {"strategy": "fixed-delay", "attempts": 40, "delay_s": 0.5},
         "limits": {"run_s": 600, "stall_s": 90},
     }
-    file = folder / f"{word}.yaml"
-    file.write_text(yaml.safe_dump(fields))
-    run = make_plan(find_scenario(str(file)), seed, folder / "runs")
-    live_run(run, home)
-    return json.loads(run.verdict.read_text())
+    return live_fields(fields, seed, folder, home)
 
 
 def strike(fault: Fault, number: int) -> Fault:

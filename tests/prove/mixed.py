@@ -7,7 +7,6 @@ and `SINK` takes one: what was run at this commit before is told with it.
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import sys
@@ -15,16 +14,12 @@ import tempfile
 from pathlib import Path
 from random import Random
 
-import yaml
-
 from onceproof.home import onceproof_home
-from onceproof.phases.plan import make_plan
-from onceproof.phases.whole_run import live_run
-from onceproof.scenario.catalogue import find_scenario
 from onceproof.sinks import find_sink
 from onceproof.stacks.local import LocalStack
 from tests.prove.kept import Kept
 from tests.prove.kills import correct_sinks
+from tests.prove.living import live_fields
 
 MINUTES, EVENTS_A_MINUTE, SEED = 30, 166_667, 7
 LEAST_S, MOST_S = 20, 60
@@ -54,11 +49,7 @@ def prove() -> str:
 
 def one(sink: str, minutes: float, folder: Path, home: Path) -> dict:
     """Live one sink's run, and return its verdict document."""
-    file = folder / f"{sink}.yaml"
-    file.write_text(yaml.safe_dump(fields_of(sink, minutes)))
-    run = make_plan(find_scenario(str(file)), SEED, folder / "runs")
-    live_run(run, home)
-    return json.loads(run.verdict.read_text())
+    return live_fields(fields_of(sink, minutes), SEED, folder, home)
 
 
 def fields_of(sink: str, minutes: float) -> dict:

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import sys
 import tempfile
 from pathlib import Path
 
-import yaml
-
 from onceproof.home import onceproof_home
-from onceproof.phases.plan import make_plan
-from onceproof.phases.whole_run import live_run
-from onceproof.scenario.catalogue import find_scenario
 from onceproof.stacks.local import LocalStack
 from tests.mutants.on_the_stack import ON_THE_STACK, OnTheStack
+from tests.prove.living import live_fields
 
 ROOT = Path(__file__).parents[2]
 
@@ -56,11 +51,7 @@ def one(mutant: OnTheStack, folder: Path, home: Path) -> dict:
         "claims": "FAIL",
         "anomalies": mutant.classes,
     }
-    file = folder / "mutant.yaml"
-    file.write_text(yaml.safe_dump(fields))
-    run = make_plan(find_scenario(str(file)), 7, folder / "runs")
-    live_run(run, home)
-    return json.loads(run.verdict.read_text())
+    return live_fields(fields, 7, folder, home)
 
 
 def row(mutant: OnTheStack, found: dict) -> str:

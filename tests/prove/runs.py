@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import sys
 import tempfile
@@ -10,10 +9,9 @@ from collections import Counter
 from pathlib import Path
 
 from onceproof.home import onceproof_home
-from onceproof.phases.plan import make_plan
-from onceproof.phases.whole_run import live_run
 from onceproof.scenario.catalogue import find_scenario
 from onceproof.stacks.local import LocalStack
+from tests.prove.living import live
 
 SEEDS = range(10)
 NAMES = [
@@ -44,6 +42,4 @@ def prove() -> str:
 
 
 def one(name: str, seed: int, runs: Path, folder: Path) -> dict:
-    run = make_plan(find_scenario(name), seed, runs)
-    live_run(run, folder)
-    return json.loads(run.verdict.read_text())
+    return live(find_scenario(name), seed, runs, folder)

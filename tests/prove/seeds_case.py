@@ -6,20 +6,15 @@ task strike the executor that runs it, the others the driver. Two batches lie be
 
 from __future__ import annotations
 
-import json
 import logging
 import tempfile
 from pathlib import Path
 
-import yaml
-
 from onceproof.failpoints import SEEN, TASK
 from onceproof.home import onceproof_home
-from onceproof.phases.plan import make_plan
-from onceproof.phases.whole_run import live_run
-from onceproof.scenario.catalogue import find_scenario
 from onceproof.sinks import find_sink
 from onceproof.stacks.local import LocalStack
+from tests.prove.living import live_fields
 
 SINK, RATE, TRIGGER_S = "two_phase_table", 10_000, 6
 
@@ -34,11 +29,7 @@ def prove() -> str:
 
 def visit(steps: tuple[str, ...], folder: Path, home: Path, rate: int = RATE) -> dict:
     """Live the run that is killed at these steps, and return its verdict document."""
-    file = folder / "seeds_case.yaml"
-    file.write_text(yaml.safe_dump(fields_of(steps, rate)))
-    run = make_plan(find_scenario(str(file)), 7, folder / "runs")
-    live_run(run, home)
-    return json.loads(run.verdict.read_text())
+    return live_fields(fields_of(steps, rate), 7, folder, home)
 
 
 def fields_of(steps: tuple[str, ...], rate: int = RATE) -> dict:

@@ -19,6 +19,7 @@ from onceproof.disks import replace_disk
 from onceproof.errors import StackError
 
 Hurt = Callable[[Path, int], object]
+CHECKPOINT = "checkpoint:"  # of a fault's target, before the kind
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 from onceproof.errors import RequestError
 from onceproof.failpoints import Failpoint
 from onceproof.identity import Identity
+from onceproof.security import Brokers
 from onceproof.stacks import Stack
 from onceproof.work import FaultPart, Work
 
@@ -73,6 +74,11 @@ class Scene:
     rng: Random
     point: Failpoint | None = None
     halted: Identity | None = None
+
+    @property
+    def brokers(self) -> Brokers:
+        """The brokers, for whoever makes a client of them."""
+        return Brokers(tuple(self.stack.bootstrap), self.stack.security)
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import signal
 
-from onceproof.checkpoint.damage_kinds import KINDS
+from onceproof.checkpoint.damage_kinds import CHECKPOINT, KINDS
 from onceproof.errors import StackError
 from onceproof.faults import Mechanism, Proof, Scene, nothing_to_heal, told
 from onceproof.polling import wait_for
 from onceproof.work import FaultPart
 
-CHECKPOINT = "checkpoint:"
 _STANDS_STILL_WITHIN_S = 10.0
 _COMES_WITHIN_S = 60.0
 

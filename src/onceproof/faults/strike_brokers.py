@@ -5,7 +5,6 @@ from __future__ import annotations
 from onceproof.errors import StackError
 from onceproof.faults import Mechanism, Proof, Scene, nothing_to_heal
 from onceproof.polling import wait_for
-from onceproof.security import Brokers
 from onceproof.stacks import Verb
 from onceproof.topics import are_in_sync
 from onceproof.work import FaultPart
@@ -33,13 +32,12 @@ def heal(fault: FaultPart, scene: Scene, proof: Proof) -> Proof:  # noqa: ARG001
 def restart(fault: FaultPart, scene: Scene) -> Proof:  # noqa: ARG001  the contract
     """Stop and start each when the one before has all of the input; the proof is each one's own."""
     topic = scene.work.workload.topic
-    brokers = Brokers(tuple(scene.stack.bootstrap), scene.stack.security)
     told = {}
     for name in _all(scene):
         stopped, started = (scene.stack.apply(verb, name, scene.rng) for verb in _RESTART)
         told[name] = {"stop": dict(stopped.proof), "start": dict(started.proof)}
         words = f"{name} has not all of {topic} after its restart"
-        wait_for(lambda: are_in_sync(brokers, topic), _IN_SYNC_WITHIN_S, words)
+        wait_for(lambda: are_in_sync(scene.brokers, topic), _IN_SYNC_WITHIN_S, words)
     if not told:
         raise StackError("no broker lived that could be restarted")
     return {"members": told}

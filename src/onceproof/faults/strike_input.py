@@ -32,7 +32,7 @@ def abort(fault: FaultPart, scene: Scene) -> Proof:
     """
     from kafka import KafkaProducer
 
-    topic, bootstrap = scene.work.workload.topic, _brokers(scene)
+    topic, bootstrap = scene.work.workload.topic, scene.brokers
     producer = KafkaProducer(
         **kafka_settings(bootstrap),
         acks="all",
@@ -73,7 +73,7 @@ def _spans(places: list[tuple[int, int]]) -> dict[str, list[int]]:
 
 def let_expire(fault: FaultPart, scene: Scene) -> Proof:  # noqa: ARG001  the contract
     """Delete all that is in the topic now; the proof is by how much the reader was overtaken."""
-    topic, bootstrap = scene.work.workload.topic, _brokers(scene)
+    topic, bootstrap = scene.work.workload.topic, scene.brokers
     ends = {
         int(number): bounds["end"]
         for number, bounds in look(bootstrap, [topic])[topic]["partitions"].items()
@@ -91,7 +91,7 @@ def let_expire(fault: FaultPart, scene: Scene) -> Proof:  # noqa: ARG001  the co
 
 def make_anew(fault: FaultPart, scene: Scene) -> Proof:  # noqa: ARG001  the contract
     """Remove the topic and make one of the same name; the proof is its id, before and after."""
-    workload, bootstrap = scene.work.workload, _brokers(scene)
+    workload, bootstrap = scene.work.workload, scene.brokers
     before = look(bootstrap, [workload.topic])[workload.topic]
     drop_topic(bootstrap, workload.topic)
     make_topic(bootstrap, workload.topic, workload.partitions)
@@ -107,7 +107,7 @@ def make_anew(fault: FaultPart, scene: Scene) -> Proof:  # noqa: ARG001  the con
 
 def grow(fault: FaultPart, scene: Scene) -> Proof:
     """Add partitions; the proof is how many there are, and that the job has planned a new one."""
-    topic, bootstrap = scene.work.workload.topic, _brokers(scene)
+    topic, bootstrap = scene.work.workload.topic, scene.brokers
     before = len(look(bootstrap, [topic])[topic]["partitions"])
     wanted = fault.how.get("partitions", 2 * before)
     if wanted <= before:
@@ -119,10 +119,6 @@ def grow(fault: FaultPart, scene: Scene) -> Proof:
     )
     after = len(look(bootstrap, [topic])[topic]["partitions"])
     return {"partitions_before": before, "partitions": after, "planned": sorted(new)}
-
-
-def _brokers(scene: Scene) -> Brokers:
-    return Brokers(tuple(scene.stack.bootstrap), scene.stack.security)
 
 
 ALL = (

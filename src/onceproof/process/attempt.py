@@ -53,15 +53,7 @@ class Attempt:
 
     def kill(self) -> list[Identity]:
         """Kill the driver, all of it at once, and return who died when all are dead."""
-        struck: list[Identity] = []
-
-        def all_dead() -> bool:
-            living = self.driver()
-            struck.extend(one for one in living if one.send(signal.SIGKILL) and one not in struck)
-            return not living
-
-        wait_for(all_dead, _DIES_WITHIN_S, f"the driver of attempt {self.number} does not die")
-        return struck
+        return kill_until_none(self.driver, f"the driver of attempt {self.number}")
 
     def end(self) -> None:
         """Ask the driver to end, and kill what of it and of its executors does not follow."""
@@ -93,13 +85,18 @@ def end_job(job: str) -> None:
 
 
 def _end(processes: Callable[[], Collection[Identity]], whose: str) -> None:
-    if comes_true(lambda: not processes(), _FOLLOWS_WITHIN_S):
-        return
+    if not comes_true(lambda: not processes(), _FOLLOWS_WITHIN_S):
+        kill_until_none(processes, whose)
+
+
+def kill_until_none(processes: Callable[[], Collection[Identity]], whose: str) -> list[Identity]:
+    """Kill whoever is found until nobody is; return who died."""
+    struck: dict[Identity, None] = {}
 
     def all_dead() -> bool:
         living = processes()
-        for one in living:
-            one.send(signal.SIGKILL)
+        struck.update((one, None) for one in living if one.send(signal.SIGKILL))
         return not living
 
     wait_for(all_dead, _DIES_WITHIN_S, f"processes of {whose} do not die")
+    return list(struck)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,13 +15,12 @@ from onceproof.evidence import by_partition
 from onceproof.identity import Identity
 from onceproof.ledger import Partition
 from onceproof.polling import wait_for
-from onceproof.process.attempt import Attempt, job_processes
+from onceproof.process.attempt import Attempt, job_processes, kill_until_none
 from onceproof.process.supervisor import Supervisor
 from onceproof.run import RunDirectory
 from onceproof.small_disks import FOLDERS
 
 _DRIVER_COMES_WITHIN_S = 60.0
-_DIES_WITHIN_S = 30.0
 
 
 @dataclass(frozen=True)
@@ -48,16 +46,8 @@ class StruckJob:
 
     def kill_all(self) -> list[Identity]:
         """Kill the driver and every executor before the job is started again; return who died."""
-        dead: set[Identity] = set()
-
-        def is_gone() -> bool:
-            living = self.processes()
-            dead.update(one for one in living if one.send(signal.SIGKILL))
-            return not living
-
         with self.supervisor.starts_held:
-            wait_for(is_gone, _DIES_WITHIN_S, "what is killed of the job does not die")
-        return sorted(dead)
+            return kill_until_none(self.processes, self.job)
 
     def start_rival(self) -> Identity:
         """Start the job once more beside the one that lives, and return its driver."""

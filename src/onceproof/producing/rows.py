@@ -127,7 +127,7 @@ def _partitions(events: Any, partitions: int) -> Any:
     """Return the partition of each event: that of its key, in turn where it has none."""
     import pyarrow
 
-    if events["key"].null_count or not events.num_rows:
+    if events["key"].null_count:
         rows = zip(events["key"].to_pylist(), events["id"].to_pylist(), strict=True)
         places = [
             number % partitions if key is None else partition_of(key, partitions)

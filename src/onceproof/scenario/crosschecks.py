@@ -88,12 +88,17 @@ def check_input(draft: Draft, hold_to: Guarantee | None) -> None:
     """No job may skip lost input where exactly-once is proved: a replay may hold other rows."""
     if not draft.has("pipeline"):
         return
-    if hold_to is Guarantee.EXACTLY_ONCE and _LOSSY.search(_settings_of(draft)):
+    if hold_to is Guarantee.EXACTLY_ONCE and skips_lost_input(draft):
         draft.refuse(
             "failOnDataLoss is false, and the run is held to exactly-once: a batch that is run"
             " again may then hold other rows; write true, or hold_to: at-most-once",
             "pipeline" if draft.own_command else "source_options",
         )
+
+
+def skips_lost_input(draft: Draft) -> bool:
+    """Whether the query goes on over input that is gone, as a job's own command may say too."""
+    return bool(_LOSSY.search(_settings_of(draft)))
 
 
 def check_source(draft: Draft, reference: Reference) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from onceproof import failpoints
+from onceproof.scenario.crosschecks import skips_lost_input
 from onceproof.scenario.draft import Draft
 from onceproof.scenario.how import check_mechanism
 from onceproof.scenario.targets import find_target
@@ -63,10 +64,10 @@ def misplaced(verb: str, target: str, step: str | None, sink: type[Sink] | None)
 
 def check_restart(draft: Draft) -> None:
     """The strategy gives up where the job is to fail for good, and nowhere else."""
-    if not draft.has("faults", "restart", "ends"):
+    if not draft.has("faults", "restart", "ends", "pipeline", "source_options"):
         return
     faults, restart = draft.values["faults"], draft.values["restart"]
-    ends_it = [*_ENDS_AN_ATTEMPT, *_where_data_loss_fails(draft)]
+    ends_it = _ENDS_AN_ATTEMPT if skips_lost_input(draft) else (*_ENDS_AN_ATTEMPT, "expire")
     kills = sum(
         fault["do"] in ends_it
         or (fault["target"] in ("driver", "job") and fault["do"] in ("kill", "raise"))
@@ -82,10 +83,3 @@ def check_restart(draft: Draft) -> None:
         )
     if draft.values["ends"] == FAILED and not kills:
         draft.refuse("is failed, and no fault strikes the driver: write over, or a fault", "ends")
-
-
-def _where_data_loss_fails(draft: Draft) -> list[str]:
-    """Return what else ends an attempt where the query fails over input that is gone."""
-    options = draft.values["source_options"] if draft.has("source_options") else {}
-    goes_on = str(options.get("failOnDataLoss", True)).lower() == "false"
-    return [] if goes_on else ["expire"]

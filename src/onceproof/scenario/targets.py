@@ -6,9 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from onceproof.checkpoint.damage_kinds import KINDS
+from onceproof.checkpoint.damage_kinds import CHECKPOINT, KINDS
 from onceproof.faults import mechanisms
-from onceproof.faults.damage_checkpoint import CHECKPOINT
 
 # Whom a fault may strike, as words for people. The stack takes more; these hold on any stack.
 TARGETS: Mapping[str, str] = {
