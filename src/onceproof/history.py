@@ -66,14 +66,23 @@ class History:
     def read(self) -> tuple[Record, ...]:
         """Return all records in order; a torn last line was never recorded, so it is left out.
 
-        Anything else that is not as it was written raises `EvidenceError` with its line.
+        Anything else that is not as it was written raises `EvidenceError` with its line, and so
+        does a history without a record.
         """
+        if not self.path.exists():
+            raise EvidenceError(f"{self.path.name} is not there: nothing is known of the run")
+        if not (records := self.so_far()):
+            raise EvidenceError(f"{self.path.name} holds no record: nothing is known of the run")
+        return records
+
+    def so_far(self) -> tuple[Record, ...]:
+        """Return the same of a run that may only have begun: none where nothing is written yet."""
         try:
             *lines, _torn = self.path.read_bytes().split(b"\n")
+        except FileNotFoundError:
+            return ()
         except OSError as error:
             raise EvidenceError(f"{self.path.name} cannot be read: {error.strerror}") from None
-        if not lines:
-            raise EvidenceError(f"{self.path.name} holds no record: nothing is known of the run")
         return tuple(from_line(number, line) for number, line in enumerate(lines, 1))
 
 

@@ -213,9 +213,7 @@ def _verdict(run: RunDirectory) -> str:
 
 
 def _agents(run: RunDirectory) -> int:
-    if not run.history.exists():
-        return 0
-    records = History(run.history).read()
+    records = History(run.history).so_far()
     return sum(one.op is Op.PHASE_START and one.actor == "process" for one in records)
 
 

@@ -134,7 +134,7 @@ def test_a_topic_with_records_of_somebody_else_is_named(words, stack, tmp_path):
     child = start(*words(*FORGED, workload={"events": 200, "partitions": 1, "rate": 50}))
     (plan,) = wait_for(lambda: list(tmp_path.glob("runs/*/*/plan.json")), 20, "there is no plan")
     of = RunDirectory(plan.parent)
-    wait_for(lambda: of.history.exists() and sent(of), 30, "nothing was sent")
+    wait_for(lambda: sent(of), 30, "nothing was sent")
     name = json.loads(plan.read_text())["run"]
     producer = KafkaProducer(bootstrap_servers=stack.bootstrap)
     producer.send(f"{name}.events", b"not mine", partition=0).get(20)
@@ -147,4 +147,4 @@ def test_a_topic_with_records_of_somebody_else_is_named(words, stack, tmp_path):
 
 
 def sent(of):
-    return any(one.op is Op.INPUT_PROGRESS for one in History(of.history).read())
+    return any(one.op is Op.INPUT_PROGRESS for one in History(of.history).so_far())

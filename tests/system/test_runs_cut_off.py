@@ -47,8 +47,7 @@ def directory(tmp_path):
 
 
 def has(run_directory, op):
-    history = run_directory.history
-    return history.exists() and any(one.op is op for one in History(history).read())
+    return any(one.op is op for one in History(run_directory.history).so_far())
 
 
 def topics(stack):
@@ -140,4 +139,4 @@ def begun_by_hand(stack, tmp_path):
 
 
 def counted(run_of, op):
-    return sum(one.op is op for one in History(run_of.history).read())
+    return sum(one.op is op for one in History(run_of.history).so_far())

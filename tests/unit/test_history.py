@@ -118,11 +118,21 @@ def test_a_record_that_is_missing_is_an_error(history):
 
 
 def test_no_history_and_an_empty_one_are_errors(history):
-    with pytest.raises(EvidenceError, match="cannot be read"):
+    with pytest.raises(EvidenceError, match="is not there"):
         history.read()
     history.path.touch()
     with pytest.raises(EvidenceError, match="holds no record"):
         history.read()
+
+
+def test_a_history_that_only_begins_is_empty_so_far(history):
+    assert history.so_far() == ()
+    history.path.touch()
+    assert history.so_far() == ()
+    first = history.append("plan", Op.PHASE_START)
+    with history.path.open("ab") as file:
+        file.write(b'{"seq":')
+    assert history.so_far() == (first,)
 
 
 def test_rows_do_not_fit_into_a_record(history):

@@ -35,11 +35,9 @@ def phase(run: RunDirectory, name: str) -> Iterator[History]:
 
 def end_of(run: RunDirectory, name: str) -> Record | None:
     """Return how a phase ended; None if it has not, or was begun anew."""
-    if not run.history.exists():
-        return None
     records = [
         record
-        for record in History(run.history).read()
+        for record in History(run.history).so_far()
         if record.actor == name and record.op in (Op.PHASE_START, Op.PHASE_END)
     ]
     return records[-1] if records and records[-1].op is Op.PHASE_END else None

@@ -34,7 +34,7 @@ class ReadsLog:
 
     def __post_init__(self) -> None:
         history = History(self.run.history)
-        known = polls(history.read()) if history.last_seq() else ()
+        known = polls(history.so_far())
         self._polled = known[-1].number if known else 0
         for part in self.run.reads.glob("*.parquet"):
             if int(part.stem) > self._polled:  # written, and never recorded
