@@ -18,7 +18,7 @@ def test_the_list_here_names_every_member(stack):
 
 
 @pytest.mark.parametrize(("fault", "cure"), PAIRS)
-@pytest.mark.parametrize("name", MEMBERS)
+@pytest.mark.parametrize("name", ["broker:2", "master", "worker:1", "store"])
 def test_a_fault_takes_hold_and_its_cure_heals(stack, rng, name, fault, cure):
     before = stack.look(name)
     done = stack.apply(fault, name, rng)

@@ -159,7 +159,6 @@ def whole(batch):
     return again + [(batch, f"only {of}", 1) for of in range(batch + 1)]
 
 
-@pytest.mark.parametrize("is_calm", [True, False])
 @pytest.mark.parametrize(
     ("name", "point"),
     [
@@ -172,13 +171,12 @@ def whole(batch):
     ],
 )
 def test_in_complete_mode_the_newest_batch_is_the_whole_result(
-    spark, target, tmp_path, monkeypatch, name, point, is_calm, stack
+    spark, target, tmp_path, monkeypatch, name, point, stack
 ):
     target, rows = target_of(name, target, tmp_path, stack), views(spark, tmp_path)
-    if not is_calm:
-        die_at(point, monkeypatch)
-        with pytest.raises(StreamingQueryException, match="the driver dies here"):
-            run(target, 1, name, rows, "complete")
+    die_at(point, monkeypatch)
+    with pytest.raises(StreamingQueryException, match="the driver dies here"):
+        run(target, 1, name, rows, "complete")
     sink = run(target, 2, name, rows, "complete")
     found = seen(sink, tmp_path)
     sink.drop()

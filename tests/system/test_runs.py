@@ -76,17 +76,6 @@ def test_a_control_shows_the_batch_that_was_applied_twice(outcome, tmp_path):
     assert trouble_of(row) == ""  # nothing is written into the evidence once it was recorded
 
 
-# The other liars are caught in tests/contract/test_sinks_that_lie.py.
-def test_a_sink_that_lies_fails_with_its_class_and_no_other(outcome):
-    code, found = outcome(
-        "copy_events__lie__calm",
-        sink={"name": "tests.sinks_that_lie:holds_back", "every": 1000},
-        workload={"events": 2000},
-    )
-    assert (code, found["verdict"], found["as_claimed"]) == (1, "FAIL", False)
-    assert set(seen(found)) - {"torn"} == {"lost"}
-
-
 def test_an_upsert_outlives_leader_executor_and_driver(outcome):
     faults = [
         kill("broker:leader=0", acknowledged=0.2),
