@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from onceproof.guarantee import Guarantee
 from onceproof.sinks.append_table import AppendTable
-from onceproof.sinks.cluster import Cluster
 from onceproof.sinks.staged_rows import StagedRows
-from onceproof.sinks.topic_reader import ALL, TopicReader
+from onceproof.sinks.topic_news import ALL
+from onceproof.sinks.topic_reader import TopicReader
 from onceproof.sinks.two_phase_files import TwoPhaseFiles
 from onceproof.sinks.two_phase_table import TwoPhaseTable
 from onceproof.sinks.two_phase_topic import TwoPhaseTopic
@@ -42,8 +42,7 @@ class ReadsUncommitted(TwoPhaseTopic):
     """Its readers see what is open, or was aborted later."""
 
     def reader(self):
-        consumer = Cluster.of(self.target).consumer(ALL)
-        return TopicReader(self.target, _consumer=consumer)
+        return TopicReader(self.target, ALL)
 
 
 DecidesNothing = broken(TwoPhaseTable, of.DecidesNothing)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from typing import Any
 
 from onceproof.errors import StackError
@@ -17,8 +16,9 @@ from onceproof.sinks.cluster import Cluster
 from onceproof.sinks.protocol import Decision, Part
 from onceproof.sinks.protocol.journal import JournalMemory, Told
 from onceproof.sinks.topic_journal import TopicJournal
+from onceproof.sinks.topic_news import ALL, TopicNews
 from onceproof.sinks.topic_part import PATIENCE_S, STAGED, BeginStaged, TopicPart
-from onceproof.sinks.topic_reader import ALL, READ_AT_MOST_S, news
+from onceproof.sinks.topic_reader import READ_AT_MOST_S
 
 _WORTH_IT = 5000  # records to be removed at once
 
@@ -31,7 +31,7 @@ class StagedTopic:
         self.cluster, self.topic, self.stage = Cluster.of(target), target.name, stage
         self.memory = JournalMemory(TopicJournal(self.cluster, journal), Told(replaces=True))
         self._begin = BeginStaged(target, stage)
-        self._consumer: Any = None
+        self._news = TopicNews(self.cluster, stage, ALL, READ_AT_MOST_S)
         self._has_cleaned = False
 
     def claim(self, attempt: int) -> int:
@@ -118,21 +118,10 @@ class StagedTopic:
     def close(self) -> None:
         """Give back what it holds."""
         self.memory.journal.close()
-        self._hang_up()
+        self._news.close()
 
     def _staged(self) -> list[Any]:
-        try:
-            self._consumer = self._consumer or self.cluster.consumer(ALL)
-            return list(news(self._consumer, self.stage, {}, READ_AT_MOST_S))
-        except BaseException:
-            self._hang_up()
-            raise
-
-    def _hang_up(self) -> None:
-        consumer, self._consumer = self._consumer, None
-        if consumer is not None:
-            with suppress(Exception):  # it is one whose brokers are gone
-                consumer.close()
+        return self._news.since({})[0]
 
     def _send(self, records: list[Any]) -> None:
         failed: list[Any] = []

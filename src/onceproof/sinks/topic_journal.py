@@ -12,7 +12,7 @@ from onceproof.polling import wait_for
 from onceproof.sinks import Target
 from onceproof.sinks.cluster import Cluster, described
 from onceproof.sinks.protocol import checked_writer
-from onceproof.sinks.topic_reader import ALL, news
+from onceproof.sinks.topic_news import ALL, TopicNews
 
 _APPENDED_WITHIN_S = 60.0
 _TAIL = ".decisions"
@@ -48,7 +48,10 @@ class TopicJournal:
     _appended: tuple[int, str] = field(init=False, default=(-1, ""))
     _mark: str = field(init=False, default="")
     _producer: Any = field(init=False, default=None)
-    _consumer: Any = field(init=False, default=None)
+    _news: TopicNews = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._news = TopicNews(self.cluster, self.topic, ALL, _APPENDED_WITHIN_S)
 
     def mark(self) -> str:
         """Return a part of the topic's id, which Kafka gives once."""
@@ -84,16 +87,12 @@ class TopicJournal:
         found: list[tuple[int, str]] = []
 
         def is_read() -> bool:
-            places = dict(self._places)
             try:
-                self._consumer = self._consumer or self.cluster.consumer(ALL)
-                came = list(news(self._consumer, self.topic, places, _APPENDED_WITHIN_S))
+                came, self._places = self._news.since(self._places)
             except (RetriableError, OSError):
-                self._hang_up()
                 return False
-            self._places = places
             found.extend((one.offset, one.value.decode()) for one in came)
-            return places.get(0, 0) > place
+            return self._places.get(0, 0) > place
 
         try:
             wait_for(is_read, _APPENDED_WITHIN_S, f"{self.topic} is not read to its end")
@@ -113,14 +112,8 @@ class TopicJournal:
 
     def close(self) -> None:
         """Close both clients; the next call makes new ones."""
-        self._hang_up()
+        self._news.close()
         producer, self._producer = self._producer, None
         if producer is not None:
             with suppress(Exception):  # its brokers may be gone
                 producer.close(timeout=0)
-
-    def _hang_up(self) -> None:
-        consumer, self._consumer = self._consumer, None
-        if consumer is not None:
-            with suppress(Exception):
-                consumer.close()

@@ -13,7 +13,8 @@ from typing import Any
 
 from onceproof.sinks import Target
 from onceproof.sinks.cluster import Cluster, described
-from onceproof.sinks.topic_reader import ALL, COMMITTED, READ_AT_MOST_S, news, told
+from onceproof.sinks.topic_news import ALL, COMMITTED, news
+from onceproof.sinks.topic_reader import READ_AT_MOST_S, told
 
 
 def open_in(target: Target) -> tuple[int, int]:

@@ -15,15 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from onceproof.errors import StackError
-from onceproof.polling import wait_for
 from onceproof.sinks import Look, Target
 from onceproof.sinks.cluster import Cluster
 from onceproof.sinks.folder_reader import shown, write_rows
+from onceproof.sinks.topic_news import COMMITTED, TopicNews, news
 from onceproof.sinks.topic_rows import rows_of
 
 LOOK_AT_MOST_S = 20.0
 READ_AT_MOST_S = 120.0
-COMMITTED, ALL = "read_committed", "read_uncommitted"
 
 
 @dataclass
@@ -35,8 +34,14 @@ class TopicReader:
     """
 
     target: Target
-    _next: dict[int, int] = field(default_factory=dict)  # of each partition, where to go on
-    _consumer: Any = None
+    isolation: str = COMMITTED
+    _next: dict[int, int] = field(init=False, default_factory=dict)  # in each partition
+    _news: TopicNews = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._news = TopicNews(
+            Cluster.of(self.target), self.target.name, self.isolation, LOOK_AT_MOST_S
+        )
 
     def look(self) -> Look:
         """Look up to the ends as they are now; raises `StackError` if brokers do not tell in time.
@@ -45,24 +50,15 @@ class TopicReader:
         """
         import pyarrow as pa
 
-        ends = dict(self._next)
-        try:
-            with told(self.target):
-                if self._consumer is None:
-                    self._consumer = Cluster.of(self.target).consumer(COMMITTED)
-                found = list(news(self._consumer, self.target.name, ends, LOOK_AT_MOST_S))
-        except StackError:
-            self.close()
-            raise
+        with told(self.target):
+            found, ends = self._news.since(self._next)
         parts = [_came(rows, self.target) for rows in rows_of(self.target, found)]
         self._next = ends
         return Look(pa.concat_tables([Look.of([]).rows, *parts]).combine_chunks())
 
     def close(self) -> None:
         """Close the consumer; another look makes one and goes on from the last."""
-        if self._consumer is not None:
-            self._consumer.close()
-            self._consumer = None
+        self._news.close()
 
 
 def read(target: Target, folder: Path) -> tuple[int, str]:
@@ -81,39 +77,6 @@ def told(target: Target) -> Iterator[None]:
         yield
     except (KafkaError, OSError, StackError) as error:
         raise StackError(f"{target.name} could not be looked at: {error}") from None
-
-
-def news(consumer: Any, topic: str, places: dict[int, int], limit_s: float) -> Iterator[Any]:
-    """Yield the records behind the places up to the ends as they are now, and move the places.
-
-    A partition without a place begins where its log does. What moves is `places` itself, also
-    over markers of transactions, which are records that nobody gets.
-    """
-    from kafka import TopicPartition
-
-    numbers = consumer.partitions_for_topic(topic)
-    if not numbers:
-        raise StackError(f"there is no topic {topic!r}: it was never made, or somebody removed it")
-    parts = [TopicPartition(topic, number) for number in sorted(numbers)]
-    ends = consumer.end_offsets(parts)
-    fresh = [one for one in parts if one.partition not in places]
-    starts = consumer.beginning_offsets(fresh) if fresh else {}
-    left = [one for one in parts if places.get(one.partition, starts.get(one)) < ends[one]]
-    for one in parts:
-        places.setdefault(one.partition, starts.get(one, 0))
-    consumer.assign(left)
-    for one in left:
-        consumer.seek(one, places[one.partition])
-
-    def moved() -> tuple[Any, ...]:
-        found = tuple(consumer.poll(200).items())
-        is_over = all(consumer.position(one) >= ends[one] for one in left)
-        return found or ((None, ()),) * is_over  # the last may be markers
-
-    while left and any(consumer.position(one) < ends[one] for one in left):
-        for one, records in wait_for(moved, limit_s, f"{topic} has no readable end"):
-            yield from (record for record in records if record.offset < ends[one])
-    places.update({one.partition: ends[one] for one in left})
 
 
 def _came(rows: Any, target: Target) -> Any:

@@ -13,8 +13,9 @@ from onceproof.sinks.cluster import Cluster
 from onceproof.sinks.outputs import Place, is_own, output
 from onceproof.sinks.topic_making import drop as drop_topic
 from onceproof.sinks.topic_making import make_target
+from onceproof.sinks.topic_news import ALL, news
 from onceproof.sinks.topic_open import open_in
-from onceproof.sinks.topic_reader import TopicReader, news, read
+from onceproof.sinks.topic_reader import TopicReader, read
 
 CALLED = "topic"
 _ANSWERS_WITHIN_S = 60.0
@@ -25,7 +26,7 @@ def prepare(target: Target) -> None:
     if is_own(target, CALLED):
         Cluster.of(target).ask(lambda client: make_target(client, target))
         return
-    consumer = Cluster.of(target).consumer("read_uncommitted")
+    consumer = Cluster.of(target).consumer(ALL)
     try:
         if any(True for _ in news(consumer, target.name, {}, _ANSWERS_WITHIN_S)):
             raise RequestError(
