@@ -93,6 +93,7 @@ def job(tmp_path):
     for one in everyone():  # a child whose parent died is nobody's child any more
         if one.has_environment(failpoints.FOLDER, str(tmp_path)):
             one.send(signal.SIGKILL)
+    wait_for(lambda: not any(one.is_alive for one in made.living), 10, "it lives")
 
 
 def scene(job, halted=None, point=None):
