@@ -13,10 +13,10 @@ from onceproof_nights import GateOperator
 
 PARAMS = {
     "policy": Param(
-        os.environ.get("ONCEPROOF_POLICY", "gate.yaml"),
+        os.environ.get("ONCEPROOF_POLICY", ""),
         type="string",
-        minLength=1,
-        description="The file that says what must have passed; see docs/gate.md.",
+        description="The file that says what must have passed; see docs/gate.md. Empty: gate.yaml "
+        "beside the folder of runs.",
     ),
     "version": Param(
         "", type="string", description="The version: the `subject` of its runs, to the letter."

@@ -97,9 +97,11 @@ class GateOperator(BaseOperator):
         """Return the decision as a document."""
         from onceproof.gate.asking import ask
         from onceproof.gate.formats import to_document, to_text
+        from onceproof.nights.gates import policy_of
 
+        policy = Path(self.policy) if self.policy else policy_of(runs_folder())
         try:
-            decision = ask(Path(self.policy), self.version, runs_folder())
+            decision = ask(policy, self.version, runs_folder())
         except OnceproofError as error:
             raise nothing_is_retried(error) from error
         self.log.info("%s", to_text(decision))

@@ -59,7 +59,9 @@ PARTS = {
 RESULTS = Path(__file__).parents[2] / "docs/results.md"
 HEAD = """# Results
 
-What `make prove` measured, with commit and date. Generated: not edited by hand.
+What `make prove` measured, with commit and date. A section holds for its commit: a later one may
+have more scenarios, crash points and tests. Notes between the tables are added by hand, and go when
+a part is run again.
 """
 
 

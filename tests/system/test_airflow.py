@@ -139,10 +139,10 @@ def gate(airflow, policy, version):
     return airflow.state(GATE, run), decision["exit"]
 
 
-def test_a_gate_that_nobody_approves_stays_closed(airflow, night_stack, tmp_path):
-    policy = tmp_path / "gate.yaml"
+def test_a_gate_that_nobody_approves_stays_closed(airflow, night_stack, runs):
+    policy = runs.parent / "gate.yaml"  # where it is looked for when none is named
     policy.write_text(yaml.safe_dump({"require": [{"tag": "nightly", "passes": 1}]}))
-    conf = {"policy": str(policy), "version": "v0", "approval": True}
+    conf = {"version": "v0", "approval": True}
     assert answered(airflow, night_stack, conf, "Reject") == "failed"
     assert answered(airflow, night_stack, conf, "Approve") == "success"
 

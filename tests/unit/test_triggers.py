@@ -71,6 +71,8 @@ def test_a_fault_is_found_by_verb_and_target_or_refused_with_those_there_are():
         find_mechanism("stop", "driver")
     with pytest.raises(RequestError, match="no fault that can kill broker:: there are"):
         find_mechanism("kill", "broker:")
+    with pytest.raises(RequestError, match="no fault that can pause broker:all: there are"):
+        find_mechanism("pause", "broker:all")
 
 
 def test_a_halting_step_is_looked_for_in_no_file():

@@ -83,7 +83,9 @@ class Scene:
 
 @dataclass(frozen=True)
 class Mechanism:
-    """One way to strike. `targets` are words; one that ends in `:` takes whatever follows it.
+    """One way to strike. `targets` are words; one that ends in `:` takes what follows it.
+
+    What `but` names it leaves to others.
 
     It is healed when the job has committed once more in spite of it, or could not for so long.
     `how` are the names that may stand under a fault's `how`, by verb.
@@ -95,9 +97,12 @@ class Mechanism:
     heal: Callable[[FaultPart, Scene, Proof], Proof]
     heals_after_s: float = 5.0
     how: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    but: tuple[str, ...] = ()
 
     def takes(self, verb: str, target: str) -> bool:
         """Whether this mechanism does this verb to this target."""
+        if target in self.but:
+            return False
         return verb in self.verbs and any(
             target.startswith(one) and target != one if one.endswith(":") else target == one
             for one in self.targets

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from onceproof.faults import Mechanism, Proof, Scene
 from onceproof.faults.open_transaction import open_transaction
+from onceproof.faults.strike_brokers import ALL
 from onceproof.stacks import Verb
 from onceproof.work import FaultPart
 
@@ -43,4 +44,5 @@ MECHANISM = Mechanism(
     ("broker:", "store", "store:postmaster", "worker:", "master"),
     strike,
     heal,
+    but=(ALL,),
 )
