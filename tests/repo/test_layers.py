@@ -21,7 +21,7 @@ LAYERS = [
         "security",
     ],
     ["admin", "failpoints", "fencing", "forgetting", "records", "verdict", "work"],
-    ["history", "reads"],
+    ["doubt", "history", "reads"],
     ["plan"],
     ["evidence"],
     ["checkpoint"],

@@ -11,7 +11,8 @@ from onceproof.checkers.reads import reads
 from onceproof.checkers.rows import rows
 from onceproof.checkers.stuck import stuck
 from onceproof.errors import EvidenceError
-from onceproof.verdict import Finding, Grade
+from onceproof.guarantee import Anomaly, Guarantee, Promise
+from onceproof.verdict import EXIT_UNKNOWN, Claim, Finding, Grade, Verdict
 from tests.unit.handwritten_run import STRIKE, HandwrittenRun, did, offsets, plan, topics
 
 PASS, UNKNOWN, FAIL = Grade
@@ -45,9 +46,21 @@ def test_every_checker_passes_the_good_run(checker, run, tmp_path):
 @pytest.mark.parametrize("anomaly", ["lost", "duplicated", "unexpected", "changed"])
 def test_rows_fail_on_a_difference_of_any_class(anomaly, run, tmp_path):
     run.differences[anomaly] = 1
+    run.observed += {"lost": -1, "changed": 0}.get(anomaly, 1)
     finding = found(rows, run, tmp_path)
     assert finding.verdict is FAIL
     assert finding.anomalies[anomaly] == 1
+
+
+def test_differences_that_do_not_add_up_fail_a_run_and_make_no_control_as_claimed(run, tmp_path):
+    run.differences["duplicated"] = 1
+    finding = found(rows, run, tmp_path)
+    assert (finding.verdict, finding.anomalies["duplicated"]) == (UNKNOWN, 1)
+    assert "1 row duplicated: not allowed under exactly-once; but the diff" in finding.reason
+    promise = Promise(Guarantee.EXACTLY_ONCE, atomic_batches=False, ordered=False)
+    assert Verdict((finding,), Claim(promise, PASS)).grade is FAIL
+    claim = Claim(promise, FAIL, frozenset({Anomaly.DUPLICATED}))
+    assert Verdict((finding,), claim).exit_code == EXIT_UNKNOWN
 
 
 def test_rows_fail_on_a_class_that_the_comparison_took_from_the_history(run, tmp_path):
@@ -113,6 +126,24 @@ def test_a_fault_without_proof_is_unknown(strike, run, tmp_path):
     finding = found(faults_landed, run, tmp_path)
     assert finding.verdict is UNKNOWN
     assert finding.reason == "kill_driver left no proof that it landed"
+
+
+def test_one_death_proves_one_fault(run, tmp_path):
+    other = {"name": "kill_job", "target": "job", "trigger": "batch 1"}
+    run.plan = plan(faults=[*run.plan["faults"], other])
+    at = run.history.index(STRIKE)
+
+    def struck(name, pid):
+        return did(
+            "fault.strike", name, dead=[{"pid": 7, "started": 1}, {"pid": pid, "started": 1}]
+        )
+
+    run.history[at : at + 1] = [struck("kill_driver", 8), struck("kill_job", 9)]
+    finding = found(faults_landed, run, tmp_path)
+    assert finding.verdict is UNKNOWN
+    assert finding.reason == "kill_driver and kill_job are proved by one and the same death"
+    run.history[at] = did("fault.strike", "kill_driver", dead=[{"pid": 7, "started": 2}])
+    assert found(faults_landed, run, tmp_path / "apart").verdict is PASS
 
 
 def test_a_fault_after_all_input_was_committed_is_unknown(run, tmp_path):

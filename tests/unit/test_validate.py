@@ -148,6 +148,26 @@ def test_what_does_not_hold_fails_with_what_was_found(tmp_path):
     assert said in finding.reason
 
 
+def test_what_no_control_claims_makes_none_as_claimed(tmp_path):
+    def also(suites):
+        suites[1]["results"] = [expected_of("n", None, -3)]
+
+    twice = {"lost": 0, "duplicated": 2, "unexpected": 0, "changed": 0}
+    wrong = {"differences": twice, "observed": 8, "plan": control("duplicated")}
+    finding = found(tmp_path, also, **wrong)
+    assert (finding.verdict, dict(finding.anomalies)) == (FAIL, {})
+
+
+def test_what_could_not_be_held_is_unknown_for_a_control_too(tmp_path):
+    def errs(suites):
+        suites[1]["results"] = [expected_of("n", None, 0, "no column n")]
+
+    twice = {"lost": 0, "duplicated": 2, "unexpected": 0, "changed": 0}
+    finding = found(tmp_path, errs, differences=twice, observed=8, plan=control("duplicated"))
+    assert (finding.verdict, finding.anomalies["duplicated"]) == (UNKNOWN, 2)
+    assert "could not be held: no column n" in finding.reason
+
+
 def test_an_anomaly_fails_where_the_promise_forbids_it(tmp_path):
     twice = {"lost": 0, "duplicated": 2, "unexpected": 0, "changed": 0}
     wrong = {"differences": twice, "observed": 8}

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from onceproof.documents import count, field, read_object
+from onceproof.doubt import unless
 from onceproof.errors import EvidenceError
 from onceproof.evidence import ROW_CLASSES, Evidence
 from onceproof.guarantee import Anomaly
@@ -52,7 +53,8 @@ def expectations(evidence: Evidence) -> Finding:
     """Say FAIL for an expectation that does not hold, UNKNOWN for one that could not be held.
 
     One that looks for an anomaly fails only where the promise forbids that. How many rows there are
-    of it is for the comparison to say.
+    of it is for the comparison to say. One that looks for something else and fails is nothing that
+    a control has claimed.
     """
     held, suites = _held(evidence)
     failed = [one for one in held if not one.success and not one.error]
@@ -64,10 +66,8 @@ def expectations(evidence: Evidence) -> Finding:
     clean = f"{len(held)} expectations hold, of the suites {', '.join(suites)}"
     finding = weigh("expectations", counts, evidence.plan.claim.promise, clean, numbers)
     if said := "; ".join(one.sentence for one in failed if not one.anomaly):
-        return Finding("expectations", Grade.FAIL, said, numbers, counts)
-    if finding.verdict is not Grade.FAIL:
-        _check(evidence, held)
-    return finding
+        return Finding("expectations", Grade.FAIL, said, numbers)
+    return unless(finding, lambda: _check(evidence, held))
 
 
 def _held(evidence: Evidence) -> tuple[list[Held], list[str]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from onceproof.evidence import Evidence
 from onceproof.plan import PlannedFault
 from onceproof.records import Op, Record
@@ -11,7 +13,8 @@ from onceproof.verdict import Finding, Grade
 def faults_landed(evidence: Evidence) -> Finding:
     """Say UNKNOWN for each planned fault that left no proof, or struck when all was committed.
 
-    A fault that nobody planned is as bad: the plan is then not what happened.
+    A fault that nobody planned is as bad: the plan is then not what happened. And so is a death
+    that two faults call theirs.
     """
     planned = evidence.plan.faults
     strikes = landed(evidence)
@@ -21,6 +24,7 @@ def faults_landed(evidence: Evidence) -> Finding:
     said = [
         *filter(None, troubles),
         *(f"{name} struck, and nobody had planned it" for name in sorted(unplanned)),
+        *_shared_deaths(strikes),
     ]
     numbers = {"planned": len(planned), "landed": len(known & strikes.keys())}
     if said:
@@ -38,6 +42,17 @@ def landed(evidence: Evidence) -> dict[str, Record]:
         if record.is_ok and has_proof(record):
             found.setdefault(record.actor, record)
     return found
+
+
+def _shared_deaths(strikes: dict[str, Record]) -> list[str]:
+    """Say which faults prove themselves by the death of one process."""
+    struck: dict[tuple[Any, Any], list[str]] = {}
+    for name, record in strikes.items():
+        dead = record.proof.get("dead")
+        for one in dead if isinstance(dead, list) else ():
+            struck.setdefault((one["pid"], one["started"]), []).append(name)
+    shared = dict.fromkeys(tuple(names) for names in struck.values() if len(names) > 1)
+    return [f"{' and '.join(names)} are proved by one and the same death" for names in shared]
 
 
 def has_proof(record: Record) -> bool:

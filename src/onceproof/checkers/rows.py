@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from onceproof.doubt import unless
 from onceproof.errors import EvidenceError
 from onceproof.evidence import Differences, Evidence
 from onceproof.guarantee import Anomaly
@@ -12,27 +13,20 @@ from onceproof.verdict import Finding, Grade, weigh
 def rows(evidence: Evidence) -> Finding:
     """Grade the counts of the comparison, after holding them against the rows themselves.
 
-    Nothing expected proves nothing. Counts that do not add up can still fail, but never pass.
+    Nothing expected proves nothing. Counts that do not add up can still fail, but neither pass nor
+    be the anomalies that a control claims.
     """
     found = evidence.differences
     numbers = {"expected": found.expected, "observed": found.observed}
     clean = f"All {found.expected:,} expected rows are there, each as often as it should be"
     finding = weigh("rows", found.counts, evidence.plan.claim.promise, clean, numbers)
-    if finding.verdict is Grade.FAIL:
-        return finding
-    if found.expected == 0:
+    if found.expected == 0 and finding.verdict is not Grade.FAIL:
         return Finding("rows", Grade.UNKNOWN, "No row was expected, so nothing is proved", numbers)
-    _check_counts(found)
-    for name, folder in (("expected", evidence.run.expected), ("observed", evidence.run.observed)):
-        if (kept := count_rows(folder)) != numbers[name]:
-            raise EvidenceError(
-                f"the comparison read {numbers[name]:,} {name} rows, and {name}/ holds {kept:,}:"
-                " compare again"
-            )
-    return finding
+    return unless(finding, lambda: _check(evidence, found))
 
 
-def _check_counts(found: Differences) -> None:
+def _check(evidence: Evidence, found: Differences) -> None:
+    """Raise `EvidenceError` where the counts are not those of the rows that are kept."""
     counts = found.counts
     more = counts[Anomaly.DUPLICATED] + counts[Anomaly.UNEXPECTED] - counts[Anomaly.LOST]
     if found.observed - found.expected != more:
@@ -40,3 +34,10 @@ def _check_counts(found: Differences) -> None:
             f"the differences make {more:+,} rows, and {found.observed:,} of {found.expected:,}"
             " were observed: compare again"
         )
+    read = {"expected": found.expected, "observed": found.observed}
+    for name, folder in (("expected", evidence.run.expected), ("observed", evidence.run.observed)):
+        if (kept := count_rows(folder)) != read[name]:
+            raise EvidenceError(
+                f"the comparison read {read[name]:,} {name} rows, and {name}/ holds {kept:,}:"
+                " compare again"
+            )
