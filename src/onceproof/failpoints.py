@@ -3,7 +3,8 @@
 A fault whose trigger is a failpoint arms it: a file of its own in the run's folder of failpoints.
 The process that reaches the step first creates the mark beside it, exclusively and fsynced, so the
 mark is evidence whatever happens next; then it waits. Whoever struck lets it go on, if it still
-lives. A mark is made once for a run, over all restarts. Without an armed failpoint, or outside a
+lives. A mark is made once for a run, over all restarts, unless who made it died of something else
+before it was struck. Without an armed failpoint, or outside a
 run, a step costs one look at the environment.
 """
 
@@ -70,6 +71,11 @@ class Failpoint:
         """Make it ready; a second time changes nothing."""
         self.folder.mkdir(parents=True, exist_ok=True)
         write_whole(self.armed, json.dumps({"name": self.name, "batch": self.batch}))
+
+    def arm_again(self) -> None:
+        """Wait for the next that comes: who was here before is dead, and was not struck here."""
+        self.mark.unlink(missing_ok=True)
+        self.way_on.unlink(missing_ok=True)
 
     def reached(self) -> Mapping[str, Any] | None:
         """Return what the process that reached it wrote down; None if none did."""

@@ -31,6 +31,7 @@ def stack(tmp_path, monkeypatch):
 
     monkeypatch.setattr(external_member, "look_at", look)
     monkeypatch.setattr(external_member, "_TAKES_HOLD_WITHIN_S", 0.3)
+    monkeypatch.setattr(external_member, "_BETWEEN_S", 0.01)
     monkeypatch.setattr(external_member, "_SERVES_WITHIN_S", 0.3)
     return made
 
@@ -49,6 +50,18 @@ def test_a_verb_is_proved_by_what_was_seen_before_and_after_it(stack):
 def test_a_command_that_struck_nobody_proves_nothing(stack):
     with pytest.raises(StackError, match="store serves on after its kill command: nothing proves"):
         stack(kill=["true"]).apply("kill", "store", Random(1))
+
+
+def test_a_look_that_fails_now_and_then_proves_nothing(stack, monkeypatch):
+    struck = stack(kill=["touch", "struck"])
+    looks = iter(["timed out", "timed out", ""] * 1000)
+    monkeypatch.setattr(
+        external_member,
+        "look_at",
+        lambda *_: next(looks) if struck.external.file.with_name("struck").exists() else "",
+    )
+    with pytest.raises(StackError, match="store serves on after its kill command: nothing proves"):
+        struck.apply("kill", "store", Random(1))
 
 
 def test_who_does_not_serve_cannot_be_struck(stack):

@@ -8,6 +8,7 @@ import pytest
 from onceproof.errors import StackError
 from onceproof.faults import Scene, find_mechanism
 from onceproof.security import Security
+from onceproof.sinks.protocol.transactions import Seen
 from onceproof.work import FaultPart
 
 
@@ -67,6 +68,23 @@ def test_where_nothing_is_open_nothing_is_struck(scene, is_open, verb, target):
     with pytest.raises(StackError, match=r"no transaction is open in run\.output"):
         strike(scene, verb, target)
     assert scene.stack.done == []
+
+
+@pytest.mark.parametrize("state", ["CompleteCommit", "Ongoing"])
+def test_an_id_is_hijacked_while_its_transaction_is_open(scene, is_open, monkeypatch, state):
+    seen = iter([Seen(state, 7, 4), Seen("Empty", 7, 5)])
+    coordinators = SimpleNamespace(look=lambda ids: {ids[0]: next(seen)}, close=lambda: None)
+    taken = SimpleNamespace(init_transactions=lambda seconds: None)
+    monkeypatch.setattr("onceproof.faults.hijack.Coordinators", lambda cluster: coordinators)
+    monkeypatch.setattr("onceproof.faults.hijack.output_of", lambda scene: SimpleNamespace(name=""))
+    cluster = SimpleNamespace(bulk=lambda *_, **__: taken)
+    monkeypatch.setattr("onceproof.faults.hijack.Cluster", SimpleNamespace(of=lambda _: cluster))
+    if state == "Ongoing":
+        proof = strike(scene, "hijack", "transaction")
+        assert (proof["before"]["epoch"], proof["after"]["epoch"]) == (4, 5)
+    else:
+        with pytest.raises(StackError, match=r"was not open any more .*CompleteCommit"):
+            strike(scene, "hijack", "transaction")
 
 
 def test_brokers_are_restarted_one_when_the_one_before_has_all_of_the_input(scene, monkeypatch):

@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+import threading
 from random import Random
 from types import SimpleNamespace
 
@@ -30,7 +31,7 @@ class Job:
 
     def __init__(self, folder):
         self.folder, self.living, self.rivals, self.commits = folder, [], [], [-1]
-        self.logs, self.held = [], []
+        self.logs, self.held, self.deaths = [], [], threading.Lock()
 
     def start(self, *words):
         one = spawn(
@@ -134,6 +135,15 @@ def test_a_process_that_waits_raises_and_lives_on_as_its_program_wants(job):
     assert pids(proof["raised_in"]) == [at.halted.pid]
     wait_for(lambda: not at.halted.is_alive, 10, "it did not raise")
     assert "task_mid of batch 3: fault lets it fail here" in (job.folder / "log").read_text()
+
+
+def test_another_driver_that_dies_is_not_who_waited_at_the_step(job):
+    halted = job.start("import time; time.sleep(0.01)")
+    wait_for(lambda: not halted.is_alive, 10, "it lives")
+    job.start(SLEEPS)
+    at = scene(job, halted, Failpoint("fault", "decided", 3, job.folder))
+    with pytest.raises(StackError, match="had died before, and another driver died"):
+        strike("kill", "driver", at)
 
 
 def test_the_whole_job_is_killed(job):

@@ -3,11 +3,13 @@
 import os
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
+from onceproof.errors import StackError
 from onceproof.identity import spawn
 from onceproof.polling import wait_for
-from onceproof.process.attempt import JOB
+from onceproof.process.attempt import ATTEMPT, JOB, Attempt
 from onceproof.process.struck import StruckJob
 
 SLEEPS = "import time; time.sleep(600)"
@@ -24,11 +26,13 @@ def test_the_whole_job_dies_and_the_attempt_that_follows_at_once_does_not(tmp_pa
     supervisor = SimpleNamespace(starts_held=threading.Lock())
     job = StruckJob(None, name, supervisor, None)
     driver, next_ones = begin(WITH_CHILD), []
+    supervisor.current = Attempt(1, name, driver)
 
     def start_again():
         wait_for(lambda: not driver.is_alive, 30, "it lives", every_s=0.001)
         with supervisor.starts_held:
             next_ones.append(begin(SLEEPS))
+            supervisor.current = Attempt(2, name, next_ones[0])
 
     watcher = threading.Thread(target=start_again)
     watcher.start()
@@ -42,3 +46,22 @@ def test_the_whole_job_dies_and_the_attempt_that_follows_at_once_does_not(tmp_pa
     finally:
         job.kill_all()
     assert job.processes() == []
+
+
+def test_of_two_who_kill_one_driver_one_has(tmp_path, monkeypatch):
+    monkeypatch.setattr("onceproof.process.struck._DRIVER_COMES_WITHIN_S", 0.2)
+    name = f"struck-twice-{os.getpid()}"
+    env = {**os.environ, JOB: name, ATTEMPT: "1"}
+    driver = spawn([sys.executable, "-c", SLEEPS], log=tmp_path / "log", env=env, cwd=tmp_path)
+    job = StruckJob(None, name, SimpleNamespace(current=Attempt(1, name, driver)), None)
+
+    def kill(_):
+        try:
+            return job.kill_driver()
+        except StackError as error:
+            return str(error)
+
+    with ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(kill, range(2)))
+    assert [driver] in found
+    assert "no driver is started" in str(found)

@@ -8,6 +8,7 @@ raises. `heal` may be repeated, and does nothing where nothing is to be healed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -26,6 +27,10 @@ ATTEMPT_ENDS = "attempt_ends"  # under `how`, of `until`: longer than the job is
 
 class Job(Protocol):
     """The job under test, as faults see it."""
+
+    @property
+    def deaths(self) -> AbstractContextManager[Any]:
+        """Whoever kills one of its processes holds it, so that a death is one fault's alone."""
 
     def processes(self) -> list[Identity]:
         """Return what lives of it, executors included."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from onceproof.errors import StackError
 from onceproof.faults import Mechanism, Proof, Scene, nothing_to_heal
 from onceproof.faults.open_transaction import open_transaction, output_of
 from onceproof.sinks.cluster import Cluster
 from onceproof.sinks.coordinator import Coordinators
+from onceproof.sinks.protocol.transactions import ONGOING
 from onceproof.work import FaultPart
 
 _WITHIN_S = 30.0
@@ -21,6 +23,11 @@ def strike(fault: FaultPart, scene: Scene) -> Proof:  # noqa: ARG001  the contra
     cluster.bulk(output.name, **{"transactional.id": name}).init_transactions(_WITHIN_S)
     after = coordinators.look([name])[name]
     coordinators.close()
+    if before.state != ONGOING or (after.producer, after.epoch) == (before.producer, before.epoch):
+        raise StackError(
+            f"transaction {name} was not open any more when it was taken over ({before.state}):"
+            " nothing was struck"
+        )
     return {
         "id": name,
         "before": {"state": before.state, "epoch": before.epoch},

@@ -6,15 +6,21 @@ Executors that are not struck end when they miss their driver. The supervisor st
 from __future__ import annotations
 
 from onceproof.errors import StackError
+from onceproof.failpoints import TASK
 from onceproof.faults import Mechanism, Proof, Scene, nothing_to_heal, told
 from onceproof.work import FaultPart
 
 
 def strike(fault: FaultPart, scene: Scene) -> Proof:
-    """Kill it; the proof is who died."""
+    """Kill it; the proof is who died, among them who waits at a failpoint of the driver."""
     dead = scene.job.kill_all() if fault.target == "job" else scene.job.kill_driver()
     if not dead:
         raise StackError("no driver lived that could be killed")
+    at_a_step = scene.point is not None and scene.point.name not in TASK
+    if at_a_step and scene.halted and scene.halted not in dead:
+        raise StackError(
+            f"process {scene.halted.pid} at the failpoint had died before, and another driver died"
+        )
     return {"dead": told(dead)}
 
 

@@ -21,12 +21,14 @@ _DIES_WITHIN_S = 10.0
 
 def strike(fault: FaultPart, scene: Scene) -> Proof:
     """Kill it; the proof is who died."""
-    living = executors(scene)
-    victims = living if fault.target == "executor:all" else [pick(fault, scene, living)]
-    for one in victims:
-        one.send(signal.SIGKILL)
-    words = f"{len(victims)} executors do not die"
-    wait_for(lambda: not any(one.is_alive for one in victims), _DIES_WITHIN_S, words, every_s=0.01)
+    with scene.job.deaths:
+        living = executors(scene)
+        picked = living if fault.target == "executor:all" else [pick(fault, scene, living)]
+        victims = [one for one in picked if one.send(signal.SIGKILL)]
+        if not victims:
+            raise StackError("the executor that was to be killed had died before")
+        words = f"{len(victims)} executors do not die"
+        wait_for(lambda: not any(one.is_alive for one in victims), _DIES_WITHIN_S, words)
     return {
         "dead": told(victims),
         "executors_before": len(living),

@@ -15,9 +15,10 @@ _DIES_WITHIN_S = 10.0
 def strike(fault: FaultPart, scene: Scene) -> Proof:  # noqa: ARG001  the contract
     """Kill it; the proof is who died."""
     halted = scene.halted
-    if halted is None or not halted.send(signal.SIGKILL):
-        raise StackError("no task waits at the failpoint")
-    wait_for(lambda: not halted.is_alive, _DIES_WITHIN_S, f"process {halted.pid} does not die")
+    with scene.job.deaths:
+        if halted is None or not halted.send(signal.SIGKILL):
+            raise StackError("no task waits at the failpoint")
+        wait_for(lambda: not halted.is_alive, _DIES_WITHIN_S, f"process {halted.pid} does not die")
     return {"dead": told([halted])}
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from onceproof.checkpoint.archive import Archive
-from onceproof.errors import OnceproofError
+from onceproof.errors import OnceproofError, StackError
 from onceproof.failpoints import Failpoint
 from onceproof.faults import ATTEMPT_ENDS, Mechanism, Scene, find_mechanism, nothing_to_heal
 from onceproof.faults.triggers import has_missed, look_of
@@ -78,8 +78,15 @@ class Disturbance:
         halted = Identity.of(facts["pid"]) if point else None
         scene = replace(self.scene, point=point, halted=halted)
         batch = facts.get("batch")
+        if point and (halted is None or not halted.is_alive):
+            reason = f"process {facts['pid']} at {point.name} had died before it was struck"
+            self._record(Op.FAULT_STRIKE, Outcome.FAILED, {"reason": reason, **facts}, batch)
+            point.arm_again()
+            return None
         try:
             proof = mechanism.strike(self.fault, scene)
+            if not proof:
+                raise StackError(f"{self.fault.name} struck and left no proof")
         except OnceproofError as error:
             self._record(Op.FAULT_STRIKE, Outcome.FAILED, {"reason": str(error), **facts}, batch)
             return {}, scene

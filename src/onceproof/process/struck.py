@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from onceproof.checkpoint import log
 from onceproof.checkpoint.archive import Archive
 from onceproof.checkpoint.damage import damage
 from onceproof.documents import write_whole
+from onceproof.errors import StackError
 from onceproof.evidence import by_partition
 from onceproof.identity import Identity
 from onceproof.ledger import Partition
@@ -25,12 +27,13 @@ _DRIVER_COMES_WITHIN_S = 60.0
 
 @dataclass(frozen=True)
 class StruckJob:
-    """The processes and the commits of one run's job."""
+    """The processes and the commits of one run's job; all faults of a run share one."""
 
     run: RunDirectory
     job: str
     supervisor: Supervisor
     archive: Archive
+    deaths: threading.Lock = field(default_factory=threading.Lock)
 
     def processes(self) -> list[Identity]:
         """Return what lives of it, executors included."""
@@ -42,12 +45,16 @@ class StruckJob:
 
     def kill_driver(self) -> list[Identity]:
         """Kill the driver, and return who died."""
-        return self._attempt().kill()
+        with self.deaths:
+            attempt = self._attempt()
+            return _by_us(attempt, attempt.kill())
 
     def kill_all(self) -> list[Identity]:
         """Kill the driver and every executor before the job is started again; return who died."""
-        with self.supervisor.starts_held:
-            return kill_until_none(self.processes, self.job)
+        with self.deaths:
+            attempt = self._attempt()
+            with self.supervisor.starts_held:
+                return _by_us(attempt, kill_until_none(self.processes, self.job))
 
     def start_rival(self) -> Identity:
         """Start the job once more beside the one that lives, and return its driver."""
@@ -64,11 +71,13 @@ class StruckJob:
 
     def damage(self, kind: str, batch: int) -> tuple[list[Identity], dict[str, Any]]:
         """Kill the driver, and damage its checkpoint before it is started again."""
-        with self.supervisor.starts_held:
-            dead = self.kill_driver()
-            self.archive.catch_up()
-            told = damage(self.archive.checkpoint, kind, batch)
-            self.archive.accept_damage()
+        with self.deaths:
+            attempt = self._attempt()
+            with self.supervisor.starts_held:
+                dead = _by_us(attempt, attempt.kill())
+                self.archive.catch_up()
+                told = damage(self.archive.checkpoint, kind, batch)
+                self.archive.accept_damage()
         return dead, told
 
     def planned(self) -> Mapping[Partition, int]:
@@ -87,6 +96,16 @@ class StruckJob:
         return self.kill_driver()
 
     def _attempt(self) -> Attempt:
-        return wait_for(
-            lambda: self.supervisor.current, _DRIVER_COMES_WITHIN_S, "no driver is started"
-        )
+        """Return the attempt that lives; one that has died already is nobody's to kill."""
+
+        def living() -> Attempt | None:
+            found = self.supervisor.current
+            return found if found and found.is_alive else None
+
+        return wait_for(living, _DRIVER_COMES_WITHIN_S, "no driver is started")
+
+
+def _by_us(attempt: Attempt, dead: list[Identity]) -> list[Identity]:
+    if attempt.leader not in dead:
+        raise StackError(f"the driver of attempt {attempt.number} had died before it was killed")
+    return dead

@@ -1,7 +1,7 @@
 """A member of an external stack: looked at from here, and struck by its owner's own commands.
 
 A command that has ended proves nothing: a verb has taken hold when the member was seen to serve
-before it, and not to serve after it.
+before it, and not to serve in some looks one after another after it.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from onceproof.stacks.external_looks import look_at
 
 _ENDS_WITHIN_S = 60
 _TAKES_HOLD_WITHIN_S = 60
+_SILENT_LOOKS, _BETWEEN_S = 3, 1.0  # one look may fail on a busy machine
 _SERVES_WITHIN_S = 120
 _SAID = 500
 
@@ -110,8 +111,16 @@ def carry_out(member: Elsewhere, verb: Verb) -> dict[str, Any]:
 
 
 def _await_silence(member: Elsewhere, verb: Verb) -> str:
+    """Return what keeps it from serving, once it has not in several looks one after another."""
+    silent: list[str] = []
+
+    def is_silent() -> str:
+        said = member.trouble()
+        silent[:] = [*silent, said] if said else []
+        return said if len(silent) >= _SILENT_LOOKS else ""
+
     words = f"{member.name} serves on after its {verb} command: nothing proves that it was struck"
-    return wait_for(member.trouble, _TAKES_HOLD_WITHIN_S, words)
+    return wait_for(is_silent, _TAKES_HOLD_WITHIN_S, words, every_s=_BETWEEN_S)
 
 
 def await_service(member: Elsewhere) -> str:
