@@ -130,6 +130,7 @@ def test_a_process_that_dies_at_a_step_fails_the_query_and_the_next_is_exact(
     assert (job.seen(), job.open()) == (ROWS, 0)
 
 
+@pytest.mark.parametrize("job", ["table"], indirect=True)
 def test_a_driver_that_is_killed_when_it_has_decided_goes_on_exactly(job, armed, spark):
     """Nobody calls abort: what is prepared stays so until the next run."""
     halted = halt_at(armed, "decided", 1)
