@@ -1,6 +1,7 @@
 """From judged runs to the gate, as a release's pipeline runs it."""
 
 import json
+import time
 
 import pytest
 from jsonschema import validate
@@ -46,7 +47,12 @@ def lived(runs, seed, **fields):
     """A run that was judged and recorded."""
     folder = runs / SCENARIO / f"20260310T120000-{seed}"
     told = plan(run=f"run_{seed}", scenario=SCENARIO, subject="v1", seed=seed, tags=["quick"])
-    HandwrittenRun(told, **fields).write(folder)
+    began = time.time() - 60 + seed
+
+    def clocks(seq):
+        return 100 + seq / 2, began + seq / 2
+
+    HandwrittenRun(told, clocks=clocks, **fields).write(folder)
     judge_run(folder)
     record_run(RunDirectory(folder), runs)
     return RunDirectory(folder)

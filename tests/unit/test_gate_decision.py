@@ -14,7 +14,7 @@ from tests.unit.verdict_entries import NOW, SCENARIO, good, red, unknown
 OTHER = "copy_events__upsert_table__kill_driver"
 
 
-def sound(_):
+def sound(*_):
     return ""
 
 
@@ -75,7 +75,9 @@ def test_too_few_runs_close_it():
 
 def test_runs_that_are_too_old_close_it():
     found = gate([good(1), good(2, 37)], passes=2, max_age=timedelta(hours=36))
-    assert closed(found, Kind.LACK) == [("Too old: judged at 2026-03-08T23:00:00+00:00", "run_2")]
+    assert closed(found, Kind.LACK) == [
+        ("Too old: it ran until 2026-03-08T23:00:00+00:00", "run_2")
+    ]
     assert gate([good(1, 36)], max_age=timedelta(hours=36)).open
 
 
@@ -123,13 +125,14 @@ def test_a_row_that_says_unknown_and_as_claimed_is_unknown():
 
 
 def test_evidence_in_trouble_closes_it():
-    found = gate([good()], trouble=lambda run: f"{run.run} was altered")
+    found = gate([good()], trouble=lambda run, _: f"{run.run} was altered")
     assert closed(found, Kind.LACK) == [("run_1 was altered", "run_1")]
 
 
 def test_only_the_evidence_of_runs_that_count_is_looked_at():
     looked = []
-    gate([good(1), good(2, 2), good(3, subject="v2")], trouble=lambda run: looked.append(run.run))
+    runs = [good(1), good(2, 2), good(3, subject="v2")]
+    gate(runs, trouble=lambda run, _: looked.append(run.run))
     assert looked == ["run_1"]
 
 
@@ -189,7 +192,7 @@ def test_no_known_issue_accepts_a_run_in_which_anything_is_unknown():
 def test_a_known_issue_excuses_neither_age_nor_altered_evidence():
     known = {"issues": [issue()], "allow": [1]}
     closed(gate([red(hours=3)], max_age=timedelta(hours=2), **known), Kind.LACK)
-    closed(gate([red()], trouble=lambda _: "altered", **known), Kind.LACK)
+    closed(gate([red()], trouble=lambda *_: "altered", **known), Kind.LACK)
 
 
 def test_a_known_issue_that_the_history_does_not_have_is_a_wrong_request():

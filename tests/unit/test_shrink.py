@@ -9,7 +9,9 @@ from onceproof.phases.judge import judge_run
 from onceproof.phases.plan import make_plan
 from onceproof.phases.shrink import shrink
 from onceproof.scenario import find_scenario
+from onceproof.scenario.from_plan import to_yaml
 from onceproof.scenario.random_faults import with_random_faults
+from onceproof.scenario.reading import read_text
 
 
 def verdict(grade, *, lost=0, broken="rows"):
@@ -46,6 +48,12 @@ class Paper:
         return shrink(self.run, self.live, lambda _: None, at_most)
 
 
+def scenario_of(fields):
+    """The scenario of the file that is printed."""
+    (found,) = read_text(to_yaml(fields), "shrunk.yaml")
+    return found
+
+
 @pytest.mark.parametrize("guilty", [[2], [0, 3], [1, 2, 4]])
 def test_the_guilty_faults_and_half_the_input_are_left(guilty, tmp_path):
     paper = Paper(tmp_path, guilty, 6000)
@@ -53,11 +61,46 @@ def test_the_guilty_faults_and_half_the_input_are_left(guilty, tmp_path):
     assert is_smaller
     assert {one["name"] for one in found["faults"]} == paper.guilty
     assert found["workload"]["events"] == 10_000
+    assert found["name"] == "copy_events__upsert_table__random_5_shrunk"
+    assert scenario_of(found).name == found["name"]
+
+
+def test_no_candidate_goes_by_the_name_of_the_run_that_it_is_weaker_than(tmp_path):
+    paper = Paper(tmp_path, [1, 2, 4], 1)
+    paper.shrink()
+    names = {fields["name"] for fields in paper.lived}
+    assert names == {
+        "copy_events__upsert_table__calm_shrunk",
+        "copy_events__upsert_table__random_5_shrunk",
+    }
+
+
+@pytest.mark.parametrize(
+    ("fault", "shrunk"),
+    [
+        ("x" * 93, f"{'x' * 86}_shrunk"),
+        (f"{'x' * 85}_{'y' * 7}", f"{'x' * 85}_shrunk"),
+        ("kill_shrunk", "kill_shrunk_shrunk"),
+    ],
+)
+def test_a_shrunk_name_is_another_one_and_no_longer_than_a_name_may_be(fault, shrunk, tmp_path):
+    paper = Paper(tmp_path, [1], 6000)
+    plan = json.loads(paper.run.plan.read_text())
+    plan["scenario"] = f"copy_events__upsert_table__{fault}"
+    paper.run.plan.write_text(json.dumps(plan))
+    found = paper.shrink()[0]
+    assert scenario_of(found).name == f"copy_events__upsert_table__{shrunk}"
+
+
+def test_a_run_of_which_nothing_smaller_fails_keeps_its_name(tmp_path):
+    found, is_smaller = Paper(tmp_path, [0, 1, 2, 3, 4], 20_000).shrink()
+    assert (found["name"], is_smaller) == ("copy_events__upsert_table__random_5", False)
 
 
 def test_a_run_that_fails_without_any_fault_is_left_without_any(tmp_path):
     found, _ = Paper(tmp_path, [], 1).shrink()
-    assert (found["faults"], found["name"]) == ([], "copy_events__upsert_table__calm")
+    assert (found["faults"], found["name"]) == ([], "copy_events__upsert_table__calm_shrunk")
+    assert scenario_of(found).faults == ()
     assert 100 <= found["workload"]["events"] < 200
 
 

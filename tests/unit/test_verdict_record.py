@@ -3,6 +3,7 @@
 import json
 import shutil
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -10,15 +11,17 @@ from onceproof.checkers import run_checkers
 from onceproof.errors import EvidenceError
 from onceproof.evidence import Evidence, known
 from onceproof.gate.verification import trouble_of
+from onceproof.history import History
 from onceproof.phases.judge import judge_run
 from onceproof.phases.verdict_document import parts
+from onceproof.records import Op
 from onceproof.run import RunDirectory
 from onceproof.verdicts.digest import evidence_digest, file_digest
 from onceproof.verdicts.record import entry_of, history_of, judged_again, record_run
 from onceproof.verdicts.store import open_store
 from tests.unit.example_runs import green, red
 from tests.unit.example_runs import unknown as unknown_run
-from tests.unit.handwritten_run import HandwrittenRun, plan
+from tests.unit.handwritten_run import HandwrittenRun, did, plan
 
 CHANGED = {"lost": 0, "duplicated": 0, "unexpected": 0, "changed": 2}
 
@@ -55,6 +58,50 @@ def test_a_good_run_is_told_by_its_verdict_document(runs):
     assert (found.faults, found.landed, found.is_proved) == (1, 1, True)
     assert (found.recovery_s, found.seconds) == (2.0, 9.0)
     assert (found.findings, found.broken, found.hold_to) == ({}, (), "exactly-once")
+
+
+def test_a_run_is_as_old_as_the_end_of_its_job_however_late_it_was_judged(runs):
+    run = judged(runs)
+    for op in (Op.PHASE_START, Op.PHASE_END):
+        History(run.history).append("release", op)  # as of now, and so is what judges it
+    judge_run(run.root)
+    assert entry_of(run).at == datetime.fromtimestamp(1.7e9 + 13 / 2, UTC)
+
+
+def test_a_sink_that_is_read_once_more_makes_no_run_younger(runs):
+    run = judged(runs)
+    History(run.history).append("observe", Op.READ, proof={"rows": 6, "digest": "d1"})
+    judge_run(run.root)
+    assert entry_of(run).at == datetime.fromtimestamp(1.7e9 + 13 / 2, UTC)
+
+
+def test_a_run_whose_job_never_ended_is_as_old_as_its_beginning(runs):
+    run = judged(runs, HandwrittenRun(plan(), [did("phase.start", "plan"), did("phase.end")]))
+    assert entry_of(run).at == datetime.fromtimestamp(1.7e9 + 1 / 2, UTC)
+
+
+def test_a_run_of_which_no_history_tells_is_unknown_and_of_now(runs):
+    run = judged(runs)
+    run.history.unlink()
+    judge_run(run.root)
+    found = entry_of(run)
+    assert found.verdict == "UNKNOWN"
+    assert timedelta() <= datetime.now(UTC) - found.at < timedelta(minutes=1)
+
+
+@pytest.mark.parametrize(("sound", "bad"), [('"op"', '"OP"'), ('"wall": ', '"wall": 999999')])
+def test_a_good_run_whose_age_cannot_be_told_is_not_recorded(sound, bad, runs):
+    run = judged(runs)
+    run.history.write_text(run.history.read_text().replace(sound, bad))
+    with pytest.raises(EvidenceError, match="history"):
+        record_run(run, runs)
+
+
+def test_judging_again_makes_no_run_younger(runs):
+    run = judged(runs)
+    first = record_run(run, runs)
+    judge_run(run.root)
+    assert judged_again(run, runs).at == first.at == datetime.fromtimestamp(1.7e9 + 13 / 2, UTC)
 
 
 def test_a_red_run_tells_what_broke_its_promise(runs):

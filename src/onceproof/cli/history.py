@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from onceproof.verdicts.issues import Issue
 
 _COLUMNS = (
-    "judged at (UTC)",
+    "ran until (UTC)",
     "result",
     "verdict",
     "scenario",

@@ -9,12 +9,13 @@ from datetime import datetime
 from enum import StrEnum
 
 from onceproof.errors import RequestError
+from onceproof.gate.demands import Demands
 from onceproof.gate.policy import Need, Policy
 from onceproof.verdict import EXIT_AS_CLAIMED, EXIT_NOT_AS_CLAIMED, EXIT_UNKNOWN, Grade
 from onceproof.verdicts.entry import Entry
 from onceproof.verdicts.issues import Issue, matches, shows
 
-Trouble = Callable[[Entry], str]
+Trouble = Callable[[Entry, Demands | None], str]
 
 
 class Kind(StrEnum):
@@ -48,7 +49,10 @@ class Decision:
 
 @dataclass(frozen=True)
 class Case:
-    """What is the same for each need; `trouble` says what is wrong with the evidence of a run."""
+    """What is the same for each need.
+
+    `trouble` says what is wrong with the evidence of a run, of which so much was demanded.
+    """
 
     version: str
     allowed: tuple[Issue, ...]
@@ -154,10 +158,10 @@ def _of_run(need: Need, run: Entry, case: Case) -> Iterator[Reason]:
     elif not run.is_proved:
         yield because(Kind.LACK, "Its row contradicts itself: it is as claimed, and not proved")
     if run.at > case.now:
-        yield because(Kind.LACK, f"It was judged at {run.at.isoformat()}, which is yet to come")
+        yield because(Kind.LACK, f"It ran until {run.at.isoformat()}, which is yet to come")
     elif need.max_age is not None and case.now - run.at > need.max_age:
-        yield because(Kind.LACK, f"Too old: judged at {run.at.isoformat()}")
-    if said := case.trouble(run):
+        yield because(Kind.LACK, f"Too old: it ran until {run.at.isoformat()}")
+    if said := case.trouble(run, need.demands):
         yield because(Kind.LACK, said)
 
 

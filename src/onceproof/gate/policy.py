@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from onceproof.errors import RequestError
+from onceproof.gate.demands import Demands, demands_of
 from onceproof.gate.fields import POLICY
 from onceproof.scenario import Scenario, find_scenario, load_catalogue
 from onceproof.scenario.kinds import read_fields
@@ -20,13 +21,17 @@ _UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 
 @dataclass(frozen=True)
 class Need:
-    """What one scenario must show: its newest `passes` runs, and what they must have among them."""
+    """What one scenario must show: its newest `passes` runs, and what they must have among them.
+
+    A run whose plan makes other `demands` than the scenario shows nothing of it.
+    """
 
     scenario: str
     passes: int = 1
     seeds: int = 1
     max_age: timedelta | None = None
     landed: int = 0
+    demands: Demands | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -74,25 +79,26 @@ def _needs(item: Item, given: Mapping[str, Any], catalogue: list[Scenario]) -> l
     if given["seeds"] > given["passes"]:
         said = f"{given['passes']} runs cannot have {given['seeds']} seeds: write"
         item.find("seeds").refuse(f"{said} passes: {given['seeds']} or more, or fewer seeds")
-    names = (_tagged if "tag" in given else _named)(item, given, catalogue)
+    found = (_tagged if "tag" in given else _named)(item, given, catalogue)
     told = {name: given[name] for name in ("passes", "seeds", "landed")}
-    return [Need(name, max_age=_age(given.get("max_age")), **told) for name in names]
+    age = _age(given.get("max_age"))
+    return [Need(one.name, max_age=age, demands=demands_of(one), **told) for one in found]
 
 
-def _named(item: Item, given: Mapping[str, Any], catalogue: list[Scenario]) -> list[str]:
+def _named(item: Item, given: Mapping[str, Any], catalogue: list[Scenario]) -> list[Scenario]:
     name = given["scenario"]
-    if name in (one.name for one in catalogue):
-        return [name]
+    if found := [one for one in catalogue if one.name == name]:
+        return found
     try:
-        return [find_scenario(name).name]
+        return [find_scenario(name)]
     except RequestError as error:
         item.find("scenario").refuse(str(error))
         return []
 
 
-def _tagged(item: Item, given: Mapping[str, Any], catalogue: list[Scenario]) -> list[str]:
+def _tagged(item: Item, given: Mapping[str, Any], catalogue: list[Scenario]) -> list[Scenario]:
     tag = given["tag"]
-    if found := [one.name for one in catalogue if tag in one.tags]:
+    if found := [one for one in catalogue if tag in one.tags]:
         return found
     known = sorted({name for one in catalogue for name in one.tags})
     near = difflib.get_close_matches(tag, known, 1)

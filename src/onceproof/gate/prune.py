@@ -20,7 +20,7 @@ from onceproof.verdicts.store import Store
 
 @dataclass(frozen=True)
 class Kept:
-    """One run's directory: when the run was judged, or planned, and why it stays; "" if it goes."""
+    """One run's directory: when the run ended, or was planned, and why it stays; "" if it goes."""
 
     run: str
     directory: Path

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from onceproof.documents import read_object
 from onceproof.errors import EvidenceError
+from onceproof.gate.demands import Demands, not_demanded
 from onceproof.run import RunDirectory
 from onceproof.verdicts.digest import evidence_digest, file_digest
 from onceproof.verdicts.entry import Entry
 
 
-def trouble_of(entry: Entry) -> str:
-    """Return what is wrong with a run's evidence, empty if it is as it was first judged."""
+def trouble_of(entry: Entry, demands: Demands | None = None) -> str:
+    """Return what is wrong with a run's evidence, empty if it is as it was first judged.
+
+    The plan is part of it, so it tells whether the run was one of the scenario that demands this.
+    """
     if entry.pruned:
         return "Its evidence was pruned"
     run = RunDirectory(Path(entry.directory))
@@ -22,6 +27,6 @@ def trouble_of(entry: Entry) -> str:
             return "Its evidence was altered after it was first judged"
         if file_digest(run.verdict) != entry.verdict_digest:
             return "Its verdict.json is not the one that was recorded"
+        return not_demanded(read_object(run.plan), demands) if demands else ""
     except EvidenceError as error:
         return f"Its evidence cannot be read: {error}"
-    return ""

@@ -16,6 +16,8 @@ from onceproof.run import RunDirectory
 from onceproof.scenario.from_plan import Fields, fields_of
 
 LEAST_EVENTS = 100
+_LONGEST_NAME = 120
+_SHRUNK = "_shrunk"
 Live = Callable[[Fields, int], Mapping[str, Any]]
 Say = Callable[[str], None]
 Way = tuple[str, frozenset[str], frozenset[str]]
@@ -23,8 +25,12 @@ Way = tuple[str, frozenset[str], frozenset[str]]
 
 @dataclass
 class Shrinking:
-    """A search over plans; `live` runs one with a seed, and returns its verdict document."""
+    """A search over plans; `live` runs one with a seed, and returns its verdict document.
 
+    No candidate goes by the `name` of the run: it is weaker, so it proves nothing of that scenario.
+    """
+
+    name: str
     way: Way
     seed: int
     live: Live
@@ -38,26 +44,33 @@ class Shrinking:
     def _fewer_faults(self, fields: Fields) -> Fields:
         """None at all if that fails too, or one alone; else each that can be left out is."""
         faults = list(fields["faults"])
-        if faults and self._fails(none := fields | {"faults": [], "name": _calm(fields["name"])}):
+        if faults and self._fails(none := self._less(fields, faults=[])):
             return none
         if len(faults) > 1:
             for one in faults:
-                if self._fails(alone := fields | {"faults": [one]}):
+                if self._fails(alone := self._less(fields, faults=[one])):
                     return alone
         for one in faults:
             rest = [other for other in fields["faults"] if other is not one]
-            if rest and len(faults) > 2 and self._fails(fewer := fields | {"faults": rest}):
+            if rest and len(faults) > 2 and self._fails(fewer := self._less(fields, faults=rest)):
                 fields = fewer
         return fields
 
     def _less_input(self, fields: Fields) -> Fields:
         """Half the events, as often as that still fails."""
         while (events := fields["workload"]["events"] // 2) >= LEAST_EVENTS:
-            less = fields | {"workload": fields["workload"] | {"events": events}}
+            less = self._less(fields, workload=fields["workload"] | {"events": events})
             if not self._fails(less):
                 break
             fields = less
         return fields
+
+    def _less(self, fields: Fields, **changes: Any) -> Fields:
+        """Return a candidate, whose name says that it was made smaller."""
+        less = fields | changes
+        pipeline, sink, fault = self.name.split("__", 2)
+        name = f"{pipeline}__{sink}__{fault if less['faults'] else 'calm'}"
+        return less | {"name": name[: _LONGEST_NAME - len(_SHRUNK)].rstrip("_") + _SHRUNK}
 
     def _fails(self, fields: Fields) -> bool:
         if not self.left:
@@ -71,11 +84,6 @@ class Shrinking:
             return False
         self.say(f"{told}: {'fails in the same way' if is_same else 'does not'}")
         return is_same
-
-
-def _calm(name: str) -> str:
-    pipeline, sink, _ = name.split("__", 2)
-    return f"{pipeline}__{sink}__calm"
 
 
 def way_of(document: Mapping[str, Any]) -> Way:
@@ -98,5 +106,6 @@ def shrink(run: RunDirectory, live: Live, say: Say, at_most: int) -> tuple[Field
         raise RequestError(f"{run.root} cannot be made smaller: {error}") from None
     if document["verdict"] == "PASS":
         raise RequestError(f"{run.root} passed: there is no failure to keep; name another")
-    found = Shrinking(way_of(document), document["seed"], live, say, at_most).smaller(fields)
+    search = Shrinking(fields["name"], way_of(document), document["seed"], live, say, at_most)
+    found = search.smaller(fields)
     return found, found != fields

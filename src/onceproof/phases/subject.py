@@ -22,14 +22,17 @@ from onceproof.setup.java import find_java
 from onceproof.work import PipelinePart
 
 _PYTHON_FILE = re.compile(r"[^{}:=,]+\.py")
+# A word of the command by this name starts the job, and is none of its code.
+_STARTS = re.compile(r"(?:python|pypy|java|spark-submit|spark-class|env|bash|sh)[0-9.]*")
+_DIRTY = "+dirty"
 _PACKAGES = ("onceproof", "pyspark", "kafka-python", "confluent-kafka")
 
 
 @dataclass(frozen=True)
 class Subject:
-    """The job's version: given, or the git commit of its folder; and its files with their sha256.
+    """The job's version: given, or the commits of its files' folders; and the files' sha256.
 
-    A folder with uncommitted changes has `+dirty` behind the commit. Without git the text is made
+    Uncommitted changes in any of the folders put `+dirty` behind them. Without git the text is made
     of the files.
     """
 
@@ -38,14 +41,14 @@ class Subject:
 
 
 def find_subject(command: Sequence[str], known: Mapping[str, Any], given: str = "") -> Subject:
-    """Return what is under test: `given` as it is, else what git says of the command's folder.
+    """Return what is under test: `given` as it is, else what git says of the command's folders.
 
     `known` are the placeholders beside {jobs} that have a value by now.
     """
     paths = _files(command, {"jobs": jobs_folder(), **known})
-    files = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in paths.items()}
-    kept = (_commit(path.resolve().parent) for path in paths.values())
-    return Subject(given or next(filter(None, kept), _of_files(files)), files)
+    files = {name: _digest(path) for name, path in paths.items()}
+    of_the_job = [path for path in paths.values() if not _STARTS.fullmatch(path.name)]
+    return Subject(given or _version(of_the_job), files)
 
 
 def refuse_absent(pipeline: PipelinePart, folder: str) -> None:
@@ -86,7 +89,8 @@ def _files(command: Sequence[str], known: Mapping[str, Any]) -> dict[str, Path]:
     if ENTRY in words:
         words.append(f"{{jobs}}/{words[words.index(ENTRY) + 1]}.py")
     paths = {word: Path(fill([word], known)[0]) for word in words}
-    return {word: path for word, path in paths.items() if _is_file(path)}
+    # the job is started in the run's directory, so no other word names a file of ours
+    return {word: path for word, path in paths.items() if path.is_absolute() and _is_file(path)}
 
 
 def _is_file(path: Path) -> bool:
@@ -96,13 +100,31 @@ def _is_file(path: Path) -> bool:
         return False
 
 
-def _commit(folder: Path) -> str:
-    """Return the folder's commit; empty where git does not keep it."""
+def _version(paths: Sequence[Path]) -> str:
+    """Return the version of files: every commit, and a digest of those that git does not keep.
+
+    Where git keeps one of them, Python beside no commit is dirty: it imports what nobody sees.
+    """
+    commits = [_commit(path.resolve()) for path in paths]
+    others = [path for path, commit in zip(paths, commits, strict=True) if not commit]
+    if len(others) == len(paths):
+        return _of_files(paths)
+    found = dict.fromkeys(commit.removesuffix(_DIRTY) for commit in commits if commit)
+    whole = [path for path in others if path.suffix != ".py"]
+    parts = [*found, *([_of_files(whole)] if whole else [])]
+    is_dirty = len(whole) < len(others) or any(commit.endswith(_DIRTY) for commit in commits)
+    return "+".join(parts) + (_DIRTY if is_dirty else "")
+
+
+def _commit(path: Path) -> str:
+    """Return the commit of a file's folder; empty where git does not keep the file."""
+    folder = path.parent
     commit = _git(folder, "rev-parse", "--short=12", "HEAD")
-    if commit is None or _git(folder, "check-ignore", "-q", ".") is not None:
+    ignored = (_git(folder, "check-ignore", "-q", "--", name) for name in (".", path.name))
+    if commit is None or any(said is not None for said in ignored):
         return ""
     changes = _git(folder, "status", "--porcelain", "--", ".")
-    return f"git:{commit}{'' if changes == '' else '+dirty'}"
+    return f"git:{commit}{'' if changes == '' else _DIRTY}"
 
 
 def _git(folder: Path, *words: str) -> str | None:
@@ -117,6 +139,11 @@ def _git(folder: Path, *words: str) -> str | None:
     return done.stdout.strip() if done.returncode == 0 else None
 
 
-def _of_files(files: Mapping[str, str]) -> str:
-    told = "".join(f"{digest} {name}\n" for name, digest in sorted(files.items()))
-    return f"sha256:{hashlib.sha256(told.encode()).hexdigest()[:12]}" if files else "unknown"
+def _of_files(paths: Sequence[Path]) -> str:
+    """Return a digest of names and contents, which is the same in every folder."""
+    told = "".join(sorted(f"{_digest(path)} {path.name}\n" for path in paths))
+    return f"sha256:{hashlib.sha256(told.encode()).hexdigest()[:12]}" if paths else "unknown"
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -15,8 +15,8 @@ from onceproof.verdict import Grade
 class Entry:
     """What the history knows of a run; all but the digests is what its verdict document says.
 
-    `at` is when it was first judged. `broken` holds the classes that broke its promise, `findings`
-    the checkers that did not pass and their grades. `landed` of the planned `faults` struck with
+    `at` is when its job ended. `broken` holds the classes that broke its promise, `findings` the
+    checkers that did not pass and their grades. `landed` of the planned `faults` struck with
     proof. `evidence` is the digest of what the judge read, `verdict_digest` that of `verdict.json`.
     """
 

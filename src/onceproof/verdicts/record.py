@@ -8,7 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from onceproof.documents import read_object
+from onceproof.errors import EvidenceError
+from onceproof.history import History
+from onceproof.records import Op
 from onceproof.run import RunDirectory
+from onceproof.verdict import Grade
 from onceproof.verdicts.digest import evidence_digest, file_digest
 from onceproof.verdicts.entry import Entry, make_entry
 
@@ -24,21 +28,44 @@ def history_of(runs: Path) -> str:
 
 
 def entry_of(run: RunDirectory, at: datetime | None = None) -> Entry:
-    """Return the entry of a judged run, or raise `EvidenceError` where it was not judged."""
-    return make_entry(
-        run,
-        read_object(run.verdict),
-        at or datetime.now(UTC),
-        evidence_digest(run),
-        file_digest(run.verdict),
-    )
+    """Return the entry of a judged run, or raise `EvidenceError` where it was not judged.
+
+    It is of the time at which the run's job ended, and of now where nothing is known of an UNKNOWN
+    run. The time of judging says nothing: one that was abandoned may be judged weeks later.
+    """
+    document = read_object(run.verdict)
+    try:
+        at = at or ended_at(run)
+    except EvidenceError:
+        if document["verdict"] != Grade.UNKNOWN:
+            raise
+        at = datetime.now(UTC)
+    return make_entry(run, document, at, evidence_digest(run), file_digest(run.verdict))
+
+
+def ended_at(run: RunDirectory) -> datetime:
+    """Return when a run's job ended for the last time; when the run began, if no job of it did.
+
+    Later records would make it younger than what it shows: the sink may be read, and what the run
+    made may be released, at any time after.
+    """
+    records = History(run.history).read()
+    ended = [record for record in records if record.op is Op.ATTEMPT_END]
+    wall = (ended or records[:1])[-1].wall
+    try:
+        return datetime.fromtimestamp(wall, UTC)
+    except (OverflowError, ValueError, OSError):
+        raise EvidenceError(
+            f"the history says {wall} for the run's end, which is no time: it was damaged, so run"
+            " the scenario again"
+        ) from None
 
 
 def record(store: Store, run: RunDirectory) -> Entry:
     """Record a judged run and return its row.
 
-    One that is known already gets its new verdict and keeps the time of the first, if its evidence
-    is the same. If it was altered, nothing changes: judging it again makes nothing good.
+    One that is known already gets its new verdict and keeps its time, if its evidence is the same.
+    If it was altered, nothing changes: judging it again makes nothing good.
     """
     return store.record(entry_of(run))
 

@@ -1,0 +1,61 @@
+"""What a scenario demands of a run: one whose plan demands something else is no run of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from onceproof.scenario import Scenario
+from onceproof.scenario.commands import OF_THE_JOB
+from onceproof.scenario.from_plan import fields_of
+from onceproof.scenario.resolved import resolved
+
+Demands = Mapping[str, Any]
+# What is not compared is named here, so that a field to come is.
+_LEFT_OUT = {"name", "tags", "limits"}
+_LEFT_OUT_OF_A_JOB = {"command", "options"}  # a plan has the one with the other filled in
+
+
+def demands_of(scenario: Scenario) -> Demands:
+    """Return what is sent, what strikes, what is compared, and what the run is held to."""
+    return _demands(resolved(scenario))
+
+
+def not_demanded(plan: Mapping[str, Any], demands: Demands) -> str:
+    """Return how a plan differs from what its scenario demands; empty where it does not.
+
+    A plan without a workload is none that anything was ever carried out by, so it tells nothing.
+    """
+    if not isinstance(plan.get("workload"), Mapping):
+        return ""
+    try:
+        found = _demands(fields_of(plan))
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return _said("it cannot be read")
+    other = [n for n in sorted({*demands, *found}) if demands.get(n) != found.get(n)]
+    if not other:
+        return ""
+    return _said(f"{', '.join(other)} {'is another' if len(other) == 1 else 'are others'}")
+
+
+def _said(why: str) -> str:
+    return f"Its plan is not the scenario's, because {why}: run the scenario that the policy names"
+
+
+def _demands(fields: Mapping[str, Any]) -> Demands:
+    found = {name: value for name, value in fields.items() if name not in _LEFT_OUT}
+    if isinstance(job := fields["pipeline"], Mapping):
+        of_its_command = {"pipeline", *OF_THE_JOB}
+        found = {name: value for name, value in found.items() if name not in of_its_command}
+        found |= {name: value for name, value in job.items() if name not in _LEFT_OUT_OF_A_JOB}
+    return {name: _anywhere(value) for name, value in json.loads(json.dumps(found)).items()}
+
+
+def _anywhere(value: Any) -> Any:
+    """Return a value that is the same in every folder: of a file's whole path, its name."""
+    if isinstance(value, dict):
+        return {name: _anywhere(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_anywhere(one) for one in value]
+    return value.rpartition("/")[2] if isinstance(value, str) and value[:1] == "/" else value

@@ -1,0 +1,114 @@
+"""The version of a job whose command names several files: none of them may hide behind another."""
+
+import re
+import subprocess
+
+import pytest
+
+from onceproof.phases.subject import find_subject
+
+COMMIT = "git:[0-9a-f]{12}"
+DIGEST = "sha256:[0-9a-f]{12}"
+
+
+def git(folder, *words):
+    who = ("-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false")
+    subprocess.run(["git", "-C", str(folder), *who, *words], check=True, capture_output=True)
+
+
+def keep(repository, *names):
+    """Commit all that stands in a folder."""
+    git(repository, "init", "-q")
+    git(repository, "add", *names or ("-A",))
+    git(repository, "commit", "-q", "-m", "one")
+
+
+def write(path, text="print()"):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Two files of one repository, in folders of their own."""
+    found = (write(tmp_path / "kept/a/run.py"), write(tmp_path / "kept/b/job.py"))
+    keep(tmp_path / "kept")
+    return found
+
+
+def version(*words):
+    return find_subject(["python", *map(str, words)], {}).text
+
+
+def test_two_clean_folders_of_one_repository_are_one_commit(files):
+    assert re.fullmatch(COMMIT, version(*files))
+
+
+@pytest.mark.parametrize("changed", [0, 1])
+def test_a_change_beside_any_of_the_files_is_dirty(changed, files):
+    write(files[changed].parent / "new.py")
+    assert re.fullmatch(rf"{COMMIT}\+dirty", version(*files))
+
+
+@pytest.mark.parametrize("ignored", ["a", "b"])
+def test_code_that_git_does_not_keep_is_dirty_where_git_keeps_another(ignored, files, tmp_path):
+    write(tmp_path / "kept/.gitignore", ignored)
+    git(tmp_path / "kept", "rm", "-r", "-q", "--cached", ignored)
+    git(tmp_path / "kept", "commit", "-q", "-m", "two")
+    assert re.fullmatch(rf"{COMMIT}\+dirty", version(*files))
+
+
+def test_code_outside_of_git_is_dirty_where_git_keeps_another(files, tmp_path):
+    outside = write(tmp_path / "outside/job.py")
+    assert re.fullmatch(rf"{COMMIT}\+dirty", version(files[0], outside))
+    assert re.fullmatch(rf"{COMMIT}\+dirty", version(outside, files[0]))
+
+
+def test_a_commit_in_any_of_two_repositories_is_another_version(files, tmp_path):
+    other = write(tmp_path / "other/job.py")
+    keep(tmp_path / "other")
+    before = version(files[0], other)
+    assert re.fullmatch(rf"{COMMIT}\+{COMMIT}", before)
+    write(other, "print(1)")
+    keep(tmp_path / "other")
+    assert version(files[0], other) != before
+    assert version(files[0], other).partition("+")[0] == before.partition("+")[0]
+
+
+def test_a_jar_that_git_does_not_keep_is_known_by_what_it_holds(files, tmp_path):
+    jar = write(tmp_path / "cache/connector.jar", "one")
+    before = version("--jars", jar, files[0])
+    assert re.fullmatch(rf"{COMMIT}\+{DIGEST}", before)
+    write(tmp_path / "elsewhere/connector.jar", "one")
+    assert version("--jars", tmp_path / "elsewhere/connector.jar", files[0]) == before
+    write(jar, "two")
+    assert version("--jars", jar, files[0]) != before
+
+
+def test_a_jar_that_is_ignored_beside_code_that_is_not_is_known_by_what_it_holds(files, tmp_path):
+    write(tmp_path / "kept/.gitignore", "*.jar")
+    jar = write(files[0].parent / "job.jar", "one")
+    before = version("--jars", jar, files[0])
+    assert re.fullmatch(rf"{COMMIT}\+{DIGEST}", before)
+    write(jar, "two")
+    assert version("--jars", jar, files[0]) != before
+
+
+@pytest.mark.parametrize("name", ["python", "python3.11", "java", "spark-submit", "bash", "env"])
+def test_what_starts_the_job_is_not_the_job(name, files, tmp_path):
+    program = write(tmp_path / "usr/bin" / name)
+    assert find_subject([str(program), str(files[0])], {}).text == version(files[0])
+    assert find_subject([str(program), "-m", "job"], {}).text == "unknown"
+
+
+def test_a_program_of_ones_own_is_the_job(files, tmp_path):
+    program = write(tmp_path / "opt/bin/count_orders")
+    assert re.fullmatch(DIGEST, find_subject([str(program)], {}).text)
+    write(files[0].parent / "new.py")
+    assert find_subject([str(files[0].parent / "run.py")], {}).text.endswith("+dirty")
+
+
+def test_a_word_that_is_a_file_of_this_folder_only_by_chance_is_none(files, monkeypatch):
+    monkeypatch.chdir(files[0].parent)
+    assert find_subject(["count-orders", "run.py"], {}).text == "unknown"
