@@ -41,7 +41,7 @@ class Plan:
     """What a run was to do. `document` is all of plan.json, for what is shown and not judged.
 
     `versioned` says that the sink's rows carry a number that only grows within a key, and
-    `fails_for_good` that the restart strategy must give up.
+    `fails_for_good` that the restart strategy must give up, on a job with these `last_words`.
     """
 
     scenario: str
@@ -51,6 +51,7 @@ class Plan:
     versioned: bool
     faults: tuple[PlannedFault, ...]
     fails_for_good: bool
+    last_words: str
     document: Mapping[str, Any]
 
     @classmethod
@@ -81,6 +82,7 @@ class Plan:
             versioned=field(sink, "versioned", bool, "the plan's sink"),
             faults=_faults(document),
             fails_for_good=document.get("ends", OVER) == FAILED,
+            last_words=str(document.get("last_words", "")),
             document=document,
         )
 

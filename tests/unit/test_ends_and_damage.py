@@ -21,9 +21,9 @@ def grades(run, folder, checkers=CHECKERS):
     return [finding.verdict for finding in run_checkers(run.write(folder), checkers)]
 
 
-def given_up(decided="give up"):
+def given_up(decided="give up", **fields):
     """The driver dies in the second batch and is not started again."""
-    run = HandwrittenRun(plan=plan(ends="failed"))
+    run = HandwrittenRun(plan=plan(ends="failed", **fields))
     gone = {("attempt.start", 2), ("attempt.end", 2)}
     run.history = [
         one
@@ -32,12 +32,22 @@ def given_up(decided="give up"):
         and (one["op"], one.get("batch")) != ("batch.commit", 1)
     ]
     place = next(at for at, one in enumerate(run.history) if one["op"] == "attempt.end") + 1
-    run.history.insert(place, did("restart", "supervisor", decided=decided, **ASKED))
+    asked = {**ASKED, "said": "Error: no such file", "decided": decided}
+    run.history.insert(place, did("restart", "supervisor", **asked))
     return run
 
 
 def test_a_job_that_failed_for_good_as_it_was_to_is_judged_by_what_it_had_committed(tmp_path):
     assert grades(given_up(), tmp_path) == [PASS] * 4
+
+
+def test_a_job_that_failed_of_something_else_proves_nothing(tmp_path):
+    assert grades(given_up(last_words="no such .*"), tmp_path, [ended]) == [PASS]
+    run = given_up(last_words="out of memory").write(tmp_path / "other")
+    (finding,) = run_checkers(run, [ended])
+    assert finding.verdict is UNKNOWN
+    said = "and was to say 'out of memory' last, not 'Error: no such file'"
+    assert finding.reason == f"The job failed for good, {said}"
 
 
 def test_the_same_run_proves_nothing_where_nobody_said_so(tmp_path):

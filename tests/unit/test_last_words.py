@@ -31,6 +31,19 @@ ModuleNotFoundError: No module named 'shop'
     assert last_words(b"26/01/01 00:00:00 WARN Utils: all there is") != ""
 
 
+def test_an_error_is_quoted_and_not_the_plan_that_spark_prints_behind_it():
+    log = b"""[Stage 1:====>   (3 + 1) / 4]
+26/01/01 00:00:00 ERROR MicroBatchExecution: Query terminated with error
+pyspark.errors.StreamingQueryException: [STREAM_FAILED] Query terminated: no such file
+=== Streaming Query ===
+Logical Plan:
++- ~Project [id#15L]
+"""
+    said = "pyspark.errors.StreamingQueryException: [STREAM_FAILED] Query terminated: no such file"
+    assert last_words(log) == said
+    assert last_words(log.splitlines()[0]) == "[Stage 1:====>   (3 + 1) / 4]"
+
+
 @pytest.mark.parametrize(
     ("newest", "said"),
     [

@@ -133,6 +133,11 @@ ADDITIONS = [
     ),
     ("restart: none", "9: restart: none starts the job 0 times again, and its driver is struck 1"),
     ("ends: lost", "9: ends: 'lost' is not known; write one of: failed, over"),
+    (
+        "last_words: gone",
+        "9: last_words: is for a job that must fail: write ends: failed, or leave",
+    ),
+    ("ends: failed\nlast_words: (", "10: last_words: '(' is no regular expression (missing )"),
     ("restart: {attempts: 3}", "9: restart: strategy is missing: write one of none, fixed-delay"),
     ("restart: {strategy: fixed}", "9: restart.strategy: 'fixed' is not known; did you mean 'fixe"),
     ("restart: {strategy: none, delay_s: 1}", "9: restart.delay_s: no such key: 'delay_s' is not"),

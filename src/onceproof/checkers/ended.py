@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from onceproof.evidence import Evidence
 from onceproof.records import Op, Outcome
 from onceproof.verdict import Finding, Grade
@@ -28,8 +30,8 @@ def ended(evidence: Evidence) -> Finding:
     elif last_start > last_end:
         said.append("An attempt was started once more after the last end that anybody saw")
     said += _since(evidence, last_end)
-    if evidence.plan.fails_for_good and not _gave_up(evidence, last_end):
-        said.append("The job was to fail for good, and its restart strategy did not give up")
+    if evidence.plan.fails_for_good:
+        said += _not_as_it_was_to_fail(evidence, last_end)
     numbers = {"attempts": len(started)}
     if said:
         return Finding("ended", Grade.UNKNOWN, "; ".join(said), numbers)
@@ -51,7 +53,12 @@ def _since(evidence: Evidence, last_end: int) -> list[str]:
     return []
 
 
-def _gave_up(evidence: Evidence, last_end: int) -> bool:
-    """Whether the restart strategy was asked after the last attempt, and gave up."""
+def _not_as_it_was_to_fail(evidence: Evidence, last_end: int) -> list[str]:
+    """Say if the strategy did not give up after the last attempt, or on a job that said another."""
     asked = [record for record in evidence.of(Op.RESTART) if record.seq > last_end]
-    return bool(asked) and asked[-1].proof["decided"] == "give up"
+    if not asked or asked[-1].proof["decided"] != "give up":
+        return ["The job was to fail for good, and its restart strategy did not give up"]
+    wanted, said = evidence.plan.last_words, str(asked[-1].proof.get("said", ""))
+    if re.search(wanted, said):
+        return []
+    return [f"The job failed for good, and was to say {wanted!r} last, not {said!r}"]

@@ -91,6 +91,7 @@ def plan_document(
         "restart": dict(scenario.restart),
         "limits": {"run_s": int(scenario.limits.run_s), "stall_s": int(scenario.limits.stall_s)},
         "ends": scenario.ends,
+        **({"last_words": scenario.last_words} if scenario.last_words else {}),
         "hold_to": claim.promise.guarantee,
         "claims": claim.verdict,
         "anomalies": sorted(claim.anomalies),

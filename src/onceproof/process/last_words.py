@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 from onceproof.checkpoint.archive import Archive
 from onceproof.run import RunDirectory
 
 _TAIL_BYTES = 20_000
-_SAID = 300
+_SAID = 500
+_NO_MATTER = (" WARN ", " INFO ", "[Stage ")
+_ERROR = re.compile(r"(Caused by: )?([A-Za-z_]\w*[.$])*[A-Za-z_]\w*(Error|Exception|Exit)\b:? ")
 
 
 def explained(why: str, run: RunDirectory, archive: Archive, attempt: int) -> str:
@@ -27,8 +31,13 @@ def explained(why: str, run: RunDirectory, archive: Archive, attempt: int) -> st
 
 
 def last_words(log: bytes) -> str:
-    """Return the last line that says anything: no stack trace's, and no line of a mere warning."""
+    """Return the last line that names an error, else the last that says anything.
+
+    No line of a stack trace, of a mere warning or of a bar that shows progress. What Spark says
+    behind an error is its plan.
+    """
     lines = log.decode(errors="replace").splitlines()
     told = [one.strip() for one in lines if one.strip() and not one[:1].isspace()]
-    plain = [one for one in told if " WARN " not in one and " INFO " not in one]
-    return (plain or told or [""])[-1][:_SAID]
+    plain = [one for one in told if not any(word in one for word in _NO_MATTER)]
+    errors = [one for one in plain if _ERROR.match(one)]
+    return (errors or plain or told or [""])[-1][:_SAID]

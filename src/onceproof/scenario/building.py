@@ -65,6 +65,7 @@ def build(owner: Item, items: Mapping[str, Item]) -> Scenario | None:
         restart=values["restart"],
         limits=LimitsPart(**values["limits"]),
         ends=values["ends"],
+        last_words=values["last_words"],
         claim=claim,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 
 from onceproof import failpoints
@@ -64,6 +65,7 @@ def misplaced(verb: str, target: str, step: str | None, sink: type[Sink] | None)
 
 def check_restart(draft: Draft) -> None:
     """The strategy gives up where the job is to fail for good, and nowhere else."""
+    _check_last_words(draft)
     if not draft.has("faults", "restart", "ends", "pipeline", "source_options"):
         return
     faults, restart = draft.values["faults"], draft.values["restart"]
@@ -83,3 +85,17 @@ def check_restart(draft: Draft) -> None:
         )
     if draft.values["ends"] == FAILED and not kills:
         draft.refuse("is failed, and no fault strikes the driver: write over, or a fault", "ends")
+
+
+def _check_last_words(draft: Draft) -> None:
+    """They are asked for where the job is to fail, by an expression that can be looked for."""
+    if not draft.has("ends", "last_words") or not (wanted := draft.values["last_words"]):
+        return
+    if draft.values["ends"] != FAILED:
+        draft.refuse(
+            "is for a job that must fail: write ends: failed, or leave it out", "last_words"
+        )
+    try:
+        re.compile(wanted)
+    except re.error as error:
+        draft.refuse(f"{wanted!r} is no regular expression ({error})", "last_words")

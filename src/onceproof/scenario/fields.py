@@ -175,6 +175,11 @@ SCENARIO = Shape(
             "how the job must end: with all input committed, or given up by its restart strategy",
             OVER,
         ),
+        "last_words": Field(
+            text(r".{1,200}", "a regular expression of up to 200 letters"),
+            "with `ends: failed`, what the log of its last attempt must end in; left out: anything",
+            "",
+        ),
         "hold_to": Field(
             _GUARANTEE,
             "the guarantee it is judged by; left out: the sink's, or a weaker source's",

@@ -12,7 +12,7 @@ from onceproof.scenario.commands import ENTRY, OF_THE_JOB
 
 Fields = dict[str, Any]
 _OF_A_JOB = ("command", "reference", "starting")
-_AS_THEY_ARE = ("tags", "restart", "limits", "ends", "hold_to", "claims", "anomalies")
+_AS_THEY_ARE = ("tags", "restart", "limits", "ends", "last_words", "hold_to", "claims", "anomalies")
 
 
 def fields_of(plan: Mapping[str, Any]) -> Fields:

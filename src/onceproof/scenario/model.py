@@ -55,6 +55,7 @@ class Scenario:
     restart: Mapping[str, Any]
     limits: LimitsPart
     ends: str
+    last_words: str
     claim: Claim
     in_catalogue: bool = False
     folder: str = "."

@@ -38,6 +38,7 @@ def resolved(scenario: Scenario) -> dict[str, Any]:
         "restart": dict(scenario.restart),
         "limits": {"run_s": int(scenario.limits.run_s), "stall_s": int(scenario.limits.stall_s)},
         "ends": scenario.ends,
+        **({"last_words": scenario.last_words} if scenario.last_words else {}),
         "hold_to": claim.promise.guarantee.value,
         "claims": claim.verdict.value,
         "anomalies": sorted(one.value for one in claim.anomalies),

@@ -63,11 +63,16 @@ def _started(plan: Plan) -> list[str]:
         f"The code under test is {plan['subject']}.",
         f"When it dies it is started again by {strategy}{f' ({numbers})' if numbers else ''}.",
         *(
-            ["It must fail for good: that strategy has to give up."]
+            [f"It must fail for good: that strategy has to give up{_last_words(plan)}."]
             if _fails_for_good(plan)
             else []
         ),
     ]
+
+
+def _last_words(plan: Plan) -> str:
+    wanted = plan.get("last_words")
+    return f", and the job to say {wanted!r} last" if wanted else ""
 
 
 def _fails_for_good(plan: Plan) -> bool:
