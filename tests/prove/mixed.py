@@ -28,7 +28,7 @@ LEAST_S, MOST_S = 20, 60
 def prove() -> str:
     logging.getLogger("kafka").setLevel(logging.CRITICAL)
     minutes = float(os.environ.get("MINUTES", MINUTES))
-    home = onceproof_home() / "prove-mixed"
+    home = onceproof_home() / f"prove-mixed{os.environ.get('SINK', '')}"  # two may run at once
     kept = Kept("mixed")
     lines = [
         "| sink | pipeline | events | verdict | faults landed | lost, duplicated | first commit s,"
