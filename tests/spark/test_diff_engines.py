@@ -102,6 +102,14 @@ def test_tolerances_are_judged_alike(spark, sides, tmp_path):
     assert pairs.by_key(details) == differences(*frames, pairs.KEY, near)
 
 
+def test_a_chain_of_near_values_is_no_equality_on_either_engine(spark, tmp_path):
+    ours = parquet(tmp_path, "e", {"id": [1, 1, 1], "n": [0, 1, 2]}, n=pa.int64())
+    theirs = parquet(tmp_path, "o", {"id": [1, 1, 1], "n": [2, 2, 2]}, n=pa.int64())
+    for engine in ("duckdb", "spark"):
+        found = compare(ours, theirs, key=["id"], engine=engine, spark=spark, tolerance={"n": 1})
+        assert not found.equal
+
+
 def test_types_of_one_kind_are_equal_on_spark_too(spark, tmp_path):
     wide = pa.struct([("b", pa.string()), ("a", pa.int64())])
     narrow = pa.struct([("a", pa.int32()), ("b", pa.string())])

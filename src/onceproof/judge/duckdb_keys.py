@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from onceproof.judge.columns import Pair
 from onceproof.judge.duckdb_hashes import row_hashes
 from onceproof.judge.duckdb_kinds import literal
-from onceproof.judge.duckdb_text import listed
+from onceproof.judge.duckdb_near import cell, is_chain, listed, paired, same, stepped
+from onceproof.judge.duckdb_text import listed as listed_paths
 from onceproof.judge.found import CLASSES, COUNTS, ROWS_PER_KEY
 
 if TYPE_CHECKING:
@@ -51,17 +52,10 @@ class Keys:
             files = [str(path) for path in (folder / f"part={part}").glob("*")]
             rows = self._rows(side) + " limit 0"
             if files:
-                rows = f"from read_parquet({listed(files)}, hive_partitioning=false)"
+                rows = f"from read_parquet({listed_paths(files)}, hive_partitioning=false)"
             connection.execute(f"create or replace temp view rows_{side.name} as {rows}")
-        key = ", ".join(self.key)
-        connection.execute(
-            f"create or replace temp table differing as select *, "
-            f"{', '.join(f'{sql} as {one}' for one, sql in COUNTS.items())} from (select {key}, "
-            f"sum(a)::bigint as e, sum(z)::bigint as o, sum(least(a, z))::bigint as m from "
-            f"(select {key}, count(*) filter (w = 1) as a, count(*) filter (w = -1) as z "
-            f"from {self._clustered(self._both())} group by {self._same()}) group by {key}) "
-            "where e <> o or m <> e"
-        )
+        connection.execute(f"create or replace temp table differing as {self._differing()}")
+        self._pair_chains(connection)
         sums = ", ".join(f"coalesce(sum({one}), 0)::bigint" for one in CLASSES)
         found = connection.execute(f"select {sums} from differing").fetchone()
         if any(found) and self.of_each:
@@ -111,48 +105,45 @@ class Keys:
         )
         return f"({' union all '.join(halves)})"
 
-    def _same(self) -> str:
-        """Return the columns by which rows of a key count as equal, the key first."""
-        near = [f"{name}_{part}" for name, _ in self._near() for part in ("like", "step")]
-        return ", ".join([*self.key, "h1", "h2", *near])
+    def _differing(self, rows: str = "", *, by_one: bool = False) -> str:
+        """Return the SQL of the keys that differ, and of those with a cell that is a chain.
 
-    def _clustered(self, rows: str) -> str:
-        """Number the near values, so that rows of one number are within the tolerance.
-
-        In the order of its values, a step begins where the distance to the one before is larger
-        than the tolerance. NULL and NaN are near to nothing but themselves. Of equal values any
-        may come first, so the sum takes in all of them (a frame by range, SQL's default).
+        How the rows of a chain pair is counted `by_one`; else as if all of them were near.
         """
-        within = [*self.key, "h1", "h2"]
-        for name, pair in self._near():
-            value = f"{name}::double" if pair.kind.name == "floating" else name
-            wide = f"{name}::hugeint" if pair.kind.name == "integer" else value
-            nan = f"when isnan({value}) then 1 " if pair.kind.name == "floating" else ""
-            like, step = f"{name}_like", f"{name}_step"
-            rows = (
-                f"(select *, case when {name} is null then 0 {nan}else 2 end as {like}, "
-                f"{wide} as {name}_wide from {rows})"
-            )
-            within.append(like)
-            over = f"over (partition by {', '.join(within)} order by {name}_wide"
-            before = f"lag({name}_wide) {over})"
-            near = (
-                f"{name}_wide = {before} or ({name}_wide - {before})::double <= {pair.tolerance!r}"
-            )
-            rows = (
-                f"(select *, sum(jump) {over}) as {step} from (select *, "
-                f"case when {near} or {name} is null then 0 else 1 end as jump from {rows}))"
-            )
-            rows = f"(select * exclude (jump) from {rows})"
-            within.append(step)
-        return rows
+        key, near = ", ".join(self.key), self._near()
+        kept = cell(near) + (listed(near) if by_one else "")
+        same, chain = (paired(near), "false") if by_one else ("least(a, z)", is_chain(near))
+        return (
+            f"select *, {', '.join(f'{sql} as {one}' for one, sql in COUNTS.items())} from (select "
+            f"{key}, sum(a)::bigint as e, sum(z)::bigint as o, sum({same})::bigint as m, "
+            f"bool_or({chain}) as chained from (select {key}, {kept} "
+            f"from {self._stepped(rows or self._both())} group by {self._cells()}) group by {key}) "
+            "where e <> o or m <> e or chained"
+        )
+
+    def _pair_chains(self, connection: Any) -> None:
+        """Count the keys again that have a chain: values of all keys are too many to list."""
+        chained = "(from differing where chained)"
+        if self._near() and connection.execute(f"from {chained} limit 1").fetchone():
+            rows = f"(select x.* from {self._both()} x semi join {chained} c on {self._equal('c')})"
+            again = self._differing(rows, by_one=True)
+            connection.execute(f"create or replace temp table counted as {again}")
+            connection.execute("delete from differing where chained")
+            connection.execute("insert into differing from counted")
+
+    def _cells(self) -> str:
+        """Return the columns by which rows of a key count as equal, the key first."""
+        return ", ".join([*self.key, "h1", "h2", *same(self._near())])
+
+    def _stepped(self, rows: str) -> str:
+        return stepped(rows, [*self.key, "h1", "h2"], self._near())
 
     def _gather(self, connection: Any) -> None:
         """Keep the lowest differing keys of every class, and where those of their rows stand.
 
         Only rows that have no equal on the other side are kept, and of a key a few.
         """
-        order = ", ".join(f"{name} nulls first" for name in self.key)
+        order, near = ", ".join(f"{name} nulls first" for name in self.key), self._near()
         lowest = " union all ".join(
             f"(select '{one}' as class, {one} as rows, * from differing where {one} > 0 "
             f"order by {order} limit {self.of_each})"
@@ -162,9 +153,9 @@ class Keys:
         of_these = f"(select x.* from {self._both()} x semi join lowest on {self._equal('lowest')})"
         shown = (
             f"select w, f, n, h1, h2, {', '.join(self.key)} from (select *, "
-            "count(*) filter (w = 1) over same as a, count(*) filter (w = -1) over same as z "
-            f"from {self._clustered(of_these)} window same as (partition by {self._same()})) "
-            "where a <> z qualify row_number() over "
+            f"{cell(near, 'over cell')}{listed(near, 'over cell')} from {self._stepped(of_these)} "
+            f"window cell as (partition by {self._cells()})) "
+            f"where {paired(near)} < greatest(a, z) qualify row_number() over "
             f"(partition by w, {', '.join(self.key)} order by h1, h2, f, n) <= {ROWS_PER_KEY}"
         )
         for table, rows in (("picked", "from lowest"), ("shown", shown)):

@@ -8,13 +8,20 @@ types that fit both of them.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from onceproof.errors import RequestError
 from onceproof.judge.columns import Column
-from onceproof.judge.duckdb_kinds import INT96, columns_of, literal, quoted, written
+from onceproof.judge.duckdb_kinds import literal, quoted, written
+from onceproof.judge.duckdb_parquet import (
+    Source,
+    describe,
+    open_parquet,
+    refuse_other_names,
+    unreadable,
+)
 from onceproof.judge.duckdb_text import (
     csv_reader,
     is_castable,
@@ -26,19 +33,7 @@ from onceproof.judge.duckdb_text import (
 from onceproof.judge.kinds import Kind
 from onceproof.judge.places import Files
 
-PLACE = "file_index", "file_row_number"
 _TYPED_FIRST = ("parquet", "json", "csv")
-
-
-@dataclass(frozen=True)
-class Source:
-    """A side to select from: its SQL and its columns.
-
-    Rows of parquet have a place, `file_index` and `file_row_number`, by which they are found again.
-    """
-
-    sql: str
-    columns: tuple[Column, ...]
 
 
 def open_sides(
@@ -55,14 +50,16 @@ def open_sides(
     if _is_blank(sides[leader]):
         raise RequestError("neither side has a line, so nothing says which columns they have")
     other = "observed" if leader == "expected" else "expected"
+    for side, files in sides.items():
+        _refuse_other_headers(connection, side, files)
     if sides[leader].format == "parquet":
-        first = _parquet(connection, leader, sides[leader])
+        first = open_parquet(connection, leader, sides[leader])
     elif sides[leader].format == "json":
         first = _json(connection, sides, leader, other)
     else:
         first = _text(connection, leader, sides[leader], tolerant)
     if sides[other].format == "parquet":
-        second = _parquet(connection, other, sides[other])
+        second = open_parquet(connection, other, sides[other])
     else:
         second = _adopting(connection, other, sides[other], first)
     opened = {leader: first, other: second}
@@ -79,8 +76,8 @@ def _as_parquet(connection: Any, side: str, files: Files, text: Source, scratch:
     try:
         connection.execute(f"copy (from {text.sql}) to {literal(str(target))} (format parquet)")
     except duckdb.Error as error:
-        raise _unreadable(side, files, str(error)) from error
-    return _parquet(connection, side, replace(files, format="parquet", paths=(str(target),)))
+        raise unreadable(side, files, str(error)) from error
+    return open_parquet(connection, side, replace(files, format="parquet", paths=(str(target),)))
 
 
 def _json(connection: Any, sides: Mapping[str, Files], leader: str, other: str) -> Source:
@@ -99,21 +96,6 @@ def _text(connection: Any, side: str, files: Files, tolerant: Collection[str]) -
     kinds = {name: Kind("floating", 64) for name in tolerant}
     header = _describe(connection, side, files, csv_reader(files))
     return _typed(files, [_column(c.name, kinds.get(c.name, Kind("text"))) for c in header])
-
-
-def _parquet(connection: Any, side: str, files: Files) -> Source:
-    sql = f"read_parquet({listed(files.paths)}, file_row_number=true)"
-    columns = [c for c in _describe(connection, side, files, sql) if c.name != PLACE[1]]
-    for name in PLACE:
-        if name in (column.name.lower() for column in columns):
-            raise _unreadable(side, files, f"DuckDB numbers rows in {name}, rename that column")
-    found = connection.execute(
-        f"select name from parquet_schema({listed(files.paths[:1])}) where type = 'INT96'"
-    ).fetchall()
-    instants = {name for (name,) in found}
-    instant = Kind("instant", 6)
-    columns = [replace(c, kind=instant, native=INT96) if c.name in instants else c for c in columns]
-    return Source(sql, tuple(columns))
 
 
 def _adopting(connection: Any, side: str, files: Files, typed: Source) -> Source:
@@ -176,15 +158,22 @@ def _is_blank(files: Files) -> bool:
 
 
 def _describe(connection: Any, side: str, files: Files, sql: str) -> list[Column]:
-    import duckdb
-
     if files.format == "csv" and not Path(files.paths[0]).stat().st_size:
         raise RequestError(f"the {side} side {files.name} cannot be read: it has no header line")
-    try:
-        return columns_of(connection.sql(f"select * from {sql}"))
-    except duckdb.Error as error:
-        raise _unreadable(side, files, str(error)) from error
+    return describe(connection, side, files, sql)
 
 
-def _unreadable(side: str, files: Files, said: str) -> RequestError:
-    return RequestError(f"the {side} side {files.name} cannot be read: {said.splitlines()[0]}")
+def _refuse_other_headers(connection: Any, side: str, files: Files) -> None:
+    """Raise for a CSV file whose header names other columns than the first's.
+
+    DuckDB leaves out a column that only later files have. A file without a line has no rows either.
+    """
+    if files.format != "csv" or len(files.paths) < 2:
+        return
+    with_lines = (path for path in files.paths if Path(path).stat().st_size)
+    alone = (replace(files, paths=(path,)) for path in with_lines)
+    headers = (
+        (one.paths[0], [c.name for c in describe(connection, side, files, csv_reader(one))])
+        for one in alone
+    )
+    refuse_other_names(side, files, headers)

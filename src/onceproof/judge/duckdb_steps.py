@@ -19,7 +19,7 @@ from onceproof.judge.columns import Plan
 from onceproof.judge.duckdb_hashes import row_hashes
 from onceproof.judge.duckdb_keys import Keys
 from onceproof.judge.duckdb_kinds import canonical, literal, quoted
-from onceproof.judge.duckdb_sides import PLACE, Source
+from onceproof.judge.duckdb_parquet import PLACE, Source
 from onceproof.judge.found import CLASSES, Found
 
 BUCKETS = 1 << 16

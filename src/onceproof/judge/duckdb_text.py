@@ -54,10 +54,10 @@ def csv_reader(files: Files) -> str:
 
 
 def json_reader(paths: Sequence[str]) -> str:
-    """Return the SQL that reads JSON lines with the types that fit every line."""
+    """Return the SQL that reads JSON lines with the types that fit every line of every file."""
     return (
         f"read_json({listed(paths)}, format='newline_delimited', sample_size=-1, "
-        "map_inference_threshold=-1)"
+        f"map_inference_threshold=-1, maximum_sample_files={len(paths)})"
     )
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from onceproof.judge.columns import Plan
 from onceproof.judge.found import CLASSES, COUNTS, ROWS_PER_KEY
 from onceproof.judge.spark_buckets import SIDES
+from onceproof.judge.spark_near import cell, paired, same, stepped
 
 
 class Keys:
@@ -23,8 +24,7 @@ class Keys:
         self.key = [f"c{i}" for i in range(len(plan.key))]
         start = len(plan.key) + len(plan.exact)
         self.near = [(f"c{start + i}", pair) for i, pair in enumerate(plan.near)]
-        near = [f"{name}_{part}" for name, _ in self.near for part in ("like", "step")]
-        self.same = [*self.key, "h1", "h2", *near]
+        self.cell = [*self.key, "h1", "h2", *same(self.near)]
 
     def differing(self, parts: int) -> Any:
         """Return the keys that differ, with their rows in each side and of each class.
@@ -34,13 +34,11 @@ class Keys:
         from pyspark.sql import functions as F
 
         columns = ["w", *self.key, "h1", "h2", *(name for name, _ in self.near)]
-        rows = self._clustered(self.rows.select(columns).repartition(parts, *self.key))
-        values = rows.groupBy(*self.same).agg(
-            F.count(F.when(F.col("w") > 0, 1)).alias("a"),
-            F.count(F.when(F.col("w") < 0, 1)).alias("z"),
-        )
-        keys = values.groupBy(*self.key).agg(
-            F.sum("a").alias("e"), F.sum("z").alias("o"), F.sum(F.least("a", "z")).alias("m")
+        rows = self._stepped(self.rows.select(columns).repartition(parts, *self.key))
+        of_cell = (part.alias(name) for name, part in cell(self.near).items())
+        cells = rows.groupBy(*self.cell).agg(*of_cell).withColumn("m", paired(self.near))
+        keys = cells.groupBy(*self.key).agg(
+            F.sum("a").alias("e"), F.sum("z").alias("o"), F.sum("m").alias("m")
         )
         counts = (F.expr(sql).alias(one) for one, sql in COUNTS.items())
         return keys.where("e <> o or m <> e").select("*", *counts)
@@ -77,35 +75,8 @@ class Keys:
             .toArrow()
         )
 
-    def _clustered(self, rows: Any) -> Any:
-        """Number the near values, so that rows of one number are within the tolerance.
-
-        In the order of its values, a step begins where the distance to the one before is larger
-        than the tolerance. NULL and NaN are near to nothing but themselves. Of equal values any
-        may come first, so the sum takes in all of them (a frame by range, SQL's default).
-        """
-        from pyspark.sql import Window
-        from pyspark.sql import functions as F
-
-        within = [*self.key, "h1", "h2"]
-        for name, pair in self.near:
-            value = F.col(name)
-            like = F.when(value.isNull(), 0)
-            if pair.kind.name == "floating":
-                value = value.cast("double")
-                like = like.when(F.isnan(value), 1)
-            elif pair.kind.name == "integer":
-                value = value.cast("decimal(20,0)")
-            rows = rows.withColumn(f"{name}_like", like.otherwise(2))
-            within.append(f"{name}_like")
-            over = Window.partitionBy(*within).orderBy(value)
-            before = F.lag(value).over(over)
-            near = (value == before) | ((value - before).cast("double") <= pair.tolerance)
-            jump = F.when(near | value.isNull(), 0).otherwise(1)
-            rows = rows.withColumn(f"{name}_jump", jump)
-            rows = rows.withColumn(f"{name}_step", F.sum(f"{name}_jump").over(over))
-            within.append(f"{name}_step")
-        return rows
+    def _stepped(self, rows: Any) -> Any:
+        return stepped(rows, [*self.key, "h1", "h2"], self.near)
 
     def _with_lists(self, picked: Any) -> Any:
         """Add to the keys, of each side, their rows that have no equal on the other."""
@@ -114,9 +85,9 @@ class Keys:
 
         wanted = F.broadcast(self._renamed(picked.select(*self.key).distinct()))
         rows = self.rows.join(wanted, self._equal(self.rows), "left_semi")
-        same = Window.partitionBy(*self.same)
-        a, z = (F.count(F.when(F.col("w") == w, 1)).over(same) for w in SIDES.values())
-        unequal = self._clustered(rows).withColumn("a", a).withColumn("z", z).where("a <> z")
+        over = Window.partitionBy(*self.cell)
+        cells = self._stepped(rows).withColumns(cell(self.near, over))
+        unequal = cells.where(paired(self.near) < F.greatest("a", "z"))
         place = F.row_number().over(Window.partitionBy("w", *self.key).orderBy("h1", "h2"))
         shown = unequal.withColumn("place", place).where(F.col("place") <= ROWS_PER_KEY)
         lists = shown.groupBy(*self.key).agg(*map(_in_order, SIDES))

@@ -12,9 +12,11 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from onceproof.errors import RequestError
 from onceproof.judge.columns import Plan, Request, match
+from onceproof.judge.duckdb_parquet import refuse_others
 from onceproof.judge.found import CLASSES, Found
 from onceproof.judge.places import Files, find_place
 from onceproof.judge.spark_buckets import Buckets
@@ -80,15 +82,32 @@ def _frame(session: Any, side: str, given: Any) -> Any:
         return given
     text = os.fspath(given)
     if "://" in text and not text.startswith("postgres"):
-        return session.read.parquet(text)
-    place = find_place(side, text)
-    if not isinstance(place, Files) or place.format != "parquet":
-        raise RequestError(
-            f"the {side} side {place.name} is no parquet: the spark engine reads parquet and "
-            "DataFrames, the duckdb engine the rest"
-        )
-    paths = [text] if os.path.isdir(text) else list(place.paths)
-    return session.read.parquet(*paths)
+        # Columns of all files, so that none is left out and two types of one are an error.
+        frame = session.read.option("mergeSchema", "true").parquet(text)
+    else:
+        place = find_place(side, text)
+        if not isinstance(place, Files) or place.format != "parquet":
+            raise RequestError(
+                f"the {side} side {place.name} is no parquet: the spark engine reads parquet and "
+                "DataFrames, the duckdb engine the rest"
+            )
+        frame = session.read.parquet(*([text] if os.path.isdir(text) else place.paths))
+    refuse_others_of(side, text, frame)
+    return frame
+
+
+def refuse_others_of(side: str, name: str, frame: Any) -> None:
+    """Raise `RequestError` for a file of this machine whose columns are not those of the first.
+
+    Spark takes the columns of one file for those of all.
+    """
+    import duckdb
+
+    read = [urlsplit(one) for one in frame.inputFiles()]
+    if all(one.scheme in ("", "file") for one in read):
+        paths = tuple(sorted(unquote(one.path) for one in read))
+        with duckdb.connect() as connection:
+            refuse_others(connection, side, Files(name, "parquet", paths))
 
 
 def _find(buckets: Buckets, of_each: int, progress: Callable[[str], None]) -> Found:

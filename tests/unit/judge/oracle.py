@@ -1,7 +1,6 @@
 """The comparison as a person would do it: pandas, one key after another, nothing hashed."""
 
 import math
-from collections import Counter
 
 CLASSES = ("lost", "duplicated", "unexpected", "changed")
 
@@ -17,47 +16,55 @@ def plain(value):
     return (value + 0.0,) if isinstance(value, float) else (value,)
 
 
-def stepped(expected, observed, name, allowed, tolerance):
-    """Both sides with near values replaced by the smallest from which they follow step by step."""
-    frames = [frame.reset_index(drop=True) for frame in (expected, observed)]
-    groups = {}
-    for frame in frames:
-        done = [one for one in tolerance if one != name and f"{one} stepped" in frame.attrs]
-        exact = [one for one in frame.columns if one not in tolerance or one in done]
-        for at, row in frame.iterrows():
-            group = tuple(plain(row[one]) for one in exact)
-            groups.setdefault(group, []).append((frame, at, row[name]))
-    for rows in groups.values():
-        numbers = sorted(
-            (one for one in rows if one[2] is not None and one[2] == one[2]), key=lambda one: one[2]
-        )
-        start = before = None
-        for frame, at, value in numbers:
-            if before is None or (value != before and not float(value - before) <= allowed):
-                start = value
-            frame.at[at, name], before = start, value
-    for frame in frames:
-        frame.attrs[f"{name} stepped"] = True
-    return frames
+def is_near(one, other, allowed):
+    """Whether two values are as near as is allowed; by what is left out of it they are equal."""
+    if plain(one) == plain(other):
+        return True
+    if None in (one, other) or one != one or other != other:
+        return False
+    return float(abs(one - other)) <= allowed
+
+
+def most_pairs(ours, theirs, are_near):
+    """How many rows of both sides can be paired, each with one at most: by augmenting paths."""
+    mates = {}
+
+    def finds_a_mate(row, seen):
+        for at, other in enumerate(theirs):
+            if at in seen or not are_near(ours[row], other):
+                continue
+            seen.add(at)
+            if at not in mates or finds_a_mate(mates[at], seen):
+                mates[at] = row
+                return True
+        return False
+
+    return sum(finds_a_mate(row, set()) for row in range(len(ours)))
 
 
 def differences(expected, observed, key, tolerance=None):
     """Counts of each class by key; sides are DataFrames of objects."""
-    for name, allowed in (tolerance or {}).items():
-        expected, observed = stepped(expected, observed, name, allowed, tolerance)
+    near = tolerance or {}
     names = list(expected.columns)
-    rows = []
+    exact = [name for name in names if name not in key and name not in near]
+    sides = []
     for frame in (expected, observed):
         grouped = {}
-        for row in frame[names].itertuples(index=False, name=None):
-            values = dict(zip(names, map(plain, row), strict=True))
-            rest = tuple(values[name] for name in names if name not in key)
-            grouped.setdefault(tuple(values[name] for name in key), []).append(rest)
-        rows.append(grouped)
+        for row in frame.itertuples(index=False, name=None):
+            values = dict(zip(names, row, strict=True))
+            rest = tuple(plain(values[name]) for name in exact)
+            held = rest, [values[name] for name in near]
+            grouped.setdefault(tuple(plain(values[name]) for name in key), []).append(held)
+        sides.append(grouped)
+
+    def are_near(one, other):
+        pairs = zip(one[1], other[1], near.values(), strict=True)
+        return one[0] == other[0] and all(is_near(*pair) for pair in pairs)
+
     found = {}
-    for one in rows[0].keys() | rows[1].keys():
-        ours, theirs = Counter(rows[0].get(one, ())), Counter(rows[1].get(one, ()))
-        e, o, same = ours.total(), theirs.total(), (ours & theirs).total()
+    for one in sides[0].keys() | sides[1].keys():
+        ours, theirs = sides[0].get(one, []), sides[1].get(one, [])
+        e, o, same = len(ours), len(theirs), most_pairs(ours, theirs, are_near)
         counts = (
             max(e - o, 0),
             max(o - e, 0) if e else 0,

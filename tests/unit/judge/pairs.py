@@ -26,7 +26,7 @@ NOON = dt.datetime(2024, 2, 29, 12, tzinfo=dt.UTC)
 VALUES = {
     "id": [0, 1, 2, 3, -2930909409056394622, None],
     "part": ["a", "a ", "A", "", None],
-    "number": [0.0, -0.0, 1.5, float("nan"), float("inf"), None],
+    "number": [0.0, -0.0, 1.5, 3.0, float("nan"), float("inf"), None],
     "amount": [Decimal("0.00"), Decimal("-0.01"), Decimal("184467440737095516.16"), None],
     "words": ["abcdefg'hijklmn!", "abcdefg}hijklmn#", "1", "1.0", "NULL", "", None],
     "at": [NOON, NOON + dt.timedelta(microseconds=1), None],

@@ -68,3 +68,28 @@ def test_any_two_sides_are_judged_as_the_oracle_judges_them(
     found = compare(folder / "e.parquet", folder / "o.parquet", key=key, samples=0)
     truth = differences(*map(pairs.frame, tables), key or ["id", "v"])
     assert dict(found.counts) == {one: sum(k[one] for k in truth.values()) for one in CLASSES}
+
+
+numbers = st.lists(st.integers(0, 5).map(float) | st.none(), min_size=3, max_size=5)
+
+
+@settings(max_examples=50, deadline=None)
+@given(numbers, numbers)
+def test_chains_of_near_values_are_equal_only_if_the_oracle_can_pair_them(
+    tmp_path_factory, ours, theirs
+):
+    folder = tmp_path_factory.mktemp("sides")
+    schema = pa.schema([("id", pa.int32()), ("v", pa.float64())])
+    tables = [
+        pa.Table.from_pylist([{"id": 1, "v": value} for value in side], schema)
+        for side in (ours, theirs)
+    ]
+    for name, table in zip("eo", tables, strict=True):
+        pq.write_table(table, folder / f"{name}.parquet")
+    near = {"v": 1.0}
+    found = compare(folder / "e.parquet", folder / "o.parquet", key=["id"], tolerance=near)
+    truth = differences(*map(pairs.frame, tables), ["id"], near)
+    totals = {one: sum(k[one] for k in truth.values()) for one in CLASSES}
+    assert found.equal == (not truth)
+    assert {**found.counts, "changed": 0} == {**totals, "changed": 0}
+    assert found.counts["changed"] >= totals["changed"]

@@ -6,7 +6,8 @@ import pyarrow as pa
 import pytest
 
 from onceproof.errors import RequestError
-from tests.unit.judge.sides import counts
+from onceproof.judge import compare
+from tests.unit.judge.sides import counts, parquet
 
 NAN, INF = float("nan"), float("inf")
 
@@ -55,6 +56,44 @@ def test_near_rows_of_one_key_are_matched_one_to_one(tmp_path):
     assert near(tmp_path, [1.0, 2.0, 3.0], [2.01, 3.01], 0.1) == {"lost": 1}
     assert near(tmp_path, [1.0], [1.01, 1.02], 0.1) == {"duplicated": 1}
     assert near(tmp_path, [1.0, 5.0], [5.01, 7.0], 0.1) == {"changed": 1}
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "found"),
+    [
+        ([0.0, 1.0, 2.0], [2.0, 2.0, 2.0], {"changed": 1}),
+        ([0.0, 1.0, 2.0, 3.0], [0.0, 0.0, 3.0, 3.0], {}),
+        ([0.0, 1.0, 2.0], [2.0, 1.0, 0.0], {}),
+        ([0.0], [1.0, 2.0], {"duplicated": 1}),
+        ([0.0, 1.0, 2.0], [0.0], {"lost": 2}),
+        ([0.0, 0.0, 1.0], [1.0, 2.0, 2.0], {"changed": 1}),
+        ([1.0, 2.0, 3.0], [2.0, 3.0], {"lost": 1}),
+    ],
+)
+@pytest.mark.parametrize("kind", [pa.float64(), pa.int64(), pa.decimal128(9, 2)])
+def test_a_chain_of_near_values_is_no_nearness_of_its_ends(tmp_path, ours, theirs, found, kind):
+    made = [list(map(int, one)) if kind != pa.float64() else one for one in (ours, theirs)]
+    made = [list(map(Decimal, one)) if pa.types.is_decimal(kind) else one for one in made]
+    assert near(tmp_path, *made, 1, kind) == found
+    assert near(tmp_path, made[1], made[0], 1, kind).get("changed") == found.get("changed")
+
+
+def test_a_chain_in_one_column_is_paired_by_it_whatever_stands_in_another(tmp_path):
+    expected = {"id": [1] * 3, "v": [0.00, 0.01, 0.02], "w": [0.0, 1.0, 2.0]}
+    observed = {"id": [1] * 3, "v": [0.02, 0.01, 0.00], "w": [0.0, 1.0, 2.0]}
+    near_both = {"tolerance": {"v": 0.1, "w": 1}}
+    assert counts(tmp_path, expected, observed, **near_both) == {}
+    other = observed | {"w": [2.0, 2.0, 2.0]}
+    assert counts(tmp_path, expected, other, **near_both) == {"changed": 1}
+
+
+def test_rows_whose_ends_are_apart_are_shown_with_their_key(tmp_path):
+    types = {"expected": [0.0, 1.0, 2.0], "observed": [2.0, 2.0, 2.0]}
+    sides = [parquet(tmp_path, one, {"id": [1] * 3, "v": v}) for one, v in types.items()]
+    (shown,) = compare(*sides, key=["id"], tolerance={"v": 1}).samples
+    assert (shown["class"], shown["rows"]) == ("changed", 1)
+    assert {0.0} <= {row["v"] for row in shown["expected"]}
+    assert {2.0} == {row["v"] for row in shown["observed"]}
 
 
 def test_a_null_stays_equal_to_a_null_where_others_of_its_key_differ(tmp_path):
