@@ -72,6 +72,14 @@ def test_a_table_is_watched_from_before_the_job_has_made_it(target, tmp_path):
     assert rows(sink, tmp_path / "seen") == [("7", 1.5)]
 
 
+def test_a_column_that_would_be_rounded_is_refused(target, tmp_path):
+    sink = find_sink("table")(replace(target, columns={"order_id": "string", "amount": "bigint"}))
+    do(target, MADE)
+    do(target, "insert into {} values (7, 10.99, 'x')")
+    with pytest.raises(StackError, match=r"amount of .* is numeric.*, and bigint is expected"):
+        sink.read(tmp_path / "seen")
+
+
 def test_a_statement_makes_it_and_it_goes_with_the_run(target, tmp_path):
     sink = table(target, create="create table {target} (order_id int primary key, amount int)")
     sink.prepare()

@@ -2,6 +2,7 @@
 
 import datetime as dt
 from collections import namedtuple
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.parquet as parquet
@@ -15,6 +16,7 @@ from onceproof.sinks.topic_rows import HEADERS, are_records, rows_of
 
 COLUMNS = {"id": "bigint", "app": "string", "share": "double", "at": "timestamp", "ok": "boolean"}
 Record = namedtuple("Record", "partition offset key value headers timestamp")
+MOMENT = dt.datetime(2024, 2, 29, 23, 59, 59, 500_000, tzinfo=dt.UTC)
 SIGNED = [("_batch", b"3"), ("_attempt", b"1")]
 TARGET = Target("127.0.0.1:1", "out", COLUMNS, ("id",))
 
@@ -85,8 +87,7 @@ def ids(look):
 
 def test_members_become_columns_and_headers_say_who_wrote():
     found = row(b'{"id": 7, "app": "a", "share": 0.5, "at": "2024-02-29T23:59:59.5Z", "ok": true}')
-    moment = dt.datetime(2024, 2, 29, 23, 59, 59, 500_000, tzinfo=dt.UTC)
-    assert list(found.values()) == [7, "a", 0.5, moment, True, 3, 1]
+    assert list(found.values()) == [7, "a", 0.5, MOMENT, True, 3, 1]
 
 
 def test_a_member_that_is_not_there_is_null_and_so_is_an_unsigned_writer():
@@ -107,6 +108,64 @@ def test_numbers_that_json_has_not_are_read_as_spark_writes_them():
 def test_what_is_no_row_is_told_with_its_place(value):
     with pytest.raises(StackError, match="record 5 of out, partition 2, is no row of id, app"):
         row(value, offset=5, partition=2)
+
+
+@pytest.mark.parametrize(
+    "member",
+    [
+        '"id": 2.5',
+        '"id": 10.0',
+        '"id": 1e3',
+        '"id": true',
+        '"id": "7"',
+        '"id": [7]',
+        '"id": 9223372036854775808',
+        '"app": ["a"], "id": -9223372036854775809',
+        '"small": 2147483648',
+        '"share": true',
+        '"share": "0.5"',
+        '"share": 9007199254740993',
+        '"ok": 1',
+        '"ok": "true"',
+        '"at": "2024-01-01T00:00:00.1234567Z"',
+        '"raw": "YQ=*="',
+        '"id": 1, "id": 2',
+    ],
+)
+def test_a_value_that_its_column_would_bend_is_told_with_its_place(member):
+    target = replace(TARGET, columns=COLUMNS | {"small": "int", "raw": "binary"})
+    with pytest.raises(StackError, match="record 5 of out, partition 2, is no row of id, app"):
+        row(f"{{{member}}}".encode(), target, offset=5, partition=2)
+
+
+def test_an_error_says_the_column_the_value_and_what_to_write():
+    said = r"column id holds 10\.990, which is no bigint: write a whole number .* the scenario's"
+    with pytest.raises(StackError, match=said):
+        row(b'{"id": 10.990}')
+
+
+@pytest.mark.parametrize(
+    ("member", "found"),
+    [
+        ('"id": -9223372036854775808', -(2**63)),
+        ('"share": 4', 4.0),
+        ('"share": 1152921504606846976', 2.0**60),
+        ('"share": 123456789012345680000', 123456789012345680000.0),
+        ('"app": 7', "7"),
+        ('"app": 0.10000000000000000001', "0.10000000000000000001"),
+        ('"app": true', "true"),
+        ('"app": {"é": [1.50, null, "x"]}', '{"é": [1.50, null, "x"]}'),
+        ('"at": "2024-02-29T23:59:59.500000000+01:00"', MOMENT - dt.timedelta(hours=1)),
+    ],
+)
+def test_a_value_that_fits_its_column_is_read_as_it_is(member, found):
+    assert found in row(f"{{{member}}}".encode()).values()
+
+
+@pytest.mark.parametrize("key", [b"7.0", b" 7", b"1_0", b"seven", b"9223372036854775808"])
+def test_a_key_that_is_no_number_is_told(key):
+    with pytest.raises(StackError, match="is no row of id, app"):
+        row(b'{"app": "a"}', key=key)
 
 
 def test_records_as_they_are():

@@ -14,6 +14,7 @@ from typing import Any
 from onceproof.errors import RequestError
 from onceproof.sinks import Target
 from onceproof.sinks.sessions import transaction
+from onceproof.sinks.table_casts import castings
 
 # Spark's name of a type, and PostgreSQL's.
 TYPES = {
@@ -54,16 +55,6 @@ def listed(names: Iterable[str]) -> Any:
     from psycopg import sql
 
     return sql.SQL(", ").join(map(sql.Identifier, names))
-
-
-def cast(names: Mapping[str, str]) -> Any:
-    """Return quoted names with their types, so that a column of another type is read as this."""
-    from psycopg import sql
-
-    cells = (
-        sql.SQL("{}::{}").format(sql.Identifier(name), sql.SQL(of)) for name, of in names.items()
-    )
-    return sql.SQL(", ").join(cells)
 
 
 def copying(into: Any, names: Iterable[str]) -> Any:
@@ -133,7 +124,8 @@ def read(target: Target, folder: Path, *, signed: bool = True) -> tuple[int, str
     """Write the table as parquet, as one transaction sees it; return its rows and their digest.
 
     The digest is the sum of a hash of every row, so their order does not count. Without `signed`
-    its rows do not tell who wrote them.
+    its rows do not tell who wrote them. A column of another type is read as ours if that holds its
+    values to the last digit; else `StackError` is raised.
     """
     import pyarrow as pa
     import pyarrow.parquet as parquet
@@ -141,15 +133,15 @@ def read(target: Target, folder: Path, *, signed: bool = True) -> tuple[int, str
 
     held = {name: kind for name, kind in columns(target).items() if signed or name not in WROTE}
     schema = pa.schema([(name, _arrow(kind)) for name, kind in held.items()])
-    query = sql.SQL("copy (select {} from {}) to stdout (format binary)").format(
-        cast(held), table(target)
-    )
+    reading = sql.SQL("copy (select {} from {}) to stdout (format binary)")
     count, digest = 0, 0
     folder.mkdir(parents=True, exist_ok=True)
     with (
         parquet.ParquetWriter(folder / "rows.parquet", schema) as writer,
         transaction(target) as connection,
-        connection.cursor().copy(query) as copy,
+        connection.cursor().copy(
+            reading.format(castings(connection, table(target), target.name, held), table(target))
+        ) as copy,
     ):
         copy.set_types(list(held.values()))
         for rows in _some(copy.rows()):

@@ -8,14 +8,13 @@ record stands in its headers `_batch` and `_attempt`.
 
 from __future__ import annotations
 
-import base64
 import datetime as dt
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from onceproof.errors import StackError
 from onceproof.sinks import Target
+from onceproof.sinks.exact_cells import exact, exact_text, from_json
 from onceproof.sinks.parquet_rows import WROTE, schema
 
 HEADERS = "array<struct<key:string,value:binary>>"
@@ -33,7 +32,8 @@ def rows_of(target: Target, records: Iterable[Any]) -> Iterator[Any]:
     """Yield Arrow batches of the target's columns, `_batch` and `_attempt`; raises `StackError`.
 
     A member that the value lacks is NULL; but the one key column of a target is then taken from
-    the record's key. Headers that are not there are NULL, as of somebody else's writer.
+    the record's key. Headers that are not there are NULL, as of somebody else's writer. A record
+    with a value that its column does not hold exactly is no row.
     """
     import pyarrow as pa
 
@@ -83,20 +83,16 @@ def _read_record(target: Target) -> Callable[[Any], list[Any]]:
 
 
 def _read_json(target: Target) -> Callable[[Any], list[Any]]:
-    makers = [(name, _MAKERS.get(kind)) for name, kind in target.columns.items()]
-    only_key = target.key[0] if len(target.key) == 1 else None
+    only_key = target.key[0] if len(target.key) == 1 else ""
 
     def read(record: Any) -> list[Any]:
-        found = json.loads(record.value) if record.value is not None else {}
+        found = from_json(record.value) if record.value is not None else {}
         if not isinstance(found, dict):
             raise ValueError(f"its value is {type(found).__name__}, and no JSON object")
         if only_key in target.columns and only_key not in found and record.key is not None:
-            found[only_key] = record.key.decode()
-        cells = [found.get(name) for name, _ in makers]
-        return [
-            cell if cell is None or make is None else make(cell)
-            for cell, (_, make) in zip(cells, makers, strict=True)
-        ]
+            kind = target.columns[only_key]
+            found[only_key] = exact_text(only_key, record.key.decode(), kind)
+        return [exact(name, found.get(name), kind) for name, kind in target.columns.items()]
 
     return read
 
@@ -104,31 +100,3 @@ def _read_json(target: Target) -> Callable[[Any], list[Any]]:
 def _wrote(record: Any) -> list[int | None]:
     told = dict(record.headers)
     return [int(told[name]) if name in told else None for name in WROTE]
-
-
-def _text(cell: Any) -> str:
-    return cell if isinstance(cell, str) else json.dumps(cell, ensure_ascii=False)
-
-
-def _moment(cell: Any) -> dt.datetime:
-    if not isinstance(cell, str):
-        raise ValueError(f"{cell!r} is no moment: write an ISO 8601 text")
-    found = dt.datetime.fromisoformat(cell)
-    return found if found.tzinfo else found.replace(tzinfo=dt.UTC)
-
-
-def _truth(cell: Any) -> bool:
-    if cell in (True, False):
-        return bool(cell)
-    return {"true": True, "false": False}[str(cell).lower()]
-
-
-_MAKERS: Mapping[str, Callable[[Any], Any]] = {
-    "bigint": int,
-    "int": int,
-    "double": float,
-    "string": _text,
-    "boolean": _truth,
-    "timestamp": _moment,
-    "binary": base64.b64decode,
-}

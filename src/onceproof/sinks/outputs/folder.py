@@ -7,7 +7,6 @@ counts whose name does not begin with `_` or `.`; folders `name=value` are colum
 from __future__ import annotations
 
 import gzip
-import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -16,10 +15,12 @@ from typing import Any
 
 from onceproof.errors import RequestError, StackError
 from onceproof.sinks import Reader, Sink, Target
+from onceproof.sinks.exact_cells import exact_text, from_json
 from onceproof.sinks.folder_reader import FolderReader
 from onceproof.sinks.folder_reader import read as read_files
 from onceproof.sinks.folders import File
 from onceproof.sinks.outputs import Place, is_own, output
+from onceproof.sinks.outputs.parquet_cells import cells_of
 from onceproof.sinks.outputs.plain_rows import batch_of, unsigned
 from onceproof.sinks.parquet_rows import schema
 from onceproof.sinks.spark_manifest import MANIFEST, Manifest
@@ -70,56 +71,54 @@ def of_parquet(file: File, target: Target) -> Iterator[Any]:
     import pyarrow as pa
     import pyarrow.parquet as parquet
 
-    wanted, named = schema(target), dict(_named(file.path))
+    wanted, named = schema(target), dict(_named(file.path, target))
     try:
-        with file.path.open("rb") as opened, parquet.ParquetFile(opened) as found:
+        with (
+            file.path.open("rb") as opened,
+            parquet.ParquetFile(opened, coerce_int96_timestamp_unit="us") as found,
+        ):
             for some in found.iter_batches():
                 cells = [
-                    _cast(_column(some, name, named), wanted.field(name).type)
-                    for name in target.columns
+                    _column(some, name, kind, named, wanted.field(name).type)
+                    for name, kind in target.columns.items()
                 ]
                 yield unsigned(cells, some.num_rows, target)
-    except (pa.ArrowException, KeyError) as error:
+    except (pa.ArrowException, KeyError, ValueError) as error:
         said = " ".join(str(error).split())
         raise StackError(f"{file.path.name} cannot be read: {said}") from None
 
 
 def of_json(file: File, target: Target) -> Iterator[Any]:
     """Yield a file's rows; raises `StackError` for a line that is no JSON object."""
+    named = dict(_named(file.path, target))
     opened: Any = gzip.open if file.path.suffix == ".gz" else open
     with opened(file.path, "rt", encoding="utf-8") as lines:
         try:
-            named = dict(_named(file.path))
-            rows = [named | json.loads(line) for line in lines if line.strip()]
+            rows = [named | from_json(line) for line in lines if line.strip()]
         except (ValueError, TypeError) as error:
             raise StackError(f"{file.path.name} is not JSON lines: {error}") from None
     yield batch_of(target, rows, file.path.name)
 
 
-def _named(path: Path) -> Iterator[tuple[str, str]]:
-    """Yield the columns that a file's folders name."""
+def _named(path: Path, target: Target) -> Iterator[tuple[str, Any]]:
+    """Yield the columns that a file's folders name; raises `StackError` for what is no value."""
     for part in path.parts[:-1]:
         name, sign, value = part.partition("=")
-        if sign:
-            yield name, value
+        if sign and name in target.columns:
+            try:
+                yield name, exact_text(name, value, target.columns[name])
+            except ValueError as error:
+                raise StackError(f"{path.name} lies in a folder {part}: {error}") from None
 
 
-def _column(rows: Any, name: str, named: Mapping[str, str]) -> Any:
+def _column(rows: Any, name: str, kind: str, named: Mapping[str, Any], wanted: Any) -> Any:
     import pyarrow as pa
 
     if name not in rows.schema.names and name in named:
-        return pa.repeat(pa.scalar(named[name]), rows.num_rows)
+        return pa.repeat(pa.scalar(named[name], wanted), rows.num_rows)
     if name not in rows.schema.names:
         raise KeyError(f"it has no column {name}, but {', '.join(rows.schema.names)}")
-    return rows.column(name)
-
-
-def _cast(found: Any, wanted: Any) -> Any:
-    import pyarrow as pa
-
-    if pa.types.is_timestamp(found.type) and pa.types.is_timestamp(wanted):
-        found = found.cast(pa.timestamp("us", found.type.tz))  # Spark's own are UTC, unsaid
-    return found.cast(wanted)
+    return cells_of(name, rows.column(name), kind, wanted)
 
 
 def _read(rows: Rows, ending: str, target: Target, folder: Path) -> tuple[int, str]:

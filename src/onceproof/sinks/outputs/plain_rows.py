@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 from onceproof.errors import StackError
 from onceproof.sinks import Target
+from onceproof.sinks.exact_cells import exact
 from onceproof.sinks.parquet_rows import WROTE, schema
 
 
 def batch_of(target: Target, rows: Iterable[Mapping[str, Any]], where: str) -> Any:
-    """Return mappings as one batch of Arrow; what a row has not is null."""
+    """Return mappings as one batch of Arrow; what a row has not is null.
+
+    Raises `StackError` for a value that its column does not hold exactly.
+    """
     import pyarrow as pa
 
     found = list(rows)
@@ -24,7 +26,9 @@ def batch_of(target: Target, rows: Iterable[Mapping[str, Any]], where: str) -> A
         )
     try:
         cells = [
-            pa.array([_cell(row.get(name), kind) for row in found], wanted.field(name).type)
+            pa.array(
+                [exact(name, _plain(row.get(name)), kind) for row in found], wanted.field(name).type
+            )
             for name, kind in target.columns.items()
         ]
     except (ValueError, TypeError, pa.ArrowException) as error:
@@ -40,17 +44,6 @@ def unsigned(cells: list[Any], rows: int, target: Target) -> Any:
     return pa.record_batch([*cells, *(pa.nulls(rows, pa.int64()) for _ in WROTE)], schema(target))
 
 
-def _cell(value: Any, kind: str) -> Any:
-    if value is None:
-        return None
-    match kind:
-        case "string":
-            return value if isinstance(value, str) else json.dumps(value, default=str)
-        case "timestamp" if isinstance(value, str):
-            at = datetime.fromisoformat(value)
-            return at if at.tzinfo else at.replace(tzinfo=UTC)
-        case "bigint" | "int":
-            return int(value)
-        case "double":
-            return float(value)
-    return value
+def _plain(value: Any) -> Any:
+    """Return what numpy holds as Python's own."""
+    return value.tolist() if type(value).__module__ == "numpy" else value
