@@ -74,6 +74,7 @@ def test_a_table_is_watched_from_before_the_job_has_made_it(target, tmp_path):
 
 def test_a_column_that_would_be_rounded_is_refused(target, tmp_path):
     sink = find_sink("table")(replace(target, columns={"order_id": "string", "amount": "bigint"}))
+    sink.prepare()
     do(target, MADE)
     do(target, "insert into {} values (7, 10.99, 'x')")
     with pytest.raises(StackError, match=r"amount of .* is numeric.*, and bigint is expected"):
