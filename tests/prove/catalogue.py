@@ -18,7 +18,7 @@ from onceproof.scenario.catalogue import load_catalogue
 from onceproof.scenario.model import Scenario
 from onceproof.stacks.local import LocalStack
 from tests.prove.kept import Kept
-from tests.prove.living import live
+from tests.prove.living import differences, live
 
 SEED = 7
 
@@ -68,14 +68,13 @@ def section(found: list[dict]) -> str:
 
 
 def row(found: dict) -> str:
-    counts = [f"{rows:,} {name}" for name, rows in found["differences"].items() if rows]
     landed = f"{sum(found['landed'])} of {len(found['landed'])}" if found["landed"] else "none"
     cells = [
         f"`{found['scenario']}`",
         found["verdict"],
         "yes" if found["as_claimed"] else "NO",
         landed,
-        ", ".join(counts) or "none",
+        differences(found),
         f"{found['seconds']:.0f}",
     ]
     return f"| {' | '.join(cells)} |"

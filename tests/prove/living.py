@@ -24,3 +24,9 @@ def live_fields(fields: dict, seed: int, folder: Path, home: Path) -> dict:
     file = folder / "scenario.yaml"
     file.write_text(yaml.safe_dump(fields))
     return live(find_scenario(str(file)), seed, folder / "runs", home)
+
+
+def differences(found: dict) -> str:
+    """Return what a verdict document counted, by class."""
+    counts = [f"{rows:,} {name}" for name, rows in found["differences"].items() if rows]
+    return ", ".join(counts) or "none"

@@ -11,7 +11,7 @@ from pathlib import Path
 from onceproof.home import onceproof_home
 from onceproof.stacks.local import LocalStack
 from tests.mutants.on_the_stack import ON_THE_STACK, OnTheStack
-from tests.prove.living import live_fields
+from tests.prove.living import differences, live_fields
 
 ROOT = Path(__file__).parents[2]
 
@@ -55,8 +55,7 @@ def one(mutant: OnTheStack, folder: Path, home: Path) -> dict:
 
 
 def row(mutant: OnTheStack, found: dict) -> str:
-    counts = found["differences"]
-    seen = ", ".join(f"{rows:,} {name}" for name, rows in counts.items() if rows)
+    seen = differences(found)
     cells = [mutant.fault, mutant.sink.family, f"{mutant.verb} at `{mutant.point}`"]
     cells.append(" and ".join(mutant.classes))
     return f"| {' | '.join([*cells, seen])} | {'yes' if found['as_claimed'] else 'no'} |"

@@ -14,7 +14,7 @@ from onceproof.failpoints import SEEN, TASK
 from onceproof.home import onceproof_home
 from onceproof.sinks import find_sink
 from onceproof.stacks.local import LocalStack
-from tests.prove.living import live_fields
+from tests.prove.living import differences, live_fields
 
 SINK, RATE, TRIGGER_S = "two_phase_table", 10_000, 6
 
@@ -70,7 +70,7 @@ def page(found: dict) -> str:
     counts = found["counts"]
     lines = [
         f"{counts['acknowledged'] or 0:,} events, {counts['late'] or 0:,} windows of them too late;"
-        f" {found['verdict']}, {sum(found['differences'].values()):,} differences, in"
+        f" {found['verdict']}, differences: {differences(found)}; in"
         f" {found['timeline']['seconds']:.0f} s.",
         "",
         "| killed at | landed | first commit s | caught up s | run again |",
