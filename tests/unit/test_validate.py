@@ -67,6 +67,12 @@ def test_each_class_of_differences_fails_its_own_expectation(anomaly):
     assert (failed["anomaly"], failed["samples"], failed["error"]) == (anomaly, [7], "")
 
 
+def test_great_expectations_says_nothing_of_its_own_folders(caplog):
+    counts = dict.fromkeys(["lost", "duplicated", "unexpected", "changed"], 0)
+    hold(OF_RUNS["differences"], pandas.DataFrame([counts]), {})
+    assert caplog.messages == []
+
+
 def test_an_expectation_that_nobody_knows_is_no_success():
     told = suite(
         ("expect_column_values_to_be_kind", {"column": "n"}),

@@ -7,6 +7,7 @@ The suites stand in the plan. `differences` is held against one row, the counts 
 from __future__ import annotations
 
 import json
+import logging
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -22,6 +23,7 @@ from onceproof.work import Work
 
 SCHEMA = 1
 _SAMPLES = 5
+_TALKS = "great_expectations.data_context.types.base"
 _ONCE = '{"$PARAMETER": "once"}'
 
 
@@ -60,6 +62,7 @@ def hold(suite: Mapping[str, Any], table: Any, parameters: Mapping[str, Any]) ->
     """
     import great_expectations as gx
 
+    logging.getLogger(_TALKS).setLevel(logging.WARNING)  # its import has set it to tell everything
     name = field(suite, "name", str, "a suite of expectations")
     wanted = field(suite, "expectations", list, f"the suite {name}")
     context = gx.get_context(mode="ephemeral")
