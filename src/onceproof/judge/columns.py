@@ -34,6 +34,15 @@ class Pair:
         return self.expected.name
 
 
+# Columns whose numbers may be a little apart, each by what it is called in a step of the judge.
+Near = Sequence[tuple[str, Pair]]
+
+
+def cell_columns(near: Near) -> list[str]:
+    """Return what tells apart the cells of rows that are equal but for what is near."""
+    return [f"{name}_{part}" for name, _ in near for part in ("like", "step")]
+
+
 @dataclass(frozen=True)
 class Request:
     """What to compare by; without a key, whole rows."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from onceproof.judge.columns import Pair
+from onceproof.judge.columns import Pair, cell_columns
 from onceproof.judge.duckdb_hashes import row_hashes
 from onceproof.judge.duckdb_kinds import literal
-from onceproof.judge.duckdb_near import cell, is_chain, listed, paired, same, stepped
-from onceproof.judge.duckdb_text import listed as listed_paths
+from onceproof.judge.duckdb_near import cell, is_chain, near_values, paired, stepped
+from onceproof.judge.duckdb_text import listed
 from onceproof.judge.found import CLASSES, COUNTS, ROWS_PER_KEY
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Keys:
             files = [str(path) for path in (folder / f"part={part}").glob("*")]
             rows = self._rows(side) + " limit 0"
             if files:
-                rows = f"from read_parquet({listed_paths(files)}, hive_partitioning=false)"
+                rows = f"from read_parquet({listed(files)}, hive_partitioning=false)"
             connection.execute(f"create or replace temp view rows_{side.name} as {rows}")
         connection.execute(f"create or replace temp table differing as {self._differing()}")
         self._pair_chains(connection)
@@ -111,7 +111,7 @@ class Keys:
         How the rows of a chain pair is counted `by_one`; else as if all of them were near.
         """
         key, near = ", ".join(self.key), self._near()
-        kept = cell(near) + (listed(near) if by_one else "")
+        kept = cell(near) + (near_values(near) if by_one else "")
         same, chain = (paired(near), "false") if by_one else ("least(a, z)", is_chain(near))
         return (
             f"select *, {', '.join(f'{sql} as {one}' for one, sql in COUNTS.items())} from (select "
@@ -133,7 +133,7 @@ class Keys:
 
     def _cells(self) -> str:
         """Return the columns by which rows of a key count as equal, the key first."""
-        return ", ".join([*self.key, "h1", "h2", *same(self._near())])
+        return ", ".join([*self.key, "h1", "h2", *cell_columns(self._near())])
 
     def _stepped(self, rows: str) -> str:
         return stepped(rows, [*self.key, "h1", "h2"], self._near())
@@ -153,7 +153,8 @@ class Keys:
         of_these = f"(select x.* from {self._both()} x semi join lowest on {self._equal('lowest')})"
         shown = (
             f"select w, f, n, h1, h2, {', '.join(self.key)} from (select *, "
-            f"{cell(near, 'over cell')}{listed(near, 'over cell')} from {self._stepped(of_these)} "
+            f"{cell(near, 'over cell')}{near_values(near, 'over cell')} "
+            f"from {self._stepped(of_these)} "
             f"window cell as (partition by {self._cells()})) "
             f"where {paired(near)} < greatest(a, z) qualify row_number() over "
             f"(partition by w, {', '.join(self.key)} order by h1, h2, f, n) <= {ROWS_PER_KEY}"

@@ -11,14 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from onceproof.judge.columns import Pair
-
-Near = Sequence[tuple[str, Pair]]
-
-
-def same(near: Near) -> list[str]:
-    """Return the columns that tell a cell of equal exact columns."""
-    return [f"{name}_{part}" for name, _ in near for part in ("like", "step")]
+from onceproof.judge.columns import Near, Pair
 
 
 def stepped(rows: str, exact: Sequence[str], near: Near) -> str:
@@ -62,7 +55,7 @@ def cell(near: Near, over: str = "") -> str:
     return ", ".join(parts)
 
 
-def listed(near: Near, over: str = "") -> str:
+def near_values(near: Near, over: str = "") -> str:
     """Return what is needed beside `cell` to pair the rows of a chain: their near values."""
     values = ", ".join(f"'{name}': {name}_wide" for name, _ in near)
     sides = (("ours", 1), ("theirs", -1))

@@ -9,10 +9,10 @@ from __future__ import annotations
 from functools import reduce
 from typing import Any
 
-from onceproof.judge.columns import Plan
+from onceproof.judge.columns import Plan, cell_columns
 from onceproof.judge.found import CLASSES, COUNTS, ROWS_PER_KEY
 from onceproof.judge.spark_buckets import SIDES
-from onceproof.judge.spark_near import cell, paired, same, stepped
+from onceproof.judge.spark_near import cell, paired, stepped
 
 
 class Keys:
@@ -24,7 +24,7 @@ class Keys:
         self.key = [f"c{i}" for i in range(len(plan.key))]
         start = len(plan.key) + len(plan.exact)
         self.near = [(f"c{start + i}", pair) for i, pair in enumerate(plan.near)]
-        self.cell = [*self.key, "h1", "h2", *same(self.near)]
+        self.cell = [*self.key, "h1", "h2", *cell_columns(self.near)]
 
     def differing(self, parts: int) -> Any:
         """Return the keys that differ, with their rows in each side and of each class.

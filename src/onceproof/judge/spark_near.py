@@ -10,16 +10,10 @@ from collections.abc import Sequence
 from functools import reduce
 from typing import Any
 
-from onceproof.judge.columns import Pair
+from onceproof.judge.columns import Near, Pair
 from onceproof.judge.spark_buckets import SIDES
 
-Near = Sequence[tuple[str, Pair]]
 _LISTS = {"a": ("ours", SIDES["expected"]), "z": ("theirs", SIDES["observed"])}
-
-
-def same(near: Near) -> list[str]:
-    """Return the columns that tell a cell of equal exact columns."""
-    return [f"{name}_{part}" for name, _ in near for part in ("like", "step")]
 
 
 def stepped(rows: Any, exact: Sequence[str], near: Near) -> Any:
