@@ -46,8 +46,10 @@ def find_subject(command: Sequence[str], known: Mapping[str, Any], given: str = 
     `known` are the placeholders beside {jobs} that have a value by now.
     """
     paths = _files(command, {"jobs": jobs_folder(), **known})
-    files = {name: _digest(path) for name, path in paths.items()}
-    of_the_job = [path for path in paths.values() if not _STARTS.fullmatch(path.name)]
+    files = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in paths.items()}
+    of_the_job = {
+        path: files[name] for name, path in paths.items() if not _STARTS.fullmatch(path.name)
+    }
     return Subject(given or _version(of_the_job), files)
 
 
@@ -100,19 +102,19 @@ def _is_file(path: Path) -> bool:
         return False
 
 
-def _version(paths: Sequence[Path]) -> str:
+def _version(digests: Mapping[Path, str]) -> str:
     """Return the version of files: every commit, and a digest of those that git does not keep.
 
     Where git keeps one of them, Python beside no commit is dirty: it imports what nobody sees.
     """
-    commits = [_commit(path.resolve()) for path in paths]
-    others = [path for path, commit in zip(paths, commits, strict=True) if not commit]
-    if len(others) == len(paths):
-        return _of_files(paths)
-    found = dict.fromkeys(commit.removesuffix(_DIRTY) for commit in commits if commit)
-    whole = [path for path in others if path.suffix != ".py"]
+    commits = {path: _commit(path.resolve()) for path in digests}
+    others = {path: digest for path, digest in digests.items() if not commits[path]}
+    if len(others) == len(digests):
+        return _of_files(digests)
+    found = dict.fromkeys(commit.removesuffix(_DIRTY) for commit in commits.values() if commit)
+    whole = {path: digest for path, digest in others.items() if path.suffix != ".py"}
     parts = [*found, *([_of_files(whole)] if whole else [])]
-    is_dirty = len(whole) < len(others) or any(commit.endswith(_DIRTY) for commit in commits)
+    is_dirty = len(whole) < len(others) or any(one.endswith(_DIRTY) for one in commits.values())
     return "+".join(parts) + (_DIRTY if is_dirty else "")
 
 
@@ -120,8 +122,7 @@ def _commit(path: Path) -> str:
     """Return the commit of a file's folder; empty where git does not keep the file."""
     folder = path.parent
     commit = _git(folder, "rev-parse", "--short=12", "HEAD")
-    ignored = (_git(folder, "check-ignore", "-q", "--", name) for name in (".", path.name))
-    if commit is None or any(said is not None for said in ignored):
+    if commit is None or _git(folder, "check-ignore", "--", ".", path.name) is not None:
         return ""
     changes = _git(folder, "status", "--porcelain", "--", ".")
     return f"git:{commit}{'' if changes == '' else _DIRTY}"
@@ -139,11 +140,7 @@ def _git(folder: Path, *words: str) -> str | None:
     return done.stdout.strip() if done.returncode == 0 else None
 
 
-def _of_files(paths: Sequence[Path]) -> str:
+def _of_files(digests: Mapping[Path, str]) -> str:
     """Return a digest of names and contents, which is the same in every folder."""
-    told = "".join(sorted(f"{_digest(path)} {path.name}\n" for path in paths))
-    return f"sha256:{hashlib.sha256(told.encode()).hexdigest()[:12]}" if paths else "unknown"
-
-
-def _digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    told = "".join(sorted(f"{digest} {path.name}\n" for path, digest in digests.items()))
+    return f"sha256:{hashlib.sha256(told.encode()).hexdigest()[:12]}" if digests else "unknown"
