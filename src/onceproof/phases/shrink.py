@@ -13,10 +13,10 @@ from typing import Any
 from onceproof.documents import read_object
 from onceproof.errors import EvidenceError, RequestError
 from onceproof.run import RunDirectory
+from onceproof.scenario.fields import LONGEST_NAME
 from onceproof.scenario.from_plan import Fields, fields_of
 
 LEAST_EVENTS = 100
-_LONGEST_NAME = 120
 _SHRUNK = "_shrunk"
 Live = Callable[[Fields, int], Mapping[str, Any]]
 Say = Callable[[str], None]
@@ -70,7 +70,7 @@ class Shrinking:
         less = fields | changes
         pipeline, sink, fault = self.name.split("__", 2)
         name = f"{pipeline}__{sink}__{fault if less['faults'] else 'calm'}"
-        return less | {"name": name[: _LONGEST_NAME - len(_SHRUNK)].rstrip("_") + _SHRUNK}
+        return less | {"name": name[: LONGEST_NAME - len(_SHRUNK)].rstrip("_") + _SHRUNK}
 
     def _fails(self, fields: Fields) -> bool:
         if not self.left:

@@ -19,7 +19,7 @@ from onceproof.scenario.scalars import ANY, ELEMENT, Every, Tree, Word, text, wh
 from onceproof.scenario.targets import TARGETS, find_target, verbs
 from onceproof.scenario.triggers import When
 from onceproof.sinks import OUTPUTS, SINKS
-from onceproof.sinks.tables import TYPES
+from onceproof.sinks.table_casts import TYPES
 from onceproof.verdict import Grade
 from onceproof.work import EARLIEST, FAILED, LATEST, OVER
 from onceproof.workloads import WORKLOADS
@@ -27,7 +27,9 @@ from onceproof.workloads import WORKLOADS
 TAKEN_ONCE = "taken_once"
 NAME = text(r"[a-z][a-z0-9_]{0,59}", "at most 60 small letters, digits and _")
 OURS = tuple(one.name for one in WORKLOADS)
-_NAMES = "pipeline__sink__fault, at most 120 small letters, digits and _"
+LONGEST_NAME = 120
+_THREE_WORDS = "[a-z][a-z0-9_]*?__[a-z][a-z0-9_]*?__[a-z][a-z0-9_]*"
+_NAMES = f"pipeline__sink__fault, at most {LONGEST_NAME} small letters, digits and _"
 
 
 @dataclass(frozen=True)
@@ -132,7 +134,7 @@ _ANOMALY = Word(tuple(one.value for one in Anomaly))
 SCENARIO = Shape(
     {
         "name": Field(
-            text(r"(?=.{,120}$)[a-z][a-z0-9_]*?__[a-z][a-z0-9_]*?__[a-z][a-z0-9_]*", _NAMES),
+            text(f"(?=.{{,{LONGEST_NAME}}}$){_THREE_WORDS}", _NAMES),
             "its name: `<pipeline>__<sink>__<fault>`, or `__calm` without faults",
         ),
         "tags": Field(Many(NAME), "words by which scenarios are picked", ()),

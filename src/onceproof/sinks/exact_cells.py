@@ -12,7 +12,7 @@ import datetime as dt
 import json
 import operator
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -74,11 +74,10 @@ def _refusal(name: str, value: Any, kind: str) -> ValueError:
     )
 
 
-def _each_once(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    listed = list(pairs)
-    found = dict(listed)
-    if len(found) < len(listed):
-        raise ValueError(f"it has a member twice: {', '.join(name for name, _ in listed)}")
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError(f"it has a member twice: {', '.join(name for name, _ in pairs)}")
     return found
 
 

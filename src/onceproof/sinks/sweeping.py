@@ -23,8 +23,9 @@ from onceproof.sinks.prepared_parts import PreparedParts
 from onceproof.sinks.protocol import Memory, Part
 from onceproof.sinks.protocol.checkpoint_folder import CheckpointFolder
 from onceproof.sinks.staged_rows import StagedRows
+from onceproof.sinks.table_casts import TYPES
 from onceproof.sinks.table_memory import TableMemory
-from onceproof.sinks.tables import TYPES, WROTE, parts_of
+from onceproof.sinks.tables import WROTE, parts_of
 from onceproof.sinks.writer_session import WriterSession
 
 _COLUMNS = """select column_name, udt_name from information_schema.columns

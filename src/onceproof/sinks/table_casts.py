@@ -10,6 +10,15 @@ from typing import Any
 
 from onceproof.errors import StackError
 
+# Spark's name of a type, and PostgreSQL's.
+TYPES = {
+    "bigint": "int8",
+    "int": "int4",
+    "string": "text",
+    "double": "float8",
+    "boolean": "bool",
+    "timestamp": "timestamptz",
+}
 _WHOLE = ("int2", "int4", "int8")
 # Which types of a table each of ours holds; of an int8 as an int4, PostgreSQL refuses too large
 # ones. Text takes any value, as PostgreSQL writes it.
@@ -22,13 +31,7 @@ _HELD = {
 }
 # Those that a float8 holds only if it is that value again when it is cast back.
 _BACK = {"int8": "{}::float8::int8", "numeric": "{}::float8::text::numeric"}
-_OURS = {
-    "int8": "bigint",
-    "int4": "int",
-    "float8": "double",
-    "bool": "boolean",
-    "timestamptz": "timestamp",
-}
+_OURS = {theirs: ours for ours, theirs in TYPES.items()}
 
 
 def castings(connection: Any, table: Any, called: str, wanted: Mapping[str, str]) -> Any:

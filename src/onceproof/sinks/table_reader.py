@@ -18,7 +18,8 @@ from typing import Any
 from onceproof.errors import StackError
 from onceproof.sinks import Look, Target
 from onceproof.sinks.sessions import connect
-from onceproof.sinks.tables import TYPES, WROTE, table
+from onceproof.sinks.table_casts import TYPES
+from onceproof.sinks.tables import WROTE, table
 
 LOOK_AT_MOST_S = 20.0
 # Of a row: key, value, version, batch, attempt.

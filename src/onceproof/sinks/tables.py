@@ -14,17 +14,8 @@ from typing import Any
 from onceproof.errors import RequestError
 from onceproof.sinks import Target
 from onceproof.sinks.sessions import transaction
-from onceproof.sinks.table_casts import castings
+from onceproof.sinks.table_casts import TYPES, castings
 
-# Spark's name of a type, and PostgreSQL's.
-TYPES = {
-    "bigint": "int8",
-    "int": "int4",
-    "string": "text",
-    "double": "float8",
-    "boolean": "bool",
-    "timestamp": "timestamptz",
-}
 WROTE = {"_batch": "bigint", "_attempt": "bigint"}
 _MADE = "made by onceproof"
 _LOCKED_AT_MOST = "set lock_timeout = '10s'"
