@@ -4,8 +4,8 @@ A fault whose trigger is a failpoint arms it: a file of its own in the run's fol
 The process that reaches the step first creates the mark beside it, exclusively and fsynced, so the
 mark is evidence whatever happens next; then it waits. Whoever struck lets it go on, if it still
 lives. A mark is made once for a run, over all restarts, unless who made it died of something else
-before it was struck. Without an armed failpoint, or outside a
-run, a step costs one look at the environment.
+before it was struck. Without an armed failpoint, or outside a run, a step costs one look at the
+environment.
 """
 
 from __future__ import annotations

@@ -34,10 +34,12 @@ def _check(evidence: Evidence, found: Differences) -> None:
             f"the differences make {more:+,} rows, and {found.observed:,} of {found.expected:,}"
             " were observed: compare again"
         )
-    read = {"expected": found.expected, "observed": found.observed}
-    for name, folder in (("expected", evidence.run.expected), ("observed", evidence.run.observed)):
-        if (kept := count_rows(folder)) != read[name]:
+    for name, folder, read in (
+        ("expected", evidence.run.expected, found.expected),
+        ("observed", evidence.run.observed, found.observed),
+    ):
+        if (kept := count_rows(folder)) != read:
             raise EvidenceError(
-                f"the comparison read {read[name]:,} {name} rows, and {name}/ holds {kept:,}:"
+                f"the comparison read {read:,} {name} rows, and {name}/ holds {kept:,}:"
                 " compare again"
             )

@@ -90,10 +90,9 @@ class Scene:
 class Mechanism:
     """One way to strike. `targets` are words; one that ends in `:` takes what follows it.
 
-    What `but` names it leaves to others.
-
-    It is healed when the job has committed once more in spite of it, or could not for so long.
-    `how` are the names that may stand under a fault's `how`, by verb.
+    What `but` names it leaves to others. It is healed when the job has committed once more in spite
+    of it, or could not for so long. `how` are the names that may stand under a fault's `how`, by
+    verb.
     """
 
     verbs: tuple[str, ...]

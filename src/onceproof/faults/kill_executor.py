@@ -28,7 +28,11 @@ def strike(fault: FaultPart, scene: Scene) -> Proof:
         if not victims:
             raise StackError("the executor that was to be killed had died before")
         words = f"{len(victims)} executors do not die"
-        wait_for(lambda: not any(one.is_alive for one in victims), _DIES_WITHIN_S, words)
+
+        def all_dead() -> bool:
+            return not any(one.is_alive for one in victims)
+
+        wait_for(all_dead, _DIES_WITHIN_S, words, every_s=0.01)
     return {
         "dead": told(victims),
         "executors_before": len(living),

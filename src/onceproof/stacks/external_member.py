@@ -112,12 +112,13 @@ def carry_out(member: Elsewhere, verb: Verb) -> dict[str, Any]:
 
 def _await_silence(member: Elsewhere, verb: Verb) -> str:
     """Return what keeps it from serving, once it has not in several looks one after another."""
-    silent: list[str] = []
+    silent = 0
 
     def is_silent() -> str:
+        nonlocal silent
         said = member.trouble()
-        silent[:] = [*silent, said] if said else []
-        return said if len(silent) >= _SILENT_LOOKS else ""
+        silent = silent + 1 if said else 0
+        return said if silent >= _SILENT_LOOKS else ""
 
     words = f"{member.name} serves on after its {verb} command: nothing proves that it was struck"
     return wait_for(is_silent, _TAKES_HOLD_WITHIN_S, words, every_s=_BETWEEN_S)
