@@ -8,7 +8,6 @@ them.
 from __future__ import annotations
 
 import logging
-import os
 import sys
 import tempfile
 from itertools import chain
@@ -18,17 +17,17 @@ from onceproof.home import onceproof_home
 from onceproof.sinks import SINKS
 from onceproof.stacks.local import LocalStack
 from onceproof.table.visit import KAFKA, Visit, points, visit
-from tests.prove.kept import Kept
+from tests.prove.kept import Kept, asked
 
 
 def prove() -> str:
     logging.getLogger("kafka").setLevel(logging.CRITICAL)
-    kept, only = Kept("points"), os.environ.get("SINK", "").split(",")
+    kept = Kept("points")
     with (
         tempfile.TemporaryDirectory() as folder,
         LocalStack.up(onceproof_home() / "prove-points") as stack,
     ):
-        for sink in SINKS if only == [""] else only:
+        for sink in asked("SINK", SINKS):
             found = visit(sink, KAFKA, points(sink), stack, Path(folder))
             why = "; ".join(found.document["reasons"])
             said = [] if found.document["as_claimed"] else [f"- {sink}: {why}"]

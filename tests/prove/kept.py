@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Iterable
 from pathlib import Path
 
 from onceproof.home import onceproof_home
 from tests.prove.version import commit
+
+
+def asked(variable: str, known: Iterable[str]) -> list[str]:
+    """Those that a variable of the environment names, with commas between them, or else all."""
+    return os.environ[variable].split(",") if os.environ.get(variable) else list(known)
 
 
 class Kept:

@@ -7,7 +7,6 @@ with them.
 from __future__ import annotations
 
 import logging
-import os
 import sys
 import tempfile
 from collections import defaultdict
@@ -17,7 +16,7 @@ from typing import Any
 
 from onceproof.home import onceproof_home
 from onceproof.stacks.local import LocalStack
-from tests.prove.kept import Kept
+from tests.prove.kept import Kept, asked
 from tests.prove.living import live_fields
 
 STRIKES, A_RUN = 50, 10
@@ -53,9 +52,9 @@ def prove() -> str:
     logging.getLogger("kafka").setLevel(logging.CRITICAL)
     home = onceproof_home() / "prove-landing"
     lines = [f"| mechanism | strikes | landed | at least {LEAST:.0%} |", "|---|---|---|---|"]
-    kept, only = Kept("landing"), os.environ.get("MECHANISM", "").split(",")
+    kept = Kept("landing")
     with tempfile.TemporaryDirectory() as folder, LocalStack.up(home, links=True):
-        for name in MECHANISMS if only == [""] else only:
+        for name in asked("MECHANISM", MECHANISMS):
             fault = MECHANISMS[name]
             landed, struck, missed = try_out(name, fault, Path(folder), home)
             is_enough = "yes" if landed >= LEAST * struck else "NO"
