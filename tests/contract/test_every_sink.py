@@ -181,6 +181,19 @@ def test_a_reader_sees_a_batch_once_it_is_settled(make, spark):
     reader.close()
 
 
+def test_who_repeats_a_batch_late_changes_nothing_that_a_reader_sees(make, spark):
+    if (make(0).family, make(0).writes) != ("idempotent", Writes.UPSERT):
+        pytest.skip("it decides by other means who may write")
+    batch = rows(spark, (1, None, "a", None), (2, 1, "b", float("nan")))
+    late, reader = make(1), make(0).reader()
+    late.write(rows(spark, (3, 1, "c")), 3)
+    make(2).write(batch, 4)
+    assert reader.look().rows.num_rows == 3
+    late.write(batch, 4)
+    assert reader.look().rows.num_rows == 0
+    reader.close()
+
+
 def test_nothing_is_open_and_recovery_leaves_what_was_written(make, spark, tmp_path):
     make(1).write(rows(spark, (1, 1, "a")), 0)
     assert len(settled(make, tmp_path)) == 1

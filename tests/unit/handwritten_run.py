@@ -31,6 +31,7 @@ def plan(**changes: Any) -> dict[str, Any]:
     for name, value in {"atomic_batches": False, "ordered": False, "versioned": True}.items():
         sink[name] = changes.pop(name, value)
     sink["writes"] = changes.pop("writes", "upsert")
+    sink["family"] = changes.pop("family", "two_phase")
     kill = {"name": "kill_driver", "target": "driver", "trigger": "failpoint decided of batch 1"}
     return {
         "scenario": "window_totals__two_phase_table__kill_driver",

@@ -191,6 +191,30 @@ def test_of_two_attempts_that_live_at_once_none_was_replaced(tmp_path):
     assert is_found(finding, "zombie", 0) is PASS
 
 
+@pytest.mark.parametrize(("family", "late"), [("append", 1), ("idempotent", 1), ("wal", 0)])
+def test_rows_that_come_after_their_batch_was_committed_are_a_zombies(tmp_path, family, late):
+    reads = [saw(1, "a", batch=1, attempt=2), saw(2, "b", batch=1, attempt=2)]
+    finding = found(zombie, tmp_path, reads, family=family)
+    assert is_found(finding, "zombie", late) is (FAIL if late else PASS)
+
+
+def test_who_writes_a_batch_that_another_beside_it_has_committed_is_a_zombie(tmp_path):
+    reads = [saw(1, "a", batch=1, attempt=2), saw(2, "b", batch=1, attempt=1)]
+    finding = found(zombie, tmp_path, reads, without=["attempt.end"], family="append")
+    assert is_found(finding, "zombie", 1) is FAIL
+
+
+def test_an_attempt_that_began_after_a_commit_may_run_the_batch_again(tmp_path):
+    reads = [saw(1, "a", batch=0, attempt=1), saw(2, "b", batch=0, attempt=2)]
+    assert is_found(found(zombie, tmp_path, reads, family="append"), "zombie", 0) is PASS
+
+
+def test_a_commit_that_failed_closes_no_batch(tmp_path):
+    reads = [saw(1, "a", batch=2, attempt=2), saw(2, "b", batch=2, attempt=2)]
+    failed = did("batch.commit", "archive", "failed", batch=2)
+    assert is_found(found(zombie, tmp_path, reads, failed, family="append"), "zombie", 0) is PASS
+
+
 def test_rows_of_an_attempt_that_never_started_are_unknown(tmp_path):
     assert "attempt 9" in found(zombie, tmp_path, [saw(1, "a", attempt=9)]).reason
 

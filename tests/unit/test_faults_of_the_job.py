@@ -31,7 +31,7 @@ class Job:
 
     def __init__(self, folder):
         self.folder, self.living, self.rivals, self.commits = folder, [], [], [-1]
-        self.logs, self.held, self.deaths = [], [], threading.Lock()
+        self.logs, self.held, self.looks, self.deaths = [], [], [], threading.Lock()
 
     def start(self, *words):
         one = spawn(
@@ -62,6 +62,9 @@ class Job:
             one.send(signal.SIGKILL)
         self.kill_driver()
         return living
+
+    def let_readers_look(self):
+        self.looks.append(self.commits[0])
 
     def start_rival(self):
         self.rivals.append(self.start(SLEEPS))
@@ -157,7 +160,7 @@ def test_the_whole_job_is_killed(job):
         strike("kill", "job", scene(job))
 
 
-def test_a_paused_executor_stands_still_with_its_children_and_wakes(job):
+def test_a_paused_executor_stands_still_with_its_children_and_wakes(job, monkeypatch):
     executor = job.start(WITH_CHILD, EXECUTOR, SLEEPS)
     wait_for(lambda: len(job.processes()) == 2, 10, "it has no child")
     job.commits = [4]
@@ -167,7 +170,12 @@ def test_a_paused_executor_stands_still_with_its_children_and_wakes(job):
     assert all(one.is_paused for one in both)
     executor.send(signal.SIGKILL)
     wait_for(lambda: not executor.is_alive, 10, "it lives")
+    still: list[bool] = []
+    monkeypatch.setattr(
+        job, "let_readers_look", lambda: still.extend(one.is_paused for one in both[1:])
+    )
     healed = heal(proof)
+    assert still == [True]
     assert (pids(healed["dead_before"]), healed["committed_before"]) == ([executor.pid], 4)
     assert not any(one.is_paused for one in both)
     assert heal(proof)["woken"] == []
@@ -182,6 +190,7 @@ def test_a_second_driver_has_struck_when_it_committed_while_the_first_was_held(j
         [job.rivals[0].pid],
     )
     assert proof["committed_by_it"] == 3
+    assert job.looks == [3]
 
 
 @pytest.mark.parametrize("ends_first", [True, False])

@@ -221,6 +221,24 @@ def test_blame_names_the_attempts_the_step_and_the_fault(run, tmp_path):
     )
 
 
+def test_blame_names_the_zombie_that_wrote_a_row_once_more(run, tmp_path):
+    run.plan = control("duplicated", "zombie", family="append", writes="append", versioned=False)
+    run.samples = [{"class": "duplicated", "batch": 1, "attempt": 2, "key": {"id": "d"}}]
+    run.differences["duplicated"], run.observed = 1, 7
+    run.history[-2:] = [
+        did("poll", "reader", poll=4, rows=1),
+        *(did("read", "observe", rows=7, digest="d2") for _ in range(2)),
+    ]
+    run.reads.append(saw(4, "d", 2, batch=1, attempt=2))
+    run.write(tmp_path)
+    verdict, document = judged(tmp_path)
+    assert verdict.as_claimed
+    assert document["blame"][0]["sentence"] == (
+        "Of the rows of batch 1, attempt 2 wrote 1 as a zombie, after the batch was committed or"
+        " the attempt replaced: kill_driver at decided"
+    )
+
+
 def test_blame_leaves_open_what_nobody_recorded(run, tmp_path):
     run.samples = [{"class": "lost", "batch": 0}, {"class": "lost", "batch": 9}, {"class": "lost"}]
     run.differences["lost"], run.observed = 3, 3

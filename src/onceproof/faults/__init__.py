@@ -50,6 +50,9 @@ class Job(Protocol):
     def committed(self) -> int:
         """Return the newest batch that the commit log has, -1 if there is none."""
 
+    def let_readers_look(self) -> None:
+        """Wait until a reader has seen all that is there now, so that it tells what comes later."""
+
     def newest(self) -> tuple[int, int]:
         """Return the newest batch of the offset log and of the commit log, as the files are now."""
 

@@ -39,6 +39,7 @@ def wake(fault: FaultPart, scene: Scene, proof: Proof) -> Proof:  # noqa: ARG001
     found = [Identity(one["pid"], one["started"]) for one in proof["paused"]]
     living = [one for one in found if one.is_paused]
     committed = scene.job.committed()
+    scene.job.let_readers_look()
     halted = [one for one in living if one == scene.halted]
     for one in halted:
         one.send(signal.SIGCONT)

@@ -1,6 +1,7 @@
 """Starts the job a second time on the same checkpoint, while its driver is held at a step.
 
-The first goes on when the second has committed a batch, not knowing that it was replaced.
+The first goes on when the second has committed a batch and a reader has seen it, not knowing that
+it was replaced.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ def strike(fault: FaultPart, scene: Scene) -> Proof:  # noqa: ARG001  the contra
         return job.committed() > before
 
     wait_for(has_committed, _COMMITS_WITHIN_S, "the second driver does not commit a batch")
+    job.let_readers_look()
     if not first.is_alive:
         raise StackError("the first driver died before the second had committed a batch")
     return {"first": told([first]), "second": told([second]), "committed_by_it": job.committed()}

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from onceproof.checkers.faults_landed import landed
+from onceproof.checkers.zombie import written_too_late
 from onceproof.checkpoint.damage_kinds import KINDS
 from onceproof.evidence import Evidence, known
 from onceproof.guarantee import Anomaly
@@ -88,6 +89,8 @@ def _sentence(evidence: Evidence, sample: Mapping[str, Any], strike: Record | No
         return _rests_on_damage(batch, strike)
     is_inferred = sample.get("by") in INFERRED
     when = f"{strike.actor}{f' at {step}' if step else ''}" if strike else ""
+    if sample.get("class") == Anomaly.DUPLICATED and (said := _by_zombies(evidence, batch)):
+        return f"{said}{f': {when}' if when else ''}"
     attempts = known(lambda: _attempts(evidence, sample)) or []
     more = " (inferred: it has read the key; the rows do not tell)" if is_inferred else ""
     if sample.get("class") == Anomaly.DUPLICATED and len(attempts) > 1:
@@ -100,6 +103,18 @@ def _sentence(evidence: Evidence, sample: Mapping[str, Any], strike: Record | No
         return why
     at = f" at {step}" if step else ""
     return f"Batch {batch} was under way when {strike.actor} struck{at}{more}" if strike else ""
+
+
+def _by_zombies(evidence: Evidence, batch: int) -> str:
+    """Return who wrote rows of a batch without the right to; empty if nobody did."""
+    late = known(lambda: written_too_late(evidence)) or []
+    said = [f"attempt {attempt} wrote {rows:,}" for of, attempt, rows in late if of == batch]
+    if not said:
+        return ""
+    return (
+        f"Of the rows of batch {batch}, {' and '.join(said)} as a zombie, after the batch was"
+        " committed or the attempt replaced"
+    )
 
 
 def _lost(evidence: Evidence, batch: Any) -> str:

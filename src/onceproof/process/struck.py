@@ -14,15 +14,18 @@ from onceproof.checkpoint.damage import damage
 from onceproof.documents import write_whole
 from onceproof.errors import StackError
 from onceproof.evidence import by_partition
+from onceproof.history import History
 from onceproof.identity import Identity
 from onceproof.ledger import Partition
-from onceproof.polling import wait_for
+from onceproof.polling import comes_true, wait_for
 from onceproof.process.attempt import Attempt, job_processes, kill_until_none
 from onceproof.process.supervisor import Supervisor
+from onceproof.reads import polls
 from onceproof.run import RunDirectory
 from onceproof.small_disks import FOLDERS
 
 _DRIVER_COMES_WITHIN_S = 60.0
+_READERS_LOOK_WITHIN_S = 20.0
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,16 @@ class StruckJob:
         """Return the newest batch that the commit log has, -1 if there is none."""
         self.archive.catch_up()
         return self.archive.newest[1]
+
+    def let_readers_look(self) -> None:
+        """Wait until a reader has looked since now, or could not for so long."""
+        history = History(self.run.history)
+        now = history.last_seq()
+        comes_true(
+            lambda: any(poll.since >= now for poll in polls(history.so_far())),
+            _READERS_LOOK_WITHIN_S,
+            every_s=0.1,
+        )
 
     def newest(self) -> tuple[int, int]:
         """Return the newest batch of the offset log and of the commit log, as the files are now."""

@@ -70,6 +70,7 @@ def _put(connection: Any, target: Target, rows: Iterable[bytes]) -> None:
     """Stage the rows, then put them in the order of their keys, in which nobody can deadlock.
 
     Of several rows of a key in a partition the one with the highest version is put, else the last.
+    One that is there already stays as it is: who repeats a batch late touches nothing.
     """
     from psycopg import sql
 
@@ -81,17 +82,20 @@ def _put(connection: Any, target: Target, rows: Iterable[bytes]) -> None:
     newest: list[sql.Composable] = [sql.SQL("ctid desc")]
     if target.version:
         newest.insert(0, sql.SQL("{} desc nulls last").format(sql.Identifier(target.version)))
+    told = [name for name in columns(target) if name not in ("_attempt", *target.key)]
     connection.execute(
         sql.SQL(
             "insert into {table} as held ({columns}) select distinct on ({key}) {columns}"
             " from {staged} order by {key}, {newest} on conflict ({key}) do update set {values}"
-            " where held._batch <= excluded._batch"
+            " where held._batch <= excluded._batch and ({held}) is distinct from ({put})"
         ).format(
             table=table(target),
             columns=listed(columns(target)),
             key=listed(target.key),
             staged=staged,
             newest=sql.SQL(", ").join(newest),
+            held=_of("held", told),
+            put=_of("excluded", told),
             values=sql.SQL(", ").join(
                 sql.SQL("{0} = excluded.{0}").format(sql.Identifier(name))
                 for name in columns(target)
@@ -99,3 +103,9 @@ def _put(connection: Any, target: Target, rows: Iterable[bytes]) -> None:
             ),
         )
     )
+
+
+def _of(row: str, names: Iterable[str]) -> Any:
+    from psycopg import sql
+
+    return sql.SQL(", ").join(sql.Identifier(row, name) for name in names)
