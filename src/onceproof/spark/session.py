@@ -15,6 +15,7 @@ from onceproof.stacks.tools import SparkTools
 
 # Two executors that are processes of their own, in a cluster that lives and dies with its driver.
 LOCAL_CLUSTER = "local-cluster[2,1,1024]"
+_ENDS_WITHIN_S = 300.0  # it may write an archive of its classes first, which takes a core 30 s
 
 
 @contextmanager
@@ -58,5 +59,5 @@ def _end_driver() -> None:
     if gateway is not None:
         gateway.shutdown()
         gateway.proc.stdin.close()
-        gateway.proc.wait(60)
+        gateway.proc.wait(_ENDS_WITHIN_S)
     SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
