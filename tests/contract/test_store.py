@@ -5,8 +5,10 @@ import threading
 import psycopg
 import pytest
 
+from onceproof.faults import Scene, find_mechanism
 from onceproof.identity import Identity
 from onceproof.polling import wait_for
+from onceproof.work import FaultPart
 
 pytestmark = pytest.mark.stack
 
@@ -49,6 +51,16 @@ def test_a_busy_backend_outlives_its_postmaster_and_keeps_a_new_one_away(stack, 
         assert backend.pid in cut.proof["ended"]
         query.join(30)
     assert stack.apply("start", "store", rng).proof["trouble"] == ""
+
+
+def test_a_store_whose_first_process_was_struck_serves_again_when_it_is_healed(stack, rng):
+    fault = FaultPart("fault", "kill", "store:postmaster", {})
+    mechanism, scene = find_mechanism("kill", "store:postmaster"), Scene(None, stack, None, rng)
+    proof = mechanism.strike(fault, scene)
+    assert len(proof["ended"]) == 1
+    assert mechanism.heal(fault, scene, proof)["trouble"] == ""
+    with connect(stack) as connection:
+        assert connection.execute("select 1").fetchone() == (1,)
 
 
 def busy(connection):

@@ -20,9 +20,11 @@ from tests.prove.kept import Kept, asked
 from tests.prove.living import live_fields
 
 STRIKES, A_RUN = 50, 10
+EVENTS, A_BATCH = 12_000, 300
 LEAST = 0.95
 Fault = dict[str, Any]
-# Each mechanism by what its faults say; each strikes at a share of the input, one after another.
+# Each mechanism by what its faults say; each strikes at a share of the input, one after another, or
+# at a step of every fourth batch.
 MECHANISMS: dict[str, Fault] = {
     "kill driver": {"do": "kill", "target": "driver"},
     "kill job": {"do": "kill", "target": "job"},
@@ -45,6 +47,15 @@ MECHANISMS: dict[str, Fault] = {
     "abort input": {"do": "abort", "target": "input"},
     "fill checkpoint": {"do": "fill", "target": "checkpoint"},
     "rescale": {"do": "rescale", "target": "job"},
+    "stop driver": {"do": "stop", "target": "driver"},
+    "kill postmaster": {"do": "kill", "target": "store:postmaster"},
+    "kill brokers": {"do": "kill", "target": "broker:all"},
+    "restart brokers": {"do": "restart", "target": "broker:all"},
+    "lose commit": {"do": "lose", "target": "commit", "step": "commit_logged"},
+    "kill task": {"do": "kill", "target": "task", "step": "task_mid"},
+    "raise driver": {"do": "raise", "target": "driver", "step": "decided"},
+    "pause executor": {"do": "pause", "target": "executor", "step": "task_mid"},
+    "second driver": {"do": "start", "target": "driver", "step": "all_pre_committed"},
 }
 
 
@@ -90,8 +101,8 @@ def one(name: str, fault: Fault, seed: int, folder: Path, home: Path) -> dict[st
         "sink": "two_phase_table",
         "source_options": {"kafka.isolation.level": "read_committed"},
         "faults": faults,
-        "max_offsets": 300,
-        "workload": {"events": 12_000, "partitions": 4, "rate": 0},
+        "max_offsets": A_BATCH,
+        "workload": {"events": EVENTS, "partitions": 4, "rate": 0},
         "restart": {"strategy": "fixed-delay", "attempts": 40, "delay_s": 0.5},
         "limits": {"run_s": 600, "stall_s": 90},
     }
@@ -100,7 +111,10 @@ def one(name: str, fault: Fault, seed: int, folder: Path, home: Path) -> dict[st
 
 def strike(fault: Fault, number: int) -> Fault:
     """Return the fault at its place in a run; a job is rescaled to and fro."""
-    at = {"when": {"committed": round(0.05 + 0.09 * number, 2)}}
+    said = {name: value for name, value in fault.items() if name != "step"}
+    share, batch = round(0.05 + 0.09 * number, 2), 1 + EVENTS // A_BATCH * number // A_RUN
+    step = fault.get("step")
+    said["when"] = {"failpoint": step, "batch": batch} if step else {"committed": share}
     if fault["do"] == "rescale":
-        at["how"] = {"executors": (1, 2)[number % 2]}
-    return fault | at | {"name": f"strike_{number}"}
+        said["how"] = {"executors": (1, 2)[number % 2]}
+    return said | {"name": f"strike_{number}"}

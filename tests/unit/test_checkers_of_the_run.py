@@ -128,6 +128,16 @@ def test_a_fault_without_proof_is_unknown(strike, run, tmp_path):
     assert finding.reason == "kill_driver left no proof that it landed"
 
 
+def test_a_cure_that_failed_is_unknown(run, tmp_path):
+    healed = did("fault.heal", "kill_driver", "failed", reason="nobody lived to be woken")
+    run.history.insert(run.history.index(STRIKE) + 1, healed)
+    finding = found(faults_landed, run, tmp_path)
+    assert finding.verdict is UNKNOWN
+    assert finding.reason == (
+        "kill_driver was not healed as it was to be: nobody lived to be woken"
+    )
+
+
 def test_one_death_proves_one_fault(run, tmp_path):
     other = {"name": "kill_job", "target": "job", "trigger": "batch 1"}
     run.plan = plan(faults=[*run.plan["faults"], other])

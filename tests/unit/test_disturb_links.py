@@ -90,11 +90,19 @@ class Driver:
         return self.looks > 0
 
 
-@pytest.mark.parametrize("fails", [False, True])
+@pytest.mark.parametrize(
+    ("looks", "fails", "why"),
+    [
+        (5, False, ""),
+        (5, True, "the links take no orders"),
+        (10**9, False, "the driver had not given up when this was healed"),
+    ],
+)
 def test_a_fault_that_is_to_outlast_the_job_is_healed_when_its_driver_has_ended(
-    tmp_path, monkeypatch, fails
+    tmp_path, monkeypatch, looks, fails, why
 ):
-    driver = Driver(5)
+    monkeypatch.setattr("onceproof.process.disturb._GIVES_UP_WITHIN_S", 1)
+    driver = Driver(looks)
     healed = []
 
     def heal(*_):
@@ -117,8 +125,8 @@ def test_a_fault_that_is_to_outlast_the_job_is_healed_when_its_driver_has_ended(
     Disturbance(fault, None, scene, progress, archive, history, stop).carry_out()
     strike_record, heal_record = history.read()
     assert (strike_record.op, strike_record.is_ok) == (Op.FAULT_STRIKE, True)
-    assert (heal_record.op, heal_record.is_ok) == (Op.FAULT_HEAL, not fails)
+    assert (heal_record.op, heal_record.is_ok) == (Op.FAULT_HEAL, not why)
     (looks_left,) = healed
-    assert looks_left <= 0
-    if not fails:
-        assert heal_record.proof == {"changed": True, "outlasted": [7]}
+    assert (looks_left <= 0) is (looks == 5)
+    told = {} if fails else {"changed": True}
+    assert heal_record.proof == ({"reason": why} if why else {}) | told

@@ -18,7 +18,7 @@ from onceproof.identity import everyone, spawn
 from onceproof.polling import wait_for
 from onceproof.run import RunDirectory
 from onceproof.small_disks import mount_disks, unmount_disks
-from onceproof.stacks.cluster import EXECUTOR
+from onceproof.stacks.cluster import EXECUTOR, is_executor
 from onceproof.work import FaultPart
 
 SLEEPS = "import time; time.sleep(600)"
@@ -51,8 +51,14 @@ class Job:
     def driver(self):
         return [one for one in self.living if one.is_alive]
 
-    def kill_driver(self):
-        dead = [one for one in self.living if one.send(signal.SIGKILL)]
+    def executors(self):
+        return [one for one in self.processes() if is_executor(one)]
+
+    def stop_driver(self):
+        return self.kill_driver(signal.SIGTERM)
+
+    def kill_driver(self, by=signal.SIGKILL):
+        dead = [one for one in self.living if one.send(by)]
         wait_for(lambda: not any(one.is_alive for one in dead), 10, "it lives")
         return dead
 
@@ -163,7 +169,7 @@ def test_the_whole_job_is_killed(job):
 def test_a_paused_executor_stands_still_with_its_children_and_wakes(job, monkeypatch):
     executor = job.start(WITH_CHILD, EXECUTOR, SLEEPS)
     wait_for(lambda: len(job.processes()) == 2, 10, "it has no child")
-    job.commits = [4]
+    job.commits = [3, 4]
     proof, heal = strike("pause", "executor:any", scene(job))
     both = job.processes()
     assert pids(proof["paused"]) == sorted(one.pid for one in both)
@@ -178,7 +184,32 @@ def test_a_paused_executor_stands_still_with_its_children_and_wakes(job, monkeyp
     assert still == [True]
     assert (pids(healed["dead_before"]), healed["committed_before"]) == ([executor.pid], 4)
     assert not any(one.is_paused for one in both)
-    assert heal(proof)["woken"] == []
+    with pytest.raises(StackError, match="nobody who was paused lived to be woken"):
+        heal(proof)
+
+
+def test_an_executor_that_wakes_and_was_not_replaced_is_no_zombie(job):
+    for _ in range(2):
+        job.start(SLEEPS, EXECUTOR)
+    proof, heal = strike("pause", "executor:all", scene(job))
+    assert pids(proof["paused"]) == sorted(one.pid for one in job.living)
+    with pytest.raises(StackError, match="no batch was committed without it"):
+        heal(proof)
+    assert not any(one.is_paused for one in job.living)
+
+
+@pytest.mark.parametrize(("target", "marks"), [("driver", ()), ("executor:any", (EXECUTOR,))])
+def test_who_is_asked_to_end_does_so(job, target, marks):
+    one = job.start(SLEEPS, *marks)
+    proof, _ = strike("stop", target, scene(job))
+    assert pids(proof["dead"]) == [one.pid]
+
+
+def test_a_job_without_executors_has_none_to_strike(job, monkeypatch):
+    monkeypatch.setattr("onceproof.faults.kill_executor._COME_WITHIN_S", 0.1)
+    job.start(SLEEPS)
+    with pytest.raises(StackError, match="no executor lived that could be struck"):
+        strike("kill", "executor:any", scene(job))
 
 
 def test_a_second_driver_has_struck_when_it_committed_while_the_first_was_held(job):

@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from onceproof.errors import RequestError
 from onceproof.guarantee import Guarantee
+from onceproof.scenario.fault_checks import misplaced
+from onceproof.sinks import find_sink
 from tests.unit.test_scenarios import JOB, SOUND, read
 
 
@@ -84,7 +86,7 @@ CHANGES = [
         "sink: upsert_table\nsource_options: {failOnDataLoss: false}",
         "4: source_options: failOnDataLoss is false, and the run is held to exactly-once",
     ),
-    ("do: kill", "do: stop", "7: faults[0].target: there is no fault that can stop driver"),
+    ("do: kill", "do: cut", "7: faults[0].target: there is no fault that can cut driver"),
     (
         "written",
         "decided",
@@ -274,6 +276,13 @@ def test_what_is_done_to_a_driver_that_waits_needs_a_step_at_which_it_does(verb)
     for when in ("failpoint: task_mid", "failpoint: commit_logged", "batch: 3"):
         said = refused(text.replace("failpoint: written, batch: 3", when))
         assert f"8: faults[0].when: {verb} is done to a driver that waits: write a fail" in said
+
+
+@pytest.mark.parametrize("step", [None, "commit_logged"])
+def test_a_transaction_is_hijacked_while_somebody_waits(step):
+    sink = find_sink("two_phase_topic")
+    assert "a transaction that waits" in misplaced("hijack", "transaction", step, sink)
+    assert not misplaced("hijack", "transaction", "pre_committed", sink)
 
 
 def test_a_query_that_the_sink_does_not_take_is_refused():

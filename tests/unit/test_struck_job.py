@@ -9,8 +9,9 @@ from types import SimpleNamespace
 from onceproof.errors import StackError
 from onceproof.identity import spawn
 from onceproof.polling import wait_for
-from onceproof.process.attempt import ATTEMPT, JOB, Attempt
+from onceproof.process.attempt import ATTEMPT, JOB, Attempt, end_job
 from onceproof.process.struck import StruckJob
+from onceproof.stacks.cluster import EXECUTOR
 
 SLEEPS = "import time; time.sleep(600)"
 WITH_CHILD = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {SLEEPS!r}]).wait()"
@@ -65,3 +66,23 @@ def test_of_two_who_kill_one_driver_one_has(tmp_path, monkeypatch):
         found = list(pool.map(kill, range(2)))
     assert [driver] in found
     assert "no driver is started" in str(found)
+
+
+def test_an_executor_that_outlives_its_driver_is_nobodys(tmp_path):
+    name = f"struck-orphan-{os.getpid()}"
+    env = {**os.environ, JOB: name, ATTEMPT: "1"}
+
+    def begin(*words):
+        command = [sys.executable, "-c", SLEEPS, *words]
+        return spawn(command, log=tmp_path / "log", env=env, cwd=tmp_path)
+
+    driver, executor = begin(), begin(EXECUTOR)
+    supervisor = SimpleNamespace(current=Attempt(1, name, driver), rival=None)
+    job = StruckJob(None, name, supervisor, None)
+    try:
+        assert job.executors() == [executor]
+        assert job.stop_driver() == [driver]
+        assert executor.is_alive
+        assert job.executors() == []
+    finally:
+        end_job(name)

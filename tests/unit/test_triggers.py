@@ -67,8 +67,8 @@ def test_every_trigger_has_a_sentence():
 def test_a_fault_is_found_by_verb_and_target_or_refused_with_those_there_are():
     assert find_mechanism("kill", "driver").takes("kill", "driver")
     assert find_mechanism("pause", "broker:any").takes("pause", "broker:2")
-    with pytest.raises(RequestError, match="can stop driver: there are kill of driver, job;"):
-        find_mechanism("stop", "driver")
+    with pytest.raises(RequestError, match="can stop job: there are kill of driver, job;"):
+        find_mechanism("stop", "job")
     with pytest.raises(RequestError, match="no fault that can kill broker:: there are"):
         find_mechanism("kill", "broker:")
     with pytest.raises(RequestError, match="no fault that can pause broker:all: there are"):

@@ -13,8 +13,8 @@ from onceproof.verdict import Finding, Grade
 def faults_landed(evidence: Evidence) -> Finding:
     """Say UNKNOWN for each planned fault that left no proof, or struck when all was committed.
 
-    A fault that nobody planned is as bad: the plan is then not what happened. And so is a death
-    that two faults call theirs.
+    A cure that failed did not happen as it was planned either. A fault that nobody planned is as
+    bad: the plan is then not what happened. And so is a death that two faults call theirs.
     """
     planned = evidence.plan.faults
     strikes = landed(evidence)
@@ -72,4 +72,7 @@ def _trouble(fault: PlannedFault, evidence: Evidence, strikes: dict[str, Record]
     is_last = not any(seq > strike for seq, _ in evidence.positions)
     if is_last and not evidence.plan.fails_for_good:
         return f"{fault.name} struck, and no batch was committed after it"
+    heals = [record for record in evidence.of(Op.FAULT_HEAL) if record.actor == fault.name]
+    if why := next((one.proof.get("reason") for one in heals if not one.is_ok), ""):
+        return f"{fault.name} was not healed as it was to be: {why}"
     return ""

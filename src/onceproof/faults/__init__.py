@@ -38,8 +38,14 @@ class Job(Protocol):
     def driver(self) -> list[Identity]:
         """Return what lives of its driver, when there is one."""
 
+    def executors(self) -> list[Identity]:
+        """Return the executors of a driver that lives; those that outlive theirs are nobody's."""
+
     def kill_driver(self) -> list[Identity]:
         """Kill the driver, and return who died."""
+
+    def stop_driver(self) -> list[Identity]:
+        """Ask the driver to end, and return who did."""
 
     def kill_all(self) -> list[Identity]:
         """Kill the driver and every executor, and return who died; the next attempt is no part."""
@@ -146,6 +152,7 @@ def mechanisms() -> tuple[Mechanism, ...]:
 
     return (
         kill_driver.MECHANISM,
+        kill_driver.STOP,
         kill_executor.MECHANISM,
         kill_task.MECHANISM,
         pause_job.DRIVER,

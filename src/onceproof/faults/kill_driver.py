@@ -1,5 +1,7 @@
 """Kills the driver, all processes of its session at once; or the whole job, executors and all.
 
+Or asks the driver to end, as whoever deploys a job does.
+
 Executors that are not struck end when they miss their driver. The supervisor starts it again.
 """
 
@@ -12,8 +14,12 @@ from onceproof.work import FaultPart
 
 
 def strike(fault: FaultPart, scene: Scene) -> Proof:
-    """Kill it; the proof is who died, among them who waits at a failpoint of the driver."""
-    dead = scene.job.kill_all() if fault.target == "job" else scene.job.kill_driver()
+    """Do it; the proof is who died, among them who waits at a failpoint of the driver."""
+    job = scene.job
+    if fault.target == "job":
+        dead = job.kill_all()
+    else:
+        dead = job.stop_driver() if fault.verb == "stop" else job.kill_driver()
     if not dead:
         raise StackError("no driver lived that could be killed")
     at_a_step = scene.point is not None and scene.point.name not in TASK
@@ -25,3 +31,4 @@ def strike(fault: FaultPart, scene: Scene) -> Proof:
 
 
 MECHANISM = Mechanism(("kill",), ("driver", "job"), strike, nothing_to_heal)
+STOP = Mechanism(("stop",), ("driver",), strike, nothing_to_heal)

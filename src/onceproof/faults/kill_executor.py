@@ -1,4 +1,4 @@
-"""Kills one executor or all of them: the JVM, whose Python workers end when they miss it.
+"""Kills or stops one executor or all of them: the JVM, whose Python workers end when they miss it.
 
 `executor` at a failpoint in a task is the one that runs the task, else any. Spark starts another in
 its place, and runs its tasks again.
@@ -13,18 +13,18 @@ from onceproof.errors import StackError
 from onceproof.faults import Mechanism, Proof, Scene, nothing_to_heal, told
 from onceproof.identity import Identity
 from onceproof.polling import wait_for
-from onceproof.stacks.cluster import is_executor
 from onceproof.work import FaultPart
 
 _DIES_WITHIN_S = 10.0
+_COME_WITHIN_S = 60.0
+_SIGNALS = {"kill": signal.SIGKILL, "stop": signal.SIGTERM}
 
 
 def strike(fault: FaultPart, scene: Scene) -> Proof:
-    """Kill it; the proof is who died."""
+    """Do it; the proof is who died."""
     with scene.job.deaths:
         living = executors(scene)
-        picked = living if fault.target == "executor:all" else [pick(fault, scene, living)]
-        victims = [one for one in picked if one.send(signal.SIGKILL)]
+        victims = [one for one in pick(fault, scene, living) if one.send(_SIGNALS[fault.verb])]
         if not victims:
             raise StackError("the executor that was to be killed had died before")
         words = f"{len(victims)} executors do not die"
@@ -40,24 +40,23 @@ def strike(fault: FaultPart, scene: Scene) -> Proof:
 
 
 def executors(scene: Scene) -> list[Identity]:
-    """Return the executors that live, or raise `StackError` if none does."""
-    found = [one for one in scene.job.processes() if is_executor(one)]
-    if not found:
-        raise StackError("no executor lived that could be struck")
-    return found
+    """Return the executors of a driver that lives, as soon as there is one."""
+    words = "no executor lived that could be struck"
+    return wait_for(scene.job.executors, _COME_WITHIN_S, words)
 
 
-def pick(fault: FaultPart, scene: Scene, living: Sequence[Identity]) -> Identity:
-    """Return the executor that a fault means: the one at the failpoint, else any."""
+def pick(fault: FaultPart, scene: Scene, living: Sequence[Identity]) -> Sequence[Identity]:
+    """Return the executors that a fault means: all, the one at the failpoint, else any."""
+    if fault.target == "executor:all":
+        return living
     if fault.target == "executor" and scene.halted:
         above = scene.halted.ancestors()
         running = [one for one in living if one in above]
         if not running:
             raise StackError(f"process {scene.halted.pid} at the failpoint is in no executor")
-        return running[0]
-    return scene.rng.choice(sorted(living))
+        return running[:1]
+    return [scene.rng.choice(sorted(living))]
 
 
-MECHANISM = Mechanism(
-    ("kill",), ("executor", "executor:any", "executor:all"), strike, nothing_to_heal
-)
+TARGETS = ("executor", "executor:any", "executor:all")
+MECHANISM = Mechanism(tuple(_SIGNALS), TARGETS, strike, nothing_to_heal)

@@ -1,4 +1,4 @@
-"""Pauses an executor or the driver, and lets it wake as if it had never slept.
+"""Pauses executors or the driver, and lets them wake as if they had never slept.
 
 An executor wakes when the job has gone on without it: Spark gives it up after the network's
 time-out and runs its task elsewhere, so what wakes is a zombie in the middle of a task. Its Python
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from onceproof.errors import StackError
 from onceproof.faults import Mechanism, Proof, Scene, told
-from onceproof.faults.kill_executor import executors, pick
+from onceproof.faults.kill_executor import TARGETS, executors, pick
 from onceproof.identity import Identity
 from onceproof.polling import comes_true, wait_for
 from onceproof.work import FaultPart
@@ -28,10 +28,10 @@ def pause_driver(fault: FaultPart, scene: Scene) -> Proof:  # noqa: ARG001  the 
 
 
 def pause_executor(fault: FaultPart, scene: Scene) -> Proof:
-    """Pause an executor with its Python processes; the proof is who stands still."""
-    victim = pick(fault, scene, executors(scene))
-    below = [one for one in scene.job.processes() if victim in one.ancestors()]
-    return _pause([victim, *below])
+    """Pause executors with their Python processes; the proof is who stands still."""
+    victims = pick(fault, scene, executors(scene))
+    below = [one for one in scene.job.processes() if set(victims) & set(one.ancestors())]
+    return {**_pause([*victims, *below]), "committed": scene.job.committed()}
 
 
 def wake(fault: FaultPart, scene: Scene, proof: Proof) -> Proof:  # noqa: ARG001  the contract
@@ -39,7 +39,6 @@ def wake(fault: FaultPart, scene: Scene, proof: Proof) -> Proof:  # noqa: ARG001
     found = [Identity(one["pid"], one["started"]) for one in proof["paused"]]
     living = [one for one in found if one.is_paused]
     committed = scene.job.committed()
-    scene.job.let_readers_look()
     halted = [one for one in living if one == scene.halted]
     for one in halted:
         one.send(signal.SIGCONT)
@@ -48,6 +47,17 @@ def wake(fault: FaultPart, scene: Scene, proof: Proof) -> Proof:  # noqa: ARG001
         one.send(signal.SIGCONT)
     dead = [one for one in found if one not in living]
     return {"woken": told(living), "dead_before": told(dead), "committed_before": committed}
+
+
+def wake_replaced(fault: FaultPart, scene: Scene, proof: Proof) -> Proof:
+    """Wake executors when a reader has seen the job without them, or raise if it did not go on."""
+    scene.job.let_readers_look()
+    woken = wake(fault, scene, proof)
+    if not woken["woken"]:
+        raise StackError("nobody who was paused lived to be woken: no zombie came of it")
+    if woken["committed_before"] <= proof["committed"]:
+        raise StackError("no batch was committed without it: who woke had not been replaced")
+    return woken
 
 
 def _pause(victims: Sequence[Identity]) -> Proof:
@@ -62,5 +72,5 @@ def _pause(victims: Sequence[Identity]) -> Proof:
 
 DRIVER = Mechanism(("pause",), ("driver",), pause_driver, wake)
 EXECUTOR = Mechanism(
-    ("pause",), ("executor", "executor:any"), pause_executor, wake, heals_after_s=_GIVEN_UP_WITHIN_S
+    ("pause",), TARGETS, pause_executor, wake_replaced, heals_after_s=_GIVEN_UP_WITHIN_S
 )

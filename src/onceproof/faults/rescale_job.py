@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from onceproof.errors import StackError
 from onceproof.faults import Mechanism, Proof, Scene, nothing_to_heal, told
+from onceproof.faults.kill_executor import executors
 from onceproof.identity import Identity
 from onceproof.polling import wait_for
-from onceproof.stacks.cluster import is_executor
 from onceproof.work import FaultPart
 
 _COME_WITHIN_S = 90.0
@@ -17,22 +17,18 @@ _COME_WITHIN_S = 90.0
 
 def strike(fault: FaultPart, scene: Scene) -> Proof:
     """Do it; the proof is how many executors the next attempt has, and that all are new."""
-    before = _executors(scene)
+    before = executors(scene)
     wanted = fault.how.get("executors", 2 if len(before) == 1 else 1)
     if len(before) == wanted:
         raise StackError(f"the job has {wanted} executors already: nothing would change")
     dead = scene.job.rescale(wanted)
 
     def rescaled() -> list[Identity]:
-        now = _executors(scene)
+        now = scene.job.executors()
         return now if len(now) == wanted and not set(now) & set(before) else []
 
     after = wait_for(rescaled, _COME_WITHIN_S, f"the next attempt has not {wanted} executors")
     return {"dead": told(dead), "executors_before": len(before), "executors": told(after)}
-
-
-def _executors(scene: Scene) -> list[Identity]:
-    return [one for one in scene.job.processes() if is_executor(one)]
 
 
 MECHANISM = Mechanism(

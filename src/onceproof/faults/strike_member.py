@@ -12,6 +12,7 @@ VERBS: dict[str, Verb] = {"kill": "kill", "pause": "pause", "stop": "stop"}
 _CURES: dict[str, Verb] = {"kill": "start", "pause": "resume", "stop": "start"}
 LEADER = "broker:leader="
 COORDINATOR = "broker:coordinator"
+_FIRST = ":postmaster"
 
 
 def strike(fault: FaultPart, scene: Scene) -> Proof:
@@ -34,8 +35,11 @@ def run_target(fault: FaultPart, scene: Scene) -> str:
 
 
 def heal(fault: FaultPart, scene: Scene, proof: Proof) -> Proof:
-    """Start or resume the member that was struck."""
-    done = scene.stack.apply(_CURES[fault.verb], proof["member"], scene.rng)
+    """Start or resume the member that was struck; of a first process that is dead, all of it."""
+    member = proof["member"]
+    if fault.verb == "kill":
+        member = member.removesuffix(_FIRST)
+    done = scene.stack.apply(_CURES[fault.verb], member, scene.rng)
     return dict(done.proof)
 
 

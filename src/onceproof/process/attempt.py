@@ -55,6 +55,14 @@ class Attempt:
         """Kill the driver, all of it at once, and return who died when all are dead."""
         return kill_until_none(self.driver, f"the driver of attempt {self.number}")
 
+    def stop(self) -> list[Identity]:
+        """Ask the driver to end, and return who did when all have."""
+        asked = self.driver()
+        self.leader.send(signal.SIGTERM)
+        words = f"the driver of attempt {self.number} does not end"
+        wait_for(lambda: not any(one.is_alive for one in asked), _DIES_WITHIN_S, words)
+        return asked
+
     def end(self) -> None:
         """Ask the driver to end, and kill what of it and of its executors does not follow."""
         self.leader.send(signal.SIGTERM)

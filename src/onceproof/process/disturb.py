@@ -108,28 +108,31 @@ class Disturbance:
 
     def _has_missed(self, batch: int | None, planned: int, committed: int) -> bool:
         """Whether a driver that was to die within a batch died after it."""
-        fault = self.fault
-        if fault.verb != "kill" or fault.target not in ("driver", "job") or batch is None:
+        verb, target = self.fault.verb, self.fault.target
+        ends_it = verb in ("kill", "stop") and target in ("driver", "job")
+        if not ends_it or batch is None:
             return False
         return has_missed(self.fault.when, batch, planned, committed)
 
     def _heal(self, mechanism: Mechanism, proof: dict[str, Any], scene: Scene) -> None:
         if not proof or mechanism.heal is nothing_to_heal:
             return
-        outlasted = self._outlast(scene) if self._is_patient else self._let_go_on(mechanism)
+        said = self._outlast(scene) if self._is_patient else self._let_go_on(mechanism)
+        told: dict[str, Any] = {}
         try:
-            healed = mechanism.heal(self.fault, scene, proof) | outlasted
+            told = mechanism.heal(self.fault, scene, proof)
         except OnceproofError as error:
-            self._record(Op.FAULT_HEAL, Outcome.FAILED, {"reason": str(error)}, None)
-            return
-        if healed:
-            self._record(Op.FAULT_HEAL, Outcome.OK, healed, None)
+            said = "; ".join(filter(None, [said, str(error)]))
+        if said:
+            self._record(Op.FAULT_HEAL, Outcome.FAILED, {"reason": said, **told}, None)
+        elif told:
+            self._record(Op.FAULT_HEAL, Outcome.OK, told, None)
 
     @property
     def _is_patient(self) -> bool:
         return self.fault.how.get("until") == ATTEMPT_ENDS
 
-    def _let_go_on(self, mechanism: Mechanism) -> dict[str, Any]:
+    def _let_go_on(self, mechanism: Mechanism) -> str:
         """Wait until the job has committed in spite of the fault, or could not for so long."""
         before = self.archive.newest[1]
 
@@ -138,17 +141,21 @@ class Disturbance:
             return self.archive.newest[1] > before or self.stop.is_set()
 
         comes_true(goes_on, mechanism.heals_after_s)
-        return {}
+        return ""
 
-    def _outlast(self, scene: Scene) -> dict[str, Any]:
-        """Wait until the driver has given up, which is longer than its patience."""
-        drivers = scene.job.driver()
+    def _outlast(self, scene: Scene) -> str:
+        """Wait until the driver has given up, as it must; return why if it has not."""
+        try:
+            drivers = scene.job.driver()
+        except OnceproofError as error:
+            return str(error)
 
         def has_ended() -> bool:
             return not any(one.is_alive for one in drivers) or self.stop.is_set()
 
         comes_true(has_ended, _GIVES_UP_WITHIN_S)
-        return {"outlasted": [one.pid for one in drivers if not one.is_alive]}
+        alive = any(one.is_alive for one in drivers)
+        return "the driver had not given up when this was healed" if alive else ""
 
     def _record(self, op: Op, outcome: Outcome, proof: dict[str, Any], batch: int | None) -> None:
         self.history.append(self.fault.name, op, outcome, batch=batch, proof=proof)

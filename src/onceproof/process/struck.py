@@ -23,9 +23,10 @@ from onceproof.process.supervisor import Supervisor
 from onceproof.reads import polls
 from onceproof.run import RunDirectory
 from onceproof.small_disks import FOLDERS
+from onceproof.stacks.cluster import is_executor
 
 _DRIVER_COMES_WITHIN_S = 60.0
-_READERS_LOOK_WITHIN_S = 20.0
+_READERS_LOOK_WITHIN_S = 10.0
 
 
 @dataclass(frozen=True)
@@ -46,11 +47,28 @@ class StruckJob:
         """Return what lives of its driver, when there is one."""
         return self._attempt().driver()
 
+    def executors(self) -> list[Identity]:
+        """Return the executors of a driver that lives; those that outlive theirs are nobody's."""
+        attempts = [one for one in (self.supervisor.current, self.supervisor.rival) if one]
+        found = {one: one.processes() for one in attempts if one.is_alive}
+        return [
+            one
+            for attempt, processes in found.items()
+            for one in processes
+            if attempt.is_alive and is_executor(one)
+        ]
+
     def kill_driver(self) -> list[Identity]:
         """Kill the driver, and return who died."""
         with self.deaths:
             attempt = self._attempt()
             return _by_us(attempt, attempt.kill())
+
+    def stop_driver(self) -> list[Identity]:
+        """Ask the driver to end, and return who did."""
+        with self.deaths:
+            attempt = self._attempt()
+            return _by_us(attempt, attempt.stop())
 
     def kill_all(self) -> list[Identity]:
         """Kill the driver and every executor before the job is started again; return who died."""

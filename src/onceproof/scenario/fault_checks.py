@@ -14,6 +14,7 @@ from onceproof.sinks import Sink
 from onceproof.work import FAILED, OVER
 
 _ENDS_AN_ATTEMPT = ("damage", "lose", "rescale")
+_OF_WHO_WAITS = {("raise", "driver"), ("start", "driver"), ("hijack", "transaction")}
 _OF_KAFKA = ("broker:coordinator", "transaction")
 
 
@@ -57,9 +58,9 @@ def misplaced(verb: str, target: str, step: str | None, sink: type[Sink] | None)
         return f"a task is struck at a step of its own: write one of {', '.join(failpoints.TASK)}"
     if target == "executor" and step in failpoints.HALTS and not in_task:
         return f"the driver waits at {step}, and no executor: write executor:any, or another step"
-    waits = step in failpoints.HALTS and not in_task
-    if verb in ("raise", "start") and target == "driver" and not waits:
-        return f"{verb} is done to a driver that waits: write a failpoint that it comes to"
+    waits = step in failpoints.HALTS and (not in_task or verb == "hijack")
+    if (verb, target) in _OF_WHO_WAITS and not waits:
+        return f"{verb} is done to a {target} that waits: write a failpoint that it comes to"
     return ""
 
 
@@ -72,7 +73,7 @@ def check_restart(draft: Draft) -> None:
     ends_it = _ENDS_AN_ATTEMPT if skips_lost_input(draft) else (*_ENDS_AN_ATTEMPT, "expire")
     kills = sum(
         fault["do"] in ends_it
-        or (fault["target"] in ("driver", "job") and fault["do"] in ("kill", "raise"))
+        or (fault["target"] in ("driver", "job") and fault["do"] in ("kill", "stop", "raise"))
         for fault in faults
     )
     told = f"{restart['strategy']} starts the job"
