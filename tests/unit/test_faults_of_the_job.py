@@ -13,7 +13,7 @@ from onceproof import failpoints
 from onceproof.checkpoint.damage import damage
 from onceproof.errors import RequestError, StackError
 from onceproof.failpoints import Failpoint
-from onceproof.faults import Scene, find_mechanism
+from onceproof.faults import Scene, find_mechanism, pause_job
 from onceproof.identity import everyone, spawn
 from onceproof.polling import wait_for
 from onceproof.run import RunDirectory
@@ -186,6 +186,12 @@ def test_a_paused_executor_stands_still_with_its_children_and_wakes(job, monkeyp
     assert not any(one.is_paused for one in both)
     with pytest.raises(StackError, match="nobody who was paused lived to be woken"):
         heal(proof)
+
+
+def test_who_ends_below_a_paused_executor_keeps_nobody_waiting(job):
+    executor, gone = job.start(SLEEPS, EXECUTOR), job.start("")
+    wait_for(lambda: not gone.is_alive, 10, "it lives")
+    assert pids(pause_job._pause([executor], [gone])["paused"]) == [executor.pid]
 
 
 def test_an_executor_that_wakes_and_was_not_replaced_is_no_zombie(job):

@@ -31,7 +31,7 @@ def pause_executor(fault: FaultPart, scene: Scene) -> Proof:
     """Pause executors with their Python processes; the proof is who stands still."""
     victims = pick(fault, scene, executors(scene))
     below = [one for one in scene.job.processes() if set(victims) & set(one.ancestors())]
-    return {**_pause([*victims, *below]), "committed": scene.job.committed()}
+    return {**_pause(victims, below), "committed": scene.job.committed()}
 
 
 def wake(fault: FaultPart, scene: Scene, proof: Proof) -> Proof:  # noqa: ARG001  the contract
@@ -60,14 +60,20 @@ def wake_replaced(fault: FaultPart, scene: Scene, proof: Proof) -> Proof:
     return woken
 
 
-def _pause(victims: Sequence[Identity]) -> Proof:
+def _pause(victims: Sequence[Identity], below: Sequence[Identity] = ()) -> Proof:
+    """Pause them, and those below them that do not end meanwhile."""
     if not victims:
         raise StackError("nobody lived that could be paused")
-    for one in victims:
+    for one in (*victims, *below):
         one.send(signal.SIGSTOP)
+
+    def stand_still() -> bool:
+        ended = [one for one in below if not one.is_alive]
+        return all(one.is_paused for one in (*victims, *below) if one not in ended)
+
     words = f"{len(victims)} processes do not stand still"
-    wait_for(lambda: all(one.is_paused for one in victims), _PAUSES_WITHIN_S, words, every_s=0.01)
-    return {"paused": told(victims)}
+    wait_for(stand_still, _PAUSES_WITHIN_S, words, every_s=0.01)
+    return {"paused": told([*victims, *(one for one in below if one.is_paused)])}
 
 
 DRIVER = Mechanism(("pause",), ("driver",), pause_driver, wake)
