@@ -12,6 +12,7 @@ from onceproof.polling import wait_for
 from onceproof.process.attempt import ATTEMPT, JOB, Attempt, end_job
 from onceproof.process.struck import StruckJob
 from onceproof.stacks.cluster import EXECUTOR
+from tests.unit.handwritten_checkpoint import write_file
 
 SLEEPS = "import time; time.sleep(600)"
 WITH_CHILD = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {SLEEPS!r}]).wait()"
@@ -86,3 +87,14 @@ def test_an_executor_that_outlives_its_driver_is_nobodys(tmp_path):
         assert job.executors() == []
     finally:
         end_job(name)
+
+
+def test_a_commit_is_there_when_its_checksums_are(tmp_path):
+    job = StruckJob(None, "", None, SimpleNamespace(checkpoint=tmp_path))
+    for name in ("offsets/0", "commits/0", "offsets/1", "commits/1"):
+        write_file(tmp_path / name, "v1")
+    assert job.newest() == (1, 1)
+    (tmp_path / "commits/.1.crc").unlink()
+    assert job.newest() == (1, 0)
+    (tmp_path / "offsets/.1.crc").unlink()
+    assert job.newest() == (1, 1)

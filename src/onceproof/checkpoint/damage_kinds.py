@@ -93,7 +93,10 @@ def _set_back(value: Any) -> Any:
 
 
 def _leave_checksum(checkpoint: Path, batch: int) -> None:
-    (checkpoint / "commits" / str(batch)).unlink()
+    path = checkpoint / "commits" / str(batch)
+    if not checksum_file(path).exists():
+        raise StackError(f"commits/{batch} has no checksums that could be left")
+    path.unlink()
 
 
 def _newest_state(checkpoint: Path, batch: int) -> Iterator[Path]:

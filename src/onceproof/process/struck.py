@@ -10,6 +10,7 @@ from typing import Any
 
 from onceproof.checkpoint import log
 from onceproof.checkpoint.archive import Archive
+from onceproof.checkpoint.checksums import checksum_file
 from onceproof.checkpoint.damage import damage
 from onceproof.documents import write_whole
 from onceproof.errors import StackError
@@ -97,8 +98,18 @@ class StruckJob:
         )
 
     def newest(self) -> tuple[int, int]:
-        """Return the newest batch of the offset log and of the commit log, as the files are now."""
-        return log.newest(self.archive.checkpoint)
+        """Return the newest batch of the offset log and of the commit log, as the files are now.
+
+        A commit is there when its checksums are, which follow it, where offsets have theirs.
+        """
+        folder = self.archive.checkpoint
+        planned, committed = log.newest(folder)
+        has_sums = {
+            name: checksum_file(folder / name / str(committed)).exists()
+            for name in ("offsets", "commits")
+        }
+        is_half = has_sums["offsets"] and not has_sums["commits"]
+        return planned, committed - is_half
 
     def damage(self, kind: str, batch: int) -> tuple[list[Identity], dict[str, Any]]:
         """Kill the driver, and damage its checkpoint before it is started again."""
