@@ -44,7 +44,7 @@ def test_the_whole_job_dies_and_the_attempt_that_follows_at_once_does_not(tmp_pa
     try:
         assert driver in dead
         assert len(dead) == 2
-        assert job.processes() == next_ones
+        wait_for(lambda: job.processes() == next_ones, 10, "the next attempt does not live")
     finally:
         job.kill_all()
     assert job.processes() == []
