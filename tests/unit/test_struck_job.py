@@ -81,6 +81,7 @@ def test_an_executor_that_outlives_its_driver_is_nobodys(tmp_path):
     supervisor = SimpleNamespace(current=Attempt(1, name, driver), rival=None)
     job = StruckJob(None, name, supervisor, None)
     try:
+        wait_for(lambda: len(job.processes()) == 2, 30, "they do not begin")
         assert job.executors() == [executor]
         assert job.stop_driver() == [driver]
         assert executor.is_alive
