@@ -7,7 +7,9 @@ from onceproof.checkers.ended import ended
 from onceproof.checkers.faults_landed import faults_landed
 from onceproof.checkers.input_committed import input_committed
 from onceproof.checkers.offset_log import offset_log
+from onceproof.checkers.restarted import damaged as files_damaged
 from onceproof.checkers.restarted import restarted, unexplained
+from onceproof.checkers.state import state
 from onceproof.phases.blame import blame
 from onceproof.verdict import Grade
 from tests.unit.handwritten_run import STRIKE, HandwrittenRun, did, plan
@@ -78,6 +80,25 @@ def damaged(said):
     return run
 
 
+@pytest.mark.parametrize(
+    ("file", "ends", "grade"),
+    [
+        ("state/0/1/2.delta", "failed", PASS),
+        ("state/0/1/2.delta", "over", UNKNOWN),
+        ("commits/0", "failed", UNKNOWN),
+    ],
+)
+def test_state_that_a_fault_damaged_cannot_be_read_when_the_job_refused_it(
+    tmp_path, file, ends, grade
+):
+    run = given_up()
+    run.plan = plan(ends=ends)
+    run.recomputed["state"] = {"error": "no such file"}
+    change = {"damage": "state_lost", "files": {file: {"before": "1 bytes, a", "after": None}}}
+    run.history[run.history.index(STRIKE)] = did("fault.strike", "kill_driver", **change)
+    assert grades(run, tmp_path, [state]) == [grade]
+
+
 def found(run, folder):
     [finding] = run_checkers(run.write(folder), [restarted])
     assert not finding.traceback
@@ -117,6 +138,15 @@ def test_a_checkpoint_is_unsound_at_the_end_but_for_what_a_fault_did(tmp_path):
 
     assert ends_with(HandwrittenRun(), tmp_path / "nobody") is UNKNOWN
     assert ends_with(damaged(["seen"]), tmp_path / "fault") is PASS
+
+
+def test_state_is_gone_with_the_folders_of_what_a_fault_took(tmp_path):
+    run = damaged(["seen"])
+    strike = next(one for one in run.history if one["op"] == "fault.strike")
+    strike["proof"]["files"] = {"state/0/1/2.delta": {"before": "1 bytes, a", "after": None}}
+    hurt = files_damaged(run.write(tmp_path))
+    assert unexplained(["state is gone, and there was some", "state/0/1 is gone"], hurt) == []
+    assert unexplained(["offsets/0 is missing"], hurt) == ["offsets/0 is missing"]
 
 
 @pytest.mark.parametrize(

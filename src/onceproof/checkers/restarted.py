@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import PurePath
 
 from onceproof.checkers.faults_landed import landed
 from onceproof.evidence import Evidence
 from onceproof.records import Op, Record
 from onceproof.verdict import Finding, Grade
 
+STATE = "state"
 _DAMAGE = "damage"
 
 
@@ -52,13 +54,18 @@ def _told(record: Record) -> list[str]:
 
 
 def damaged(evidence: Evidence) -> set[str]:
-    """Return the files of the checkpoint that faults have damaged, as their proofs name them."""
-    return {
-        name
+    """Return the files of the checkpoint that faults have damaged, as their proofs name them.
+
+    Of state its folders too, which may be gone with them.
+    """
+    files = {
+        PurePath(name)
         for record in landed(evidence).values()
         for name in record.proof.get("files", {})
         if _DAMAGE in record.proof
     }
+    folders = {above for file in files for above in file.parents if STATE in above.parts}
+    return {str(path) for path in files | folders}
 
 
 def unexplained(troubles: Iterable[str], files: set[str]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onceproof.checkers.restarted import damaged
+from onceproof.checkers.restarted import STATE, damaged
 from onceproof.checkpoint.log import newest
 from onceproof.documents import count, field, read_object
 from onceproof.errors import EvidenceError
@@ -13,19 +13,18 @@ from onceproof.verdict import Finding, Grade
 def state(evidence: Evidence) -> Finding:
     """Say FAIL if Spark's state differs from the reference's: rows were lost before any sink.
 
-    State that could not be read is UNKNOWN. Where log, watermarks and state agree with the
-    reference, what differs in the output came after the stream.
+    State that could not be read is UNKNOWN, unless a fault has damaged it and the job failed for
+    good, as it was to. Where log, watermarks and state agree with the reference, what differs in
+    the output came after the stream.
     """
     told = read_object(evidence.run.recomputed)
     if "state" not in told:
         raise EvidenceError("recomputed.json does not tell what the engine holds open")
-    if told["state"] is None and not told.get("rests_on_log", True):
-        return Finding("state", Grade.PASS, "Nobody says what the pipeline should hold open")
     if told["state"] is None:
-        return Finding("state", Grade.PASS, f"The pipeline keeps no state{_blame(evidence)}")
+        return Finding("state", Grade.PASS, _nothing_kept(evidence, told.get("rests_on_log", True)))
     found = field(told, "state", dict, "recomputed.json")
     if "error" in found:
-        raise EvidenceError(f"the engine's state could not be read: {found['error']}")
+        return _unread(evidence, found["error"])
     where = "the state in recomputed.json"
     names = "batch", "expected", "found", "differ"
     batch, expected, there, differ = (count(found, name, where) for name in names)
@@ -46,6 +45,19 @@ def state(evidence: Evidence) -> Finding:
         )
     reason = f"All {expected:,} rows of the engine's state are what the reference says"
     return Finding("state", Grade.PASS, reason + _blame(evidence), numbers)
+
+
+def _nothing_kept(evidence: Evidence, rests_on_log: bool) -> str:
+    if not rests_on_log:
+        return "Nobody says what the pipeline should hold open"
+    return f"The pipeline keeps no state{_blame(evidence)}"
+
+
+def _unread(evidence: Evidence, error: str) -> Finding:
+    if evidence.plan.fails_for_good and STATE in damaged(evidence):
+        reason = "A fault has damaged the engine's state, and the job would not go on with it"
+        return Finding("state", Grade.PASS, reason)
+    raise EvidenceError(f"the engine's state could not be read: {error}")
 
 
 def _blame(evidence: Evidence) -> str:
