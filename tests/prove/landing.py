@@ -19,7 +19,7 @@ from onceproof.stacks.local import LocalStack
 from tests.prove.kept import Kept, asked
 from tests.prove.living import live_fields
 
-STRIKES, A_RUN = 50, 10
+STRIKES, A_RUN = 50, 25
 EVENTS, A_BATCH = 12_000, 300
 LEAST = 0.95
 Fault = dict[str, Any]
@@ -112,7 +112,7 @@ def one(name: str, fault: Fault, seed: int, folder: Path, home: Path) -> dict[st
 def strike(fault: Fault, number: int) -> Fault:
     """Return the fault at its place in a run; a job is rescaled to and fro."""
     said = {name: value for name, value in fault.items() if name != "step"}
-    share, batch = round(0.05 + 0.09 * number, 2), 1 + EVENTS // A_BATCH * number // A_RUN
+    share, batch = round(0.05 + 0.9 * number / A_RUN, 3), 1 + EVENTS // A_BATCH * number // A_RUN
     step = fault.get("step")
     said["when"] = {"failpoint": step, "batch": batch} if step else {"committed": share}
     if fault["do"] == "rescale":
