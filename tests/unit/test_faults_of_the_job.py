@@ -167,11 +167,11 @@ def test_the_whole_job_is_killed(job):
 
 
 def test_a_paused_executor_stands_still_with_its_children_and_wakes(job, monkeypatch):
-    executor = job.start(WITH_CHILD, EXECUTOR, SLEEPS)
-    wait_for(lambda: len(job.processes()) == 2, 10, "it has no child")
+    driver, executor = job.start(SLEEPS), job.start(WITH_CHILD, EXECUTOR, SLEEPS)
+    wait_for(lambda: len(job.processes()) == 3, 10, "it has no child")
     job.commits = [3, 4]
     proof, heal = strike("pause", "executor:any", scene(job))
-    both = job.processes()
+    both = [one for one in job.processes() if one != driver]
     assert pids(proof["paused"]) == sorted(one.pid for one in both)
     assert all(one.is_paused for one in both)
     executor.send(signal.SIGKILL)
@@ -186,6 +186,9 @@ def test_a_paused_executor_stands_still_with_its_children_and_wakes(job, monkeyp
     assert not any(one.is_paused for one in both)
     with pytest.raises(StackError, match="nobody who was paused lived to be woken"):
         heal(proof)
+    driver.send(signal.SIGKILL)
+    wait_for(lambda: not driver.is_alive, 10, "it lives")
+    assert heal(proof)["woken"] == []
 
 
 def test_who_ends_below_a_paused_executor_keeps_nobody_waiting(job):

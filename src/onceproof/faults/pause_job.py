@@ -31,7 +31,8 @@ def pause_executor(fault: FaultPart, scene: Scene) -> Proof:
     """Pause executors with their Python processes; the proof is who stands still."""
     victims = pick(fault, scene, executors(scene))
     below = [one for one in scene.job.processes() if set(victims) & set(one.ancestors())]
-    return {**_pause(victims, below), "committed": scene.job.committed()}
+    driver = told(scene.job.driver())
+    return {**_pause(victims, below), "driver": driver, "committed": scene.job.committed()}
 
 
 def wake(fault: FaultPart, scene: Scene, proof: Proof) -> Proof:  # noqa: ARG001  the contract
@@ -50,10 +51,14 @@ def wake(fault: FaultPart, scene: Scene, proof: Proof) -> Proof:  # noqa: ARG001
 
 
 def wake_replaced(fault: FaultPart, scene: Scene, proof: Proof) -> Proof:
-    """Wake executors when a reader has seen the job without them, or raise if it did not go on."""
+    """Wake executors when a reader has seen the job without them, or raise if it did not go on.
+
+    Those whose driver died meanwhile died with it, and need not wake.
+    """
     scene.job.let_readers_look()
     woken = wake(fault, scene, proof)
-    if not woken["woken"]:
+    driver = (Identity(one["pid"], one["started"]) for one in proof["driver"])
+    if not woken["woken"] and any(one.is_alive for one in driver):
         raise StackError("nobody who was paused lived to be woken: no zombie came of it")
     if woken["committed_before"] <= proof["committed"]:
         raise StackError("no batch was committed without it: who woke had not been replaced")
