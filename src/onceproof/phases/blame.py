@@ -14,6 +14,7 @@ from onceproof.guarantee import Anomaly
 from onceproof.records import Op, Record
 
 MOST_SAMPLED = 20
+Late = list[tuple[int, int, int]]  # batch, attempt, and how many rows
 UNREAD = "unread"
 INFERRED = ("input", UNREAD)  # of rows that tell no batch
 _DAMAGE = "damage"
@@ -27,7 +28,9 @@ def blame(evidence: Evidence) -> list[dict[str, Any]]:
     What nobody recorded is None, never a guess. What is open at the end is blamed by its name.
     """
     samples = evidence.differences.samples[:MOST_SAMPLED]
-    return [*(_blamed(evidence, one) for one in samples), *_open(evidence)]
+    is_twice = any(one.get("class") == Anomaly.DUPLICATED for one in samples)
+    late = known(lambda: written_too_late(evidence)) if is_twice else None
+    return [*(_blamed(evidence, one, late or []) for one in samples), *_open(evidence)]
 
 
 def _open(evidence: Evidence) -> list[dict[str, Any]]:
@@ -45,7 +48,7 @@ def _open(evidence: Evidence) -> list[dict[str, Any]]:
     ]
 
 
-def _blamed(evidence: Evidence, sample: Mapping[str, Any]) -> dict[str, Any]:
+def _blamed(evidence: Evidence, sample: Mapping[str, Any], late: Late) -> dict[str, Any]:
     place = {name: sample.get(name) for name in _PLACE}
     strike = _struck_within(evidence, place["batch"])
     step = _step(strike)
@@ -55,7 +58,7 @@ def _blamed(evidence: Evidence, sample: Mapping[str, Any]) -> dict[str, Any]:
         "step": step,
         "fault": strike.actor if strike else None,
         "inferred": sample.get("by") in INFERRED,
-        "sentence": _sentence(evidence, sample, strike) if place["batch"] is not None else "",
+        "sentence": _sentence(evidence, sample, strike, late) if place["batch"] is not None else "",
     }
 
 
@@ -81,7 +84,9 @@ def _step(strike: Record | None) -> str | None:
     return None if found is None else str(found)
 
 
-def _sentence(evidence: Evidence, sample: Mapping[str, Any], strike: Record | None) -> str:
+def _sentence(
+    evidence: Evidence, sample: Mapping[str, Any], strike: Record | None, late: Late
+) -> str:
     batch, step = sample["batch"], _step(strike)
     if sample.get("by") == UNREAD:
         return _unread(evidence, batch, strike)
@@ -89,7 +94,7 @@ def _sentence(evidence: Evidence, sample: Mapping[str, Any], strike: Record | No
         return _rests_on_damage(batch, strike)
     is_inferred = sample.get("by") in INFERRED
     when = f"{strike.actor}{f' at {step}' if step else ''}" if strike else ""
-    if sample.get("class") == Anomaly.DUPLICATED and (said := _by_zombies(evidence, batch)):
+    if sample.get("class") == Anomaly.DUPLICATED and (said := _by_zombies(late, batch)):
         return f"{said}{f': {when}' if when else ''}"
     attempts = known(lambda: _attempts(evidence, sample)) or []
     more = " (inferred: it has read the key; the rows do not tell)" if is_inferred else ""
@@ -105,9 +110,8 @@ def _sentence(evidence: Evidence, sample: Mapping[str, Any], strike: Record | No
     return f"Batch {batch} was under way when {strike.actor} struck{at}{more}" if strike else ""
 
 
-def _by_zombies(evidence: Evidence, batch: int) -> str:
+def _by_zombies(late: Late, batch: int) -> str:
     """Return who wrote rows of a batch without the right to; empty if nobody did."""
-    late = known(lambda: written_too_late(evidence)) or []
     said = [f"attempt {attempt} wrote {rows:,}" for of, attempt, rows in late if of == batch]
     if not said:
         return ""

@@ -117,7 +117,11 @@ class Disturbance:
     def _heal(self, mechanism: Mechanism, proof: dict[str, Any], scene: Scene) -> None:
         if not proof or mechanism.heal is nothing_to_heal:
             return
-        said = self._outlast(scene) if self._is_patient else self._let_go_on(mechanism)
+        said = ""
+        if self._is_patient:
+            said = self._outlast(scene)
+        else:
+            self._let_go_on(mechanism)
         told: dict[str, Any] = {}
         try:
             told = mechanism.heal(self.fault, scene, proof)
@@ -132,7 +136,7 @@ class Disturbance:
     def _is_patient(self) -> bool:
         return self.fault.how.get("until") == ATTEMPT_ENDS
 
-    def _let_go_on(self, mechanism: Mechanism) -> str:
+    def _let_go_on(self, mechanism: Mechanism) -> None:
         """Wait until the job has committed in spite of the fault, or could not for so long."""
         before = self.archive.newest[1]
 
@@ -141,7 +145,6 @@ class Disturbance:
             return self.archive.newest[1] > before or self.stop.is_set()
 
         comes_true(goes_on, mechanism.heals_after_s)
-        return ""
 
     def _outlast(self, scene: Scene) -> str:
         """Wait until the driver has given up, as it must; return why if it has not."""
