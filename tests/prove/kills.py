@@ -19,7 +19,7 @@ from onceproof.guarantee import Guarantee
 from onceproof.home import onceproof_home
 from onceproof.sinks import SINKS, find_sink
 from onceproof.stacks.local import LocalStack
-from tests.prove.kept import Kept
+from tests.prove.kept import Kept, asked
 from tests.prove.living import live_fields
 
 RUNS, UNKNOWN_AT_MOST = 50, 1
@@ -28,9 +28,8 @@ KEPT = ("scenario", "seed", "verdict", "reasons", "faults", "differences")
 
 
 def correct_sinks() -> list[str]:
-    only = os.environ.get("SINK", "")
-    correct = [one for one in SINKS if find_sink(one).guarantee is Guarantee.EXACTLY_ONCE]
-    return [one for one in correct if only in ("", one)]
+    found = asked("SINK", SINKS)
+    return [one for one in found if find_sink(one).guarantee is Guarantee.EXACTLY_ONCE]
 
 
 def seeds() -> range:

@@ -41,11 +41,11 @@ def table(target: Target) -> Any:
     return sql.Identifier(*parts_of(target))
 
 
-def listed(names: Iterable[str]) -> Any:
-    """Return quoted names with commas between them."""
+def listed(names: Iterable[str], *row: str) -> Any:
+    """Return quoted names with commas between them, of the row that is named."""
     from psycopg import sql
 
-    return sql.SQL(", ").join(map(sql.Identifier, names))
+    return sql.SQL(", ").join(sql.Identifier(*row, name) for name in names)
 
 
 def copying(into: Any, names: Iterable[str]) -> Any:

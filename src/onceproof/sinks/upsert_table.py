@@ -82,7 +82,8 @@ def _put(connection: Any, target: Target, rows: Iterable[bytes]) -> None:
     newest: list[sql.Composable] = [sql.SQL("ctid desc")]
     if target.version:
         newest.insert(0, sql.SQL("{} desc nulls last").format(sql.Identifier(target.version)))
-    told = [name for name in columns(target) if name not in ("_attempt", *target.key)]
+    others = [name for name in columns(target) if name not in target.key]
+    told = [name for name in others if name != "_attempt"]
     connection.execute(
         sql.SQL(
             "insert into {table} as held ({columns}) select distinct on ({key}) {columns}"
@@ -94,18 +95,10 @@ def _put(connection: Any, target: Target, rows: Iterable[bytes]) -> None:
             key=listed(target.key),
             staged=staged,
             newest=sql.SQL(", ").join(newest),
-            held=_of("held", told),
-            put=_of("excluded", told),
+            held=listed(told, "held"),
+            put=listed(told, "excluded"),
             values=sql.SQL(", ").join(
-                sql.SQL("{0} = excluded.{0}").format(sql.Identifier(name))
-                for name in columns(target)
-                if name not in target.key
+                sql.SQL("{0} = excluded.{0}").format(sql.Identifier(name)) for name in others
             ),
         )
     )
-
-
-def _of(row: str, names: Iterable[str]) -> Any:
-    from psycopg import sql
-
-    return sql.SQL(", ").join(sql.Identifier(row, name) for name in names)
