@@ -53,6 +53,9 @@ def test_a_batch_finishes_though_one_of_its_executors_is_killed(stack, topic, tm
         before = executors(stack.state.processes(), application)
         victim = before[min(before)]
         assert victim.maps_file(tools.archive)
+        driver = spark.sparkContext._gateway.proc.pid
+        assert places_of_lz4(driver) == {tmp_path}
+        assert places_of_lz4(victim.pid) == {Path(f"/proc/{victim.pid}/cwd").readlink()}
         victim.send(signal.SIGKILL)
         wait_for(
             lambda: executors(stack.state.processes(), application).keys() - before.keys(),
@@ -63,6 +66,13 @@ def test_a_batch_finishes_though_one_of_its_executors_is_killed(stack, topic, tm
         batch.join(120)
     assert len(before) == 2
     assert found == [(RECORDS, RECORDS)]
+
+
+def places_of_lz4(pid: int) -> set[Path]:
+    """The folders that hold what this JVM unpacked of its library for compression."""
+    maps = Path(f"/proc/{pid}/maps").read_text()
+    found = (line.split()[-1] for line in maps.splitlines() if "liblz4" in line)
+    return {Path(file).parent for file in found}
 
 
 def hold(folder: Path):

@@ -29,6 +29,7 @@ from onceproof.process.runtime import (
 )
 from onceproof.run import RunDirectory
 from onceproof.security import VARIABLE
+from onceproof.setup.java import QUICK, TIDY
 from onceproof.spark.session import LOCAL_CLUSTER
 from onceproof.spark.settings import driver_host, settings
 from onceproof.stacks.link_sources import JOB
@@ -67,7 +68,7 @@ class Job:
         local.mkdir(exist_ok=True)
         self.run.logs.mkdir(exist_ok=True)
         tools, master = self._runs_on(local)
-        self._write_settings(number, tools, master)
+        self._write_settings(number, tools, master, local)
         env = self._environment(tools, master, local)
         log = self.run.logs / f"driver-{number}.log"
         return start(number, self.work.run, self.command(), env, self.run.root, log)
@@ -106,12 +107,12 @@ class Job:
     def _properties(self) -> Path:
         return self.run.root.absolute() / "spark.conf"
 
-    def _write_settings(self, number: int, tools: SparkTools, master: str) -> None:
+    def _write_settings(self, number: int, tools: SparkTools, master: str, local: Path) -> None:
         ours = {JOB: self.work.run, ATTEMPT: str(number), FOLDER: self._failpoints()}
         if path := os.environ.get("PYTHONPATH"):
             ours["PYTHONPATH"] = path
         ours |= {name: str(value) for name, value in self._given.items()}
-        found = dict(settings(tools, master))
+        found = dict(settings(tools, master, local))
         if self.run.executors.exists():
             found["spark.cores.max"] = self.run.executors.read_text()
         found |= {f"spark.executorEnv.{name}": value for name, value in ours.items()}
@@ -132,7 +133,7 @@ class Job:
             "PYSPARK_SUBMIT_ARGS": f"--properties-file {self._properties} pyspark-shell",
             "SPARK_LOCAL_IP": driver_host(master),
             "SPARK_LOCAL_DIRS": str(local.absolute()),
-            "SPARK_LAUNCHER_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+            "SPARK_LAUNCHER_OPTS": " ".join((*TIDY, *QUICK)),
             "PYTHONUNBUFFERED": "1",
             FOLDER: self._failpoints(),
             FILE: str(self.run.fenced.absolute()),

@@ -43,6 +43,11 @@ class Java:
         return self.program.parent.parent
 
 
+def in_folder(folder: Path) -> str:
+    """Return the option that keeps a JVM's passing files in this folder."""
+    return f"-Djava.io.tmpdir={folder}"
+
+
 def find_java() -> Java:
     """Return the Java of JAVA_HOME, else of PATH; refuse one that is missing or too old."""
     given = os.environ.get("JAVA_HOME")

@@ -29,7 +29,7 @@ def spark_session(
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder
-    for name, value in {**settings(tools, master), **(more or {})}.items():
+    for name, value in {**settings(tools, master, folder), **(more or {})}.items():
         builder = builder.config(name, value)
     own = {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_LOCAL_DIRS": str(folder)}
     before = dict(os.environ)

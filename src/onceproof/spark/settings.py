@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 import socket
 from collections.abc import Mapping
+from pathlib import Path
 
+from onceproof.setup.java import in_folder
 from onceproof.stacks.spark_launch import java_options
 from onceproof.stacks.state import LOOPBACK
 from onceproof.stacks.tools import SparkTools
@@ -34,21 +37,23 @@ def driver_host(master: str) -> str:
     return socket.gethostname() if is_elsewhere else LOOPBACK
 
 
-def settings(tools: SparkTools, master: str) -> Mapping[str, str]:
+def settings(tools: SparkTools, master: str, folder: Path) -> Mapping[str, str]:
     """Return the whole configuration of a driver on this master, its executors included.
 
     The locked jars are on the class path rather than in `spark.jars`: so they are in the Java
-    archive, and a job finds its connector without a flag of its own.
+    archive, and a job finds its connector without a flag of its own. A JVM that is killed cannot
+    clear what it unpacked for itself: a driver does that in this folder, and executors where they
+    run, in the folder that their worker has made for them.
     """
-    options = " ".join(java_options(tools))
+    options = java_options(tools)
     class_path = ":".join(map(str, tools.jars))
     host = driver_host(master)
     return SMALL | {
         "spark.master": master,
         "spark.driver.host": host,
         "spark.driver.bindAddress": host,
-        "spark.driver.extraJavaOptions": options,
-        "spark.executor.extraJavaOptions": options,
+        "spark.driver.extraJavaOptions": shlex.join([*options, in_folder(folder.absolute())]),
+        "spark.executor.extraJavaOptions": shlex.join([*options, in_folder(Path())]),
         "spark.driver.extraClassPath": class_path,
         "spark.executor.extraClassPath": class_path,
     }

@@ -7,9 +7,11 @@ theirs are among them.
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 
+from onceproof.setup.java import in_folder
 from onceproof.spark.session import LOCAL_CLUSTER, spark_session
 from onceproof.stacks.spark_launch import java_options
 from onceproof.stacks.tools import SparkTools
@@ -20,8 +22,8 @@ def main(archive: Path, tools: SparkTools) -> None:
     from pyspark.sql import functions
 
     folder = archive.parent
-    dump = [*java_options(tools), f"-XX:ArchiveClassesAtExit={archive}"]
-    more = {"spark.driver.extraJavaOptions": " ".join(dump)}
+    dump = [*java_options(tools), in_folder(folder), f"-XX:ArchiveClassesAtExit={archive}"]
+    more = {"spark.driver.extraJavaOptions": shlex.join(dump)}
     with spark_session(tools, LOCAL_CLUSTER, folder, more) as spark:
         double = functions.udf(lambda value: value * 2, "long")
         rate = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 100).load()

@@ -13,7 +13,7 @@ import uuid
 from collections.abc import Callable
 from pathlib import Path
 
-from onceproof.setup.java import QUICK, TIDY
+from onceproof.setup.java import QUICK, TIDY, in_folder
 from onceproof.stacks.brokers import LISTENERS, OUTSIDE
 from onceproof.stacks.state import LOOPBACK, Launch, State
 from onceproof.stacks.tools import KafkaTools
@@ -77,7 +77,7 @@ def java(tools: KafkaTools, place: Path, *options: str) -> list[str | Path]:
     archive = [f"-XX:SharedArchiveFile={tools.archive}"] if tools.archive else []
     return [
         *(tools.java, *_HEAP, *TIDY, *(QUICK if tools.is_quick else ()), *archive, *options),
-        *(f"-Djava.io.tmpdir={place / 'tmp'}", f"-Dlog4j2.configurationFile={place}/log4j2.xml"),
+        *(in_folder(place / "tmp"), f"-Dlog4j2.configurationFile={place}/log4j2.xml"),
         *("-cp", ":".join(map(str, tools.class_path))),
     ]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from onceproof.setup.java import QUICK, TIDY
+from onceproof.setup.java import QUICK, TIDY, in_folder
 from onceproof.stacks.cluster import Master, Worker
 from onceproof.stacks.state import Launch, State
 from onceproof.stacks.tools import SparkTools
@@ -20,6 +20,8 @@ _HEAP = ("-Xms32m", "-Xmx128m", "-Xss512k")
 # A port that is taken is an error, not a reason to take the next one; and the master's second door
 # for jobs would have a fixed port, one for the whole machine.
 _NO_OTHER_PORTS = ("-Dspark.port.maxRetries=0", "-Dspark.master.rest.enabled=false")
+# A worker keeps what executors left where they ran for an hour, not for a week.
+_CLEARED = ("-Dspark.worker.cleanup.enabled=true", "-Dspark.worker.cleanup.appDataTtl=3600")
 _DEPLOY = "org.apache.spark.deploy"
 
 
@@ -37,7 +39,7 @@ def launch_worker(state: State, number: int, tools: SparkTools) -> Launch:
     place = state.place(worker.name)
     arguments = ["--host", worker.host, "--webui-port", state.ports[f"{worker.name}/web"]]
     arguments += ["--cores", CORES, "--memory", WORKER_MEMORY, "--work-dir", place / "work"]
-    main = [f"{_DEPLOY}.worker.Worker", *arguments, Master(state).address]
+    main = [*_CLEARED, f"{_DEPLOY}.worker.Worker", *arguments, Master(state).address]
     return _launch(state, tools, worker.name, main, worker.host)
 
 
@@ -45,12 +47,7 @@ def _launch(state: State, tools: SparkTools, name: str, main: list[Any], host: s
     place = state.place(name)
     (place / "tmp").mkdir(parents=True, exist_ok=True)
     argv = [
-        *(
-            *java_command(tools),
-            *_HEAP,
-            *_NO_OTHER_PORTS,
-            f"-Djava.io.tmpdir={place / 'tmp'}",
-        ),
+        *(*java_command(tools), *_HEAP, *_NO_OTHER_PORTS, in_folder(place / "tmp")),
         *("-cp", class_path(tools), *main),
     ]
     env = environment(tools) | {
