@@ -15,7 +15,12 @@ _AT_ONCE = ("append", "idempotent")
 # Two polls must have begun after the replacement, or the commit: one that did not show the row, and
 # the one that did. What was decided or committed before a replacement may be carried out after it.
 _TOO_LATE = """
-    with looks as (select number, lag(since) over (order by number) as since_before from polls)
+    with looks as (select number, lag(since) over (order by number) as since_before from polls),
+    -- when each batch was committed first since an attempt began, which may run it again
+    closed as (
+        select batch, attempt, min(committed_at) as closed_at from committed
+        join began on began_at < committed_at group by all
+    )
     select reads.batch, reads.attempt, count(*) from reads
     join looks on number = poll
     left join replaced on replaced.attempt = reads.attempt
@@ -56,7 +61,8 @@ def written_too_late(evidence: Evidence) -> list[tuple[int, int, int]]:
     for name, columns, rows in (
         ("replaced", ("attempt", "replaced_at"), _replacements(starts, ends)),
         ("settled", ("batch", "attempt", "seq"), _settled(evidence)),
-        ("closed", ("batch", "attempt", "closed_at"), _closed(evidence, starts)),
+        ("began", ("attempt", "began_at"), list(starts.items())),
+        ("committed", ("batch", "committed_at"), _committed(evidence)),
     ):
         evidence.reads.table(name, dict.fromkeys(columns, int), rows)
     return evidence.reads.ask(_TOO_LATE)
@@ -82,13 +88,8 @@ def _settled(evidence: Evidence) -> list[tuple[int | None, ...]]:
     ]
 
 
-def _closed(evidence: Evidence, starts: dict[int | None, int]) -> list[tuple[int | None, ...]]:
-    """Return when each batch was committed first since an attempt began, which may run it again."""
+def _committed(evidence: Evidence) -> list[tuple[int | None, ...]]:
+    """Return the commits after which nobody may add to the batch, for sinks of which that holds."""
     if evidence.plan.document["sink"].get("family") not in _AT_ONCE:
         return []
-    found: dict[tuple[int | None, int | None], int] = {}
-    for record in evidence.of(Op.BATCH_COMMIT):
-        for attempt, seq in starts.items():
-            if record.is_ok and seq < record.seq:
-                found.setdefault((record.batch, attempt), record.seq)
-    return [(*at, seq) for at, seq in found.items()]
+    return [(record.batch, record.seq) for record in evidence.of(Op.BATCH_COMMIT) if record.is_ok]
