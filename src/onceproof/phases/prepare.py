@@ -10,6 +10,7 @@ from onceproof.faults.abilities import refuse_unable
 from onceproof.faults.disturb_links import needs_links
 from onceproof.history import History
 from onceproof.home import onceproof_home
+from onceproof.polling import comes_true
 from onceproof.prepared import Prepared
 from onceproof.records import Op
 from onceproof.run import RunDirectory
@@ -24,11 +25,13 @@ from onceproof.targets import open_sink
 from onceproof.topics import look, make_topic
 from onceproof.work import Work
 
+_SERVES_WITHIN_S = 10.0  # one that stands on a busy machine may answer late
+
 
 def prepare(run: RunDirectory, work: Work, home: Path | None = None) -> Prepared:
     """Find the stack or start one for this run alone, and make what carries the run's name.
 
-    A stack that stands is used as it is; one with a member that does not serve is refused.
+    A stack that stands is used as it is; one with a member that does not come to serve is refused.
     """
     if run.prepared.exists():
         prepared = Prepared.read(run.prepared)
@@ -56,13 +59,27 @@ def _stack(run: RunDirectory, work: Work, home: Path | None) -> Prepared:
     stack: Stack = LocalStack.up(own_stack(work), links=links) if own else open_stack(name)
     if not own:
         refuse_unable(stack, work.faults)
-        for member in stack.status():
-            if not member.healthy and member.kind != Component.kind:
-                raise StackError(
-                    f"{member.name} of the stack {stack.name} does not serve ({member.trouble}): "
-                    "start it, or take the stack down and bring it up"
-                )
+        await_members(stack)
     return prepared_on(run, stack, work, own=own)
+
+
+def await_members(stack: Stack, within_s: float = _SERVES_WITHIN_S) -> None:
+    """Wait until all members serve that are no orchestrator's, or say which of them do not."""
+    troubles: list[str] = []
+
+    def serve() -> bool:
+        troubles[:] = [
+            f"{one.name} ({one.trouble})"
+            for one in stack.status()
+            if not one.healthy and one.kind != Component.kind
+        ]
+        return not troubles
+
+    if not comes_true(serve, within_s):
+        raise StackError(
+            f"of the stack {stack.name} there do not serve: {', '.join(troubles)}: "
+            "start what is dead, or take the stack down and bring it up"
+        )
 
 
 def prepared_on(run: RunDirectory, stack: Stack, work: Work, *, own: bool) -> Prepared:

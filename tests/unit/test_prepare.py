@@ -1,0 +1,42 @@
+"""A stack that stands is used when all its members serve, and those that do not are named."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from onceproof.errors import StackError
+from onceproof.phases.prepare import await_members
+
+
+class Standing:
+    """A stack whose looks at its members are given, the last of them for good."""
+
+    name = "mine"
+
+    def __init__(self, *looks):
+        self.looks = list(looks)
+
+    def status(self):
+        return self.looks.pop(0) if self.looks[1:] else self.looks[0]
+
+
+def member(name, trouble="", kind="worker"):
+    return SimpleNamespace(name=name, kind=kind, healthy=not trouble, trouble=trouble)
+
+
+def test_who_answers_late_is_waited_for():
+    late = [member("master"), member("worker:1", "the master does not answer")]
+    stack = Standing(late, late, [member("master"), member("worker:1")])
+    await_members(stack, 5)
+    assert len(stack.looks) == 1
+
+
+def test_all_who_do_not_serve_are_named():
+    dead = [member("store"), member("broker:1", "it is dead"), member("worker:1", "it is paused")]
+    said = r"stack mine .*broker:1 \(it is dead\), worker:1 \(it is paused\): start what is dead"
+    with pytest.raises(StackError, match=said):
+        await_members(Standing(dead), 0)
+
+
+def test_an_orchestrators_parts_are_not_looked_at():
+    await_members(Standing([member("airflow:scheduler", "it is dead", "airflow")]), 0)
