@@ -1,5 +1,6 @@
 """Every verb on every member: it takes hold, its proof is true, and its cure heals."""
 
+from concurrent.futures import ThreadPoolExecutor
 from random import Random
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from onceproof.errors import RequestError
 from onceproof.identity import Identity
 from onceproof.polling import wait_for
+from onceproof.stacks.state import held
 
 pytestmark = pytest.mark.stack
 MEMBERS = ["broker:1", "broker:2", "broker:3", "master", "worker:1", "worker:2", "store"]
@@ -56,6 +58,17 @@ def test_what_is_paused_cannot_be_paused_or_stopped_again(stack, rng):
 @pytest.mark.parametrize("cure", ["resume", "start"])
 def test_a_cure_may_be_repeated(stack, rng, cure):
     assert stack.apply(cure, "store", rng).proof["changed"] is False
+
+
+def test_a_strike_waits_while_somebody_else_is_at_the_member(stack, rng):
+    before = stack.look("store")
+    with ThreadPoolExecutor() as pool:
+        with held(stack.state.folder / "locks" / "store", "store"):
+            struck = pool.submit(stack.apply, "kill", "store", rng)
+            with pytest.raises(TimeoutError):
+                struck.result(0.5)
+            assert stack.look("store").pid == before.pid
+        assert struck.result(60).proof["pid"] == before.pid
 
 
 def test_any_is_a_living_member_that_the_seed_picks(stack):

@@ -20,10 +20,9 @@ from onceproof.stacks.composed import composed_state, service
 from onceproof.stacks.container_verbs import VERB_BODIES
 from onceproof.stacks.engine import containers_of, look_at
 from onceproof.stacks.members import members
-from onceproof.stacks.state import held
+from onceproof.stacks.state import VERB_ENDS_S, held
 
 PREFIX = "compose:"
-_VERB_ENDS_S = 200
 
 
 class ComposeStack:
@@ -107,7 +106,7 @@ class ComposeStack:
 
         def act(name: str, refuse_moved: Callable[[], None]) -> dict[str, Any]:
             lock = onceproof_home() / "locks" / f"{self.project}-{service(name)}"
-            with held(lock, name, wait_s=_VERB_ENDS_S):
+            with held(lock, name, wait_s=VERB_ENDS_S):
                 refuse_moved()
                 return VERB_BODIES[verb](self.members[name], self.containers[name], living)
 

@@ -16,7 +16,7 @@ from onceproof.stacks import Done, Member, MemberStatus, Verb, keeper, store
 from onceproof.stacks.aiming import aim, healed, lacking
 from onceproof.stacks.bringing_up import bring_up, refuse_wrong
 from onceproof.stacks.members import members
-from onceproof.stacks.state import State, held
+from onceproof.stacks.state import VERB_ENDS_S, State, held
 from onceproof.stacks.taking_down import held_folder, take_down
 from onceproof.stacks.verbs import VERB_BODIES, owner
 
@@ -144,7 +144,7 @@ class LocalStack:
             (member,) = self._postmaster() if name == POSTMASTER else (self.members[name],)
             if verb not in member.verbs:
                 raise RequestError(f"{name} has no {verb}: its verbs are {', '.join(member.verbs)}")
-            with held(self.state.folder / "locks" / owner(member), name):
+            with held(self.state.folder / "locks" / owner(member), name, wait_s=VERB_ENDS_S):
                 refuse_moved()
                 return VERB_BODIES[verb](self.state, member, living)
 

@@ -27,6 +27,7 @@ SCHEMA = 1
 MARK = "ONCEPROOF_STACK"
 STATE = "stack.json"
 LOCK = "onceproof.lock"
+VERB_ENDS_S = 200.0  # two faults may meet at one member: a strike waits for the other's cure
 LOOPBACK = "127.0.0.1"
 DOOR = "door/"  # before the name of a listener: its link's port
 
