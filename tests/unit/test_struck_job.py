@@ -7,11 +7,13 @@ from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 from onceproof.errors import StackError
+from onceproof.faults.damage_checkpoint import strike
 from onceproof.identity import spawn
 from onceproof.polling import wait_for
 from onceproof.process.attempt import ATTEMPT, JOB, Attempt, end_job
 from onceproof.process.struck import StruckJob
 from onceproof.stacks.cluster import EXECUTOR
+from onceproof.work import FaultPart
 from tests.unit.handwritten_checkpoint import write_file
 
 SLEEPS = "import time; time.sleep(600)"
@@ -67,6 +69,47 @@ def test_of_two_who_kill_one_driver_one_has(tmp_path, monkeypatch):
         found = list(pool.map(kill, range(2)))
     assert [driver] in found
     assert "no driver is started" in str(found)
+
+
+def test_of_two_who_damage_one_checkpoint_each_has_a_driver_and_a_commit_of_its_own(tmp_path):
+    name, checkpoint = f"struck-damaged-{os.getpid()}", tmp_path / "checkpoint"
+    for part in ("offsets/3", "commits/2", "commits/3"):
+        (checkpoint / part).parent.mkdir(parents=True, exist_ok=True)
+        (checkpoint / part).touch()
+    commits = f"import time; time.sleep(0.3); open({str(checkpoint / 'commits/3')!r}, 'w'); "
+    archive = SimpleNamespace(
+        checkpoint=checkpoint, catch_up=lambda: None, accept_damage=lambda: None
+    )
+    supervisor = SimpleNamespace(starts_held=threading.Lock())
+    job, drivers = StruckJob(None, name, supervisor, archive), []
+
+    def begin():
+        number = len(drivers) + 1
+        env = {**os.environ, JOB: name, ATTEMPT: str(number)}
+        command = [sys.executable, "-c", commits + SLEEPS]
+        drivers.append(spawn(command, log=tmp_path / "log", env=env, cwd=tmp_path))
+        supervisor.current = Attempt(number, name, drivers[-1])
+
+    def restart():
+        for _ in range(2):
+            wait_for(lambda: not drivers[-1].is_alive, 30, "nobody ends it", every_s=0.001)
+            with supervisor.starts_held:
+                begin()
+
+    begin()
+    watcher = threading.Thread(target=restart)
+    watcher.start()
+    fault = FaultPart("damaged", "damage", "checkpoint:commit_lost", {}, {})
+    scene = SimpleNamespace(job=job)
+    try:
+        with ThreadPoolExecutor(2) as pool:
+            proofs = list(pool.map(lambda _: strike(fault, scene), range(2)))
+        watcher.join()
+        dead = [one["pid"] for proof in proofs for one in proof["dead"]]
+        assert sorted(dead) == sorted(one.pid for one in drivers[:2])
+        assert [proof["batch"] for proof in proofs] == [3, 3]
+    finally:
+        end_job(name)
 
 
 def test_an_executor_that_outlives_its_driver_is_nobodys(tmp_path):

@@ -30,7 +30,10 @@ class Job(Protocol):
 
     @property
     def deaths(self) -> AbstractContextManager[Any]:
-        """Whoever kills one of its processes holds it, so that a death is one fault's alone."""
+        """Whoever kills one of its processes holds it, so that a death is one fault's alone.
+
+        It may be held again by whoever holds it.
+        """
 
     def processes(self) -> list[Identity]:
         """Return what lives of it, executors included."""

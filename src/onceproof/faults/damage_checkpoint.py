@@ -25,16 +25,26 @@ def strike(fault: FaultPart, scene: Scene) -> Proof:
     kind = fault.target.removeprefix(CHECKPOINT) if fault.verb == "damage" else "commit_lost"
     least = max(fault.when.get("batch", 0), KINDS[kind].least)
     words = "no moment came at which the newest batch was committed and no other planned"
-    (batch,) = wait_for(lambda: _hold(scene, least), _COMES_WITHIN_S, words, every_s=0.02)
-    dead, changed = scene.job.damage(kind, batch)
+    return wait_for(lambda: _damage(scene, kind, least), _COMES_WITHIN_S, words, every_s=0.02)
+
+
+def _damage(scene: Scene, kind: str, least: int) -> Proof | None:
+    """Do it if the moment is now; nobody else ends the driver between the look and the deed."""
+    with scene.job.deaths:
+        batch = _hold(scene, least)
+        if batch is None:
+            return None
+        dead, changed = scene.job.damage(kind, batch)
     return {"dead": told(dead), "damage": kind, "batch": batch, **changed}
 
 
-def _hold(scene: Scene, least: int) -> tuple[int] | None:
+def _hold(scene: Scene, least: int) -> int | None:
     """Hold the driver still and return its newest batch, if that is committed; else let it go."""
     living = scene.job.driver()
     if not living:
         raise StackError("no driver lived whose checkpoint could be damaged")
+    if any(one.is_paused for one in living):
+        return None  # another fault holds it, and lets it go again
     for one in living:
         one.send(signal.SIGSTOP)
     words = "the driver does not stand still"
@@ -46,7 +56,7 @@ def _hold(scene: Scene, least: int) -> tuple[int] | None:
     )
     planned, committed = scene.job.newest()
     if planned == committed >= least:
-        return (committed,)
+        return committed
     for one in living:
         one.send(signal.SIGCONT)
     return None

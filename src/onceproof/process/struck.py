@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -38,7 +39,7 @@ class StruckJob:
     job: str
     supervisor: Supervisor
     archive: Archive
-    deaths: threading.Lock = field(default_factory=threading.Lock)
+    deaths: AbstractContextManager[Any] = field(default_factory=threading.RLock)
 
     def processes(self) -> list[Identity]:
         """Return what lives of it, executors included."""
