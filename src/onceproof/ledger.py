@@ -19,10 +19,12 @@ class Ledger:
     """The acknowledged offsets of each topic-partition, in order, and how many rows were offered.
 
     Rows without an offset were offered and never acknowledged: whether they arrived is unknown.
+    The `sentinels` among the acknowledged were sent when all the others had been committed.
     """
 
     offered: int
     offsets: Mapping[Partition, list[int]]
+    sentinels: int
 
     @classmethod
     def read(cls, folder: Path) -> Ledger:
@@ -30,14 +32,15 @@ class Ledger:
         rows = query_parquet(
             folder,
             'select topic, partition, count(*), list("offset" order by "offset")'
-            ' filter (where "offset" is not null)'
+            ' filter (where "offset" is not null),'
+            """ count("offset") filter (where kind = 'sentinel')"""
             " from read_parquet(?, union_by_name=true) group by all order by all",
         )
-        offsets = {(topic, partition): found for topic, partition, _, found in rows if found}
+        offsets = {(topic, partition): found for topic, partition, _, found, _ in rows if found}
         for (topic, partition), found in offsets.items():
             for offset in (one for one, other in pairwise(found) if one == other):
                 raise EvidenceError(f"the ledger has {topic}-{partition} offset {offset} twice")
-        return cls(sum(row[2] for row in rows), offsets)
+        return cls(sum(row[2] for row in rows), offsets, sum(row[4] for row in rows))
 
     @property
     def acknowledged(self) -> int:

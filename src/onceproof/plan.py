@@ -34,6 +34,14 @@ class PlannedFault:
     name: str
     target: str
     trigger: str
+    verb: str
+
+    @property
+    def ends_driver(self) -> bool:
+        """Whether a driver of the job must be among those who die of it."""
+        return self.verb in ("lose", "damage", "rescale") or (
+            self.verb in ("kill", "stop") and self.target in ("driver", "job")
+        )
 
 
 @dataclass(frozen=True)
@@ -97,7 +105,7 @@ def _faults(document: Mapping[str, Any]) -> tuple[PlannedFault, ...]:
     return faults
 
 
-_FAULT_FIELDS = ("name", "target", "trigger")
+_FAULT_FIELDS = ("name", "target", "trigger", "verb")
 
 
 def _one_of(kind: type[E], value: Any) -> E:

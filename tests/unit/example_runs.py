@@ -2,17 +2,23 @@
 
 from random import Random
 
-from tests.unit.handwritten_run import HandwrittenRun, did, offsets, plan, saw, topics
+from tests.unit.handwritten_run import DRIVER, HandwrittenRun, did, offsets, plan, saw, topics
 
 BATCHES, ROWS = 24, 50
 VERSIONS = {
     "onceproof": "0.1.0", "commit": "c655e12a", "python": "3.11.7", "java": "17.0.9",
     "spark": "4.2.0", "kafka brokers": "4.3.1", "postgresql": "18.6",
 }  # fmt: skip
-KILL = {"name": "kill_driver", "target": "driver", "trigger": "failpoint decided of batch 7"}
+KILL = {
+    "name": "kill_driver",
+    "verb": "kill",
+    "target": "driver",
+    "trigger": "failpoint decided of batch 7",
+}
 KILL_HALF = KILL | {"trigger": "failpoint write_half of batch 7"}
 CUT = {
     "name": "cut_broker",
+    "verb": "cut",
     "target": "broker:leader=events/0",
     "trigger": "0.6 of input committed",
 }
@@ -39,7 +45,7 @@ class Story:
     def __init__(self):
         self.random, self.now = Random(7), 0.0
         self.history, self.times, self.reads = [], [], []
-        self.poll, self.attempt = 0, 1
+        self.poll, self.attempt, self.lost = 0, 1, ()
 
     def then(self, op, actor, seconds=0.0, outcome="ok", **fields):
         self.now += seconds
@@ -54,10 +60,9 @@ class Story:
     def rows(self, batch, share=1.0, attempt=None):
         first = batch * ROWS
         return [
-            saw(
-                self.poll + 1, f"order-{first + n:05}", batch=batch, attempt=attempt or self.attempt
-            )
+            saw(self.poll + 1, key, batch=batch, attempt=attempt or self.attempt)
             for n in range(int(ROWS * share))
+            if (key := f"order-{first + n:05}") not in self.lost
         ]
 
     def begin(self):
@@ -66,7 +71,7 @@ class Story:
             self.then("phase.end", phase, 0.4)
         self.then("input.topics", "prepare", **topics(0))
         self.then("phase.start", "process")
-        self.then("attempt.start", "supervisor", 0.5, attempt=1)
+        self.then("attempt.start", "supervisor", 0.5, attempt=1, **DRIVER)
         self.now += 3
 
     def offer(self, batch):
@@ -118,7 +123,7 @@ def green():
         if batch == 7:
             story.offer(batch)
             story.then("batch.offsets", "archiver", 0.2, batch=7, **offsets(8 * ROWS))
-            strike(story, KILL, pid=48213, started=9125531, dead=True, failpoint="decided")
+            strike(story, KILL, dead=[DRIVER], failpoint="decided")
             story.restart(5)
         if batch == 15:
             strike(story, CUT, connections_refused=True, proxy="127.0.0.1:40113")
@@ -134,13 +139,14 @@ def green():
 def red():
     """A sink that forgets its batch, killed half-way through one, and held to exactly-once."""
     story = Story()
+    story.lost = ("order-00901",)
     story.begin()
     for batch in range(BATCHES):
         if batch == 7:
             story.offer(batch)
             story.then("batch.offsets", "archiver", 0.2, batch=7, **offsets(8 * ROWS))
             story.look(0.3, story.rows(7, 0.5))
-            strike(story, KILL, pid=48213, started=9125531, dead=True, failpoint="write_half")
+            strike(story, KILL, dead=[DRIVER], failpoint="write_half")
             story.restart(6)
         story.batch(batch)
     story.end(BATCHES * ROWS + 24)

@@ -13,7 +13,7 @@ from onceproof.checkers.stuck import stuck
 from onceproof.errors import EvidenceError
 from onceproof.guarantee import Anomaly, Guarantee, Promise
 from onceproof.verdict import EXIT_UNKNOWN, Claim, Finding, Grade, Verdict
-from tests.unit.handwritten_run import STRIKE, HandwrittenRun, did, offsets, plan, topics
+from tests.unit.handwritten_run import DRIVER, STRIKE, HandwrittenRun, did, offsets, plan, topics
 
 PASS, UNKNOWN, FAIL = Grade
 
@@ -119,6 +119,8 @@ def test_a_fault_that_never_struck_is_unknown(run, tmp_path):
         did("fault.strike", "kill_driver", "failed", pid=4711),
         did("fault.strike", "kill_driver", landed=False),
         did("fault.strike", "kill_driver", landed="no"),
+        did("fault.strike", "kill_driver", dead=[]),
+        did("fault.strike", "kill_driver", dead=True),
     ],
 )
 def test_a_fault_without_proof_is_unknown(strike, run, tmp_path):
@@ -129,31 +131,73 @@ def test_a_fault_without_proof_is_unknown(strike, run, tmp_path):
 
 
 def test_a_cure_that_failed_is_unknown(run, tmp_path):
-    healed = did("fault.heal", "kill_driver", "failed", reason="nobody lived to be woken")
-    run.history.insert(run.history.index(STRIKE) + 1, healed)
-    finding = found(faults_landed, run, tmp_path)
-    assert finding.verdict is UNKNOWN
-    assert finding.reason == (
-        "kill_driver was not healed as it was to be: nobody lived to be woken"
-    )
+    at = run.history.index(STRIKE) + 1
+    for outcome, told in (("failed", {"reason": "nobody woke"}), ("failed", {}), ("unknown", {})):
+        run.history[at:at] = [did("fault.heal", "kill_driver", outcome, **told)]
+        finding = found(faults_landed, run, tmp_path / str(len(run.history)))
+        assert finding.verdict is UNKNOWN
+        why = told.get("reason", "no reason is told")
+        assert finding.reason == f"kill_driver was not healed as it was to be: {why}"
 
 
 def test_one_death_proves_one_fault(run, tmp_path):
-    other = {"name": "kill_job", "target": "job", "trigger": "batch 1"}
+    other = {"name": "kill_job", "verb": "kill", "target": "job", "trigger": "batch 1"}
     run.plan = plan(faults=[*run.plan["faults"], other])
     at = run.history.index(STRIKE)
 
     def struck(name, pid):
-        return did(
-            "fault.strike", name, dead=[{"pid": 7, "started": 1}, {"pid": pid, "started": 1}]
-        )
+        return did("fault.strike", name, dead=[DRIVER, {"pid": pid, "started": 1}])
 
     run.history[at : at + 1] = [struck("kill_driver", 8), struck("kill_job", 9)]
     finding = found(faults_landed, run, tmp_path)
     assert finding.verdict is UNKNOWN
     assert finding.reason == "kill_driver and kill_job are proved by one and the same death"
-    run.history[at] = did("fault.strike", "kill_driver", dead=[{"pid": 7, "started": 2}])
+    start = next(one for one in run.history if one.get("attempt") == 2)
+    start["proof"] = {"pid": 7, "started": 2}
+    run.history[at] = did("fault.strike", "kill_driver", dead=[start["proof"]])
     assert found(faults_landed, run, tmp_path / "apart").verdict is PASS
+
+
+def test_one_death_of_a_member_proves_one_fault(run, tmp_path):
+    killed = {"verb": "kill", "target": "broker:1", "trigger": "batch 1"}
+    run.plan = plan(faults=[{"name": name} | killed for name in "ab"])
+    died = {"pid": 7, "started": 1, "ended": [7]}
+    at = run.history.index(STRIKE)
+    run.history[at : at + 1] = [
+        did("fault.strike", "a", **died),
+        did("fault.strike", "b", members={"broker:1": died}),
+    ]
+    assert "a and b are proved by one and the same" in found(faults_landed, run, tmp_path).reason
+
+
+def test_a_driver_that_was_killed_is_one_that_was_started(run, tmp_path):
+    stranger = did("fault.strike", "kill_driver", dead=[DRIVER | {"started": 2}])
+    run.history[run.history.index(STRIKE)] = stranger
+    finding = found(faults_landed, run, tmp_path)
+    assert finding.verdict is UNKNOWN
+    assert "none of them was a driver of the job" in finding.reason
+
+
+def test_a_fault_that_was_healed_before_the_job_began_is_unknown(run, tmp_path):
+    cut = {"name": "cut", "verb": "cut", "target": "store", "trigger": ""}
+    run.plan = plan(faults=[cut])
+    run.history.remove(STRIKE)
+    run.history[2:2] = [did("fault.strike", "cut", reset=1), did("fault.heal", "cut", reset=1)]
+    finding = found(faults_landed, run, tmp_path)
+    assert finding.verdict is UNKNOWN
+    assert "healed before the job had planned a batch" in finding.reason
+    run.history.insert(6, run.history.pop(3))
+    assert found(faults_landed, run, tmp_path / "later").verdict is PASS
+
+
+@pytest.mark.parametrize(("state", "grade"), [(None, UNKNOWN), ({"expected": 2}, PASS)])
+def test_with_the_sentinels_alone_left_a_fault_disturbs_only_windows(state, grade, run, tmp_path):
+    run.ledger, run.sentinels, run.recomputed["state"] = list(range(7)), 1, state
+    run.history.remove(STRIKE)
+    at = last(run, "batch.commit") + 1
+    last_one = [did("batch.offsets", batch=2, **offsets(7)), did("batch.commit", batch=2)]
+    run.history[at:at] = [STRIKE, *last_one]
+    assert found(faults_landed, run, tmp_path).verdict is grade
 
 
 def test_a_fault_after_all_input_was_committed_is_unknown(run, tmp_path):
@@ -249,6 +293,12 @@ def test_input_that_did_not_stay_is_unknown(look, words, run, tmp_path):
     assert words in finding.reason
 
 
+def test_input_that_was_not_looked_at_in_the_end_is_unknown(run, tmp_path):
+    run.history.insert(3, run.history.pop(last(run, "input.topics")))
+    reason = found(input_kept, run, tmp_path).reason
+    assert reason == "The input topics were last looked at before the last attempt had ended"
+
+
 def test_input_that_expired_by_plan_and_no_further_is_kept_in_the_ledger(run, tmp_path):
     at = run.history.index(STRIKE)
     run.history[at] = did("fault.strike", "kill_driver", begins={"0": 2})
@@ -282,13 +332,27 @@ def test_a_read_before_the_last_end_does_not_count(run, tmp_path):
 
 
 def test_an_end_without_a_start_is_unknown(run, tmp_path):
-    run.history.remove(did("attempt.start", "supervisor", attempt=1))
+    run.history.remove(did("attempt.start", "supervisor", attempt=1, **DRIVER))
     assert "attempt 1, which never started" in found(ended, run, tmp_path).reason
 
 
 def test_an_attempt_that_was_started_again_is_unknown(run, tmp_path):
     run.history.append(did("attempt.start", attempt=1))
     assert found(ended, run, tmp_path).verdict is UNKNOWN
+    run.history.insert(1, run.history.pop())
+    assert "Nobody saw the end of attempt 1" in found(ended, run, tmp_path / "twice").reason
+
+
+def test_a_batch_that_went_on_while_no_attempt_lived_is_unknown(run, tmp_path):
+    commit = run.history.pop(last(run, "batch.commit"))
+    run.history.insert(last(run, "attempt.end") + 1, commit)
+    reason = found(ended, run, tmp_path).reason
+    assert "Batch 1 went on while no attempt lived: the job runs elsewhere too" in reason
+
+
+def test_a_recovery_that_failed_after_one_that_did_not_is_unknown(run, tmp_path):
+    run.history.insert(last(run, "sink.recover") + 1, did("sink.recover", "sink", "failed"))
+    assert "The sink was not recovered" in found(ended, run, tmp_path).reason
 
 
 @pytest.mark.parametrize(
@@ -327,6 +391,21 @@ def test_a_reader_that_stopped_before_the_fault_is_unknown(run, tmp_path):
     reason = found(reads, run, tmp_path).reason
     assert "No poll began after kill_driver had struck" in reason
     assert "No poll began after the last attempt had ended" in reason
+
+
+def test_a_reader_that_looked_only_in_the_end_is_unknown(run, tmp_path):
+    run.history = [r for r in run.history if r["op"] != "poll" or r["proof"]["poll"] == 3]
+    run.reads = [row | {"poll": 3} for row in run.reads]
+    run.history[last(run, "poll")]["proof"]["rows"] = 6
+    reason = found(reads, run, tmp_path).reason
+    assert reason == "No poll began while the job had a batch under way and lived"
+
+
+def test_readers_who_saw_another_number_of_rows_than_the_last_read_are_unknown(run, tmp_path):
+    run.reads += run.reads[3:]
+    run.history[last(run, "poll")]["proof"]["rows"] = 6
+    reason = found(reads, run, tmp_path).reason
+    assert reason == "The last poll saw 9 rows, and the last read had 6"
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from onceproof.checkers.restarted import restarted, unexplained
 from onceproof.checkers.state import state
 from onceproof.phases.blame import blame
 from onceproof.verdict import Grade
-from tests.unit.handwritten_run import STRIKE, HandwrittenRun, did, plan
+from tests.unit.handwritten_run import DRIVER, STRIKE, HandwrittenRun, did, plan
 
 PASS, UNKNOWN, FAIL = Grade
 CHECKERS = (ended, faults_landed, input_committed, offset_log)
@@ -73,7 +73,7 @@ def damaged(said):
     place = run.history.index(STRIKE)
     change = {"files": {"offsets/0": {"before": "1 bytes, a", "after": None}}}
     run.history[place] = did(
-        "fault.strike", "kill_driver", dead=True, damage="offsets_lost", batch=0, **change
+        "fault.strike", "kill_driver", dead=[DRIVER], damage="offsets_lost", batch=0, **change
     )
     again = next(one for one in run.history if one.get("attempt") == 2)
     again["proof"] = {"checkpoint": said}

@@ -126,7 +126,8 @@ def test_a_history_that_stands_twice_is_unknown(run, tmp_path):
 
 
 def test_a_plan_with_a_fault_that_the_history_does_not_know_is_unknown(run, tmp_path):
-    run.plan["faults"] = [*run.plan["faults"], {"name": "cut", "target": "broker:1", "trigger": ""}]
+    cut = {"name": "cut", "verb": "cut", "target": "broker:1", "trigger": ""}
+    run.plan["faults"] = [*run.plan["faults"], cut]
     assert grade_of(run, tmp_path) is UNKNOWN
 
 

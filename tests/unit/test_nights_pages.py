@@ -72,7 +72,7 @@ def test_a_history_that_cannot_be_used_is_said_and_is_no_green_page(runs, monkey
 
 def poisoned(made):
     made.plan |= {"scenario": "<b>x", "subject": MARKUP, "replay": MARKUP, "night": MARKUP}
-    made.plan["faults"] = [{"name": MARKUP, "target": MARKUP, "trigger": MARKUP}]
+    made.plan["faults"] = [{"name": MARKUP, "target": MARKUP, "trigger": MARKUP, "verb": "cut"}]
     return made
 
 
@@ -156,7 +156,7 @@ def test_a_policy_with_a_mistake_decides_nothing(runs):
 def test_the_tab_shows_the_verdict_with_its_faults_and_their_proof(runs):
     recorded(EXAMPLES["red"][0](), runs, "run_1", orchestrator="manual__1")
     page = run_page(DAG, "manual__1")
-    for said in ("FAIL", "New red: the scenario claims PASS", "25 rows duplicated", "pid 48213",
+    for said in ("FAIL", "New red: the scenario claims PASS", "25 rows duplicated", "4711",
                  "The whole report", "onceproof run"):  # fmt: skip
         assert said in text(page)
     assert 'href="report/run_1"' in page.html

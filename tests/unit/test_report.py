@@ -34,7 +34,7 @@ def poisoned(run):
     """Markup in every place where a text of the data reaches the page."""
     run.plan |= {"scenario": MARKUP, "replay": MARKUP, "subject": MARKUP, MARKUP: MARKUP}
     run.plan["versions"] = {MARKUP: MARKUP}
-    run.plan["faults"] = [{"name": MARKUP, "target": MARKUP, "trigger": MARKUP}]
+    run.plan["faults"] = [{"name": MARKUP, "target": MARKUP, "trigger": MARKUP, "verb": "cut"}]
     strike = did("fault.strike", MARKUP, **{MARKUP: MARKUP, "failpoint": MARKUP})
     run.history[7] = strike
     run.history[0:0] = [did("phase.start", MARKUP), did("phase.end", MARKUP)]
@@ -133,10 +133,7 @@ def test_junit_tells_failure_from_unknown(run, tmp_path):
 
 def test_junit_is_green_for_a_control_that_is_as_claimed(run, tmp_path):
     run.plan = control("lost")
-    run.differences["lost"], run.observed = 1, 5
-    for record in run.history:
-        if record["op"] == "read":
-            record["proof"]["rows"] = 5
+    run.lose_a_row()
     assert judged(run, tmp_path)["as_claimed"]
     suite, found = cases(tmp_path)
     assert (suite.get("failures"), suite.get("errors")) == ("0", "0")

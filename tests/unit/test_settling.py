@@ -31,11 +31,11 @@ def topic(monkeypatch):
 def settle(folder, offsets, acks="ok"):
     rows = [
         {"id": number, "topic": "events", "partition": 0, "offset": offset, "payload": str(number)}
-        | {"ack": "unknown" if offset is None else acks}
+        | {"kind": "event", "ack": "unknown" if offset is None else acks}
         for number, offset in enumerate(offsets)
     ]
     schema = pa.schema([(name, pa.int64()) for name in ("id", "offset")])
-    for name in ("topic", "payload", "ack"):
+    for name in ("topic", "kind", "payload", "ack"):
         schema = schema.append(pa.field(name, pa.string()))
     schema = schema.append(pa.field("partition", pa.int32()))
     write_rows(pa.Table.from_pylist(rows, schema), folder / "part-000.parquet")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 from onceproof.evidence import Evidence
-from onceproof.records import Op, Outcome
+from onceproof.records import Op, Outcome, Record
 from onceproof.verdict import Finding, Grade
 
 
@@ -15,40 +16,63 @@ def ended(evidence: Evidence) -> Finding:
     A write-ahead log applies its last batch late, and a zombie writes after the last sweep: read
     before, either makes a false red or a false green.
     """
-    started = {record.attempt for record in evidence.of(Op.ATTEMPT_START)}
+    starts = evidence.of(Op.ATTEMPT_START)
     ends = [r for r in evidence.of(Op.ATTEMPT_END) if r.outcome is not Outcome.UNKNOWN]
-    alive = sorted(str(attempt) for attempt in started - {record.attempt for record in ends})
-    last_start = max((record.seq for record in evidence.of(Op.ATTEMPT_START)), default=0)
     last_end = max((record.seq for record in ends), default=0)
-    said = []
-    if not started:
-        said.append("The job was never started")
-    for attempt in {record.attempt for record in ends} - started:
-        said.append(f"Somebody saw the end of attempt {attempt}, which never started")
-    if alive:
-        said.append(f"Nobody saw the end of attempt {', '.join(alive)}: it may still be writing")
-    elif last_start > last_end:
-        said.append("An attempt was started once more after the last end that anybody saw")
-    said += _since(evidence, last_end)
+    said = [
+        *([] if starts else ["The job was never started"]),
+        *_unpaired(starts, ends),
+        *_by_nobody(evidence),
+        *_since(evidence, last_end),
+    ]
     if evidence.plan.fails_for_good:
         said += _not_as_it_was_to_fail(evidence, last_end)
-    numbers = {"attempts": len(started)}
+    numbers = {"attempts": len(starts)}
     if said:
         return Finding("ended", Grade.UNKNOWN, "; ".join(said), numbers)
     if evidence.plan.fails_for_good:
         last = evidence.of(Op.RESTART)[-1]
         reason = f"The restart strategy gave up after attempt {last.attempt}, whose last words are"
         return Finding("ended", Grade.PASS, f"{reason}: {last.proof.get('said')}", numbers)
-    reason = f"The sink was read after the end of attempt {max(started, key=str)} and a recovery"
+    reason = f"The sink was read after the end of attempt {starts[-1].attempt} and a recovery"
     return Finding("ended", Grade.PASS, reason, numbers)
 
 
+def _unpaired(starts: list[Record], ends: list[Record]) -> list[str]:
+    """Say if an attempt was seen to start and not to end after that, or the other way round."""
+    started, ended = (Counter(str(record.attempt) for record in part) for part in (starts, ends))
+    said = [
+        f"Somebody saw the end of attempt {one}, which never started" for one in ended - started
+    ]
+    if alive := sorted(started - ended):
+        said.append(f"Nobody saw the end of attempt {', '.join(alive)}: it may still be writing")
+    elif starts and ends and starts[-1].seq > ends[-1].seq:
+        said.append("An attempt was started once more after the last end that anybody saw")
+    return said
+
+
+def _by_nobody(evidence: Evidence) -> list[str]:
+    """Say if the job went on while no attempt lived: then it runs where no fault reaches it."""
+    living: set[int | None] = set()
+    for record in evidence.history:
+        if record.op is Op.ATTEMPT_START:
+            living.add(record.attempt)
+        elif record.op is Op.ATTEMPT_END:
+            living.discard(record.attempt)
+        elif record.op in (Op.BATCH_OFFSETS, Op.BATCH_COMMIT) and not living:
+            return [
+                f"Batch {record.batch} went on while no attempt lived: the job runs elsewhere too,"
+                " where nothing here ends it (is it a cluster's or a container's own driver?)"
+            ]
+    return []
+
+
 def _since(evidence: Evidence, last_end: int) -> list[str]:
-    recovered = [r.seq for r in evidence.of(Op.SINK_RECOVER) if r.is_ok and r.seq > last_end]
+    recovered = [one for one in evidence.of(Op.SINK_RECOVER) if one.seq > last_end]
     reads = [record.seq for record in evidence.of(Op.READ) if record.is_ok]
-    if not recovered:
+    if not recovered or not recovered[-1].is_ok:
         return ["The sink was not recovered after the last attempt had ended"]
-    if sum(seq > recovered[0] for seq in reads) < 2:
+    if sum(seq > recovered[-1].seq for seq in reads) < 2:
         return ["The sink was not read twice after it had been recovered"]
     return []
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from onceproof.evidence import Evidence
+from onceproof.documents import read_object
+from onceproof.evidence import Evidence, known
 from onceproof.plan import PlannedFault
 from onceproof.records import Op, Record
 from onceproof.verdict import Finding, Grade
@@ -18,20 +20,20 @@ def faults_landed(evidence: Evidence) -> Finding:
     """
     planned = evidence.plan.faults
     strikes = landed(evidence)
-    known = {fault.name for fault in planned}
-    unplanned = {record.actor for record in evidence.of(Op.FAULT_STRIKE)} - known
+    names = {fault.name for fault in planned}
+    unplanned = {record.actor for record in evidence.of(Op.FAULT_STRIKE)} - names
     troubles = [_trouble(fault, evidence, strikes) for fault in planned]
     said = [
         *filter(None, troubles),
         *(f"{name} struck, and nobody had planned it" for name in sorted(unplanned)),
         *_shared_deaths(strikes),
     ]
-    numbers = {"planned": len(planned), "landed": len(known & strikes.keys())}
+    numbers = {"planned": len(planned), "landed": len(names & strikes.keys())}
     if said:
         return Finding("faults_landed", Grade.UNKNOWN, "; ".join(said), numbers)
-    names = ", ".join(fault.name for fault in planned)
+    told = ", ".join(fault.name for fault in planned)
     calm = "No fault was planned, and none struck"
-    reason = f"Every planned fault landed, with proof: {names}" if planned else calm
+    reason = f"Every planned fault landed, with proof: {told}" if planned else calm
     return Finding("faults_landed", Grade.PASS, reason, numbers)
 
 
@@ -48,16 +50,25 @@ def _shared_deaths(strikes: dict[str, Record]) -> list[str]:
     """Say which faults prove themselves by the death of one process."""
     struck: dict[tuple[Any, Any], list[str]] = {}
     for name, record in strikes.items():
-        dead = record.proof.get("dead")
-        for one in dead if isinstance(dead, list) else ():
+        for one in _dead(record.proof):
             struck.setdefault((one["pid"], one["started"]), []).append(name)
     shared = dict.fromkeys(tuple(names) for names in struck.values() if len(names) > 1)
     return [f"{' and '.join(names)} are proved by one and the same death" for names in shared]
 
 
+def _dead(proof: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return who died of a strike, by pid and start: of the job, or of members of the stack."""
+    members = proof.get("members")  # by name, or of links their names alone
+    each = (proof, *members.values()) if isinstance(members, Mapping) else (proof,)
+    return [*proof.get("dead", []), *(one for one in each if "ended" in one and "started" in one)]
+
+
 def has_proof(record: Record) -> bool:
     """Whether a strike carries proof: something in it, and nothing that denies it."""
-    return bool(record.proof) and record.proof.get("landed", True) is True
+    proof = record.proof
+    if "dead" in proof and not (isinstance(proof["dead"], list) and proof["dead"]):
+        return False
+    return bool(proof) and proof.get("landed", True) is True
 
 
 def _trouble(fault: PlannedFault, evidence: Evidence, strikes: dict[str, Record]) -> str:
@@ -67,12 +78,30 @@ def _trouble(fault: PlannedFault, evidence: Evidence, strikes: dict[str, Record]
     strike = strikes[fault.name].seq
     before = [position for seq, position in evidence.positions if seq < strike]
     ledger = evidence.ledger
-    if before and ledger.covered_by(before[-1]) == ledger.acknowledged:
+    left = 0 if _keeps_state(evidence) else ledger.sentinels
+    if before and ledger.covered_by(before[-1]) >= ledger.acknowledged - left:
         return f"{fault.name} struck after all input was committed, so it disturbed nothing"
+    if fault.ends_driver and not _ended_a_driver(strikes[fault.name], evidence):
+        return f"{fault.name} says who died, and none of them was a driver of the job"
     is_last = not any(seq > strike for seq, _ in evidence.positions)
     if is_last and not evidence.plan.fails_for_good:
         return f"{fault.name} struck, and no batch was committed after it"
     heals = [record for record in evidence.of(Op.FAULT_HEAL) if record.actor == fault.name]
-    if why := next((one.proof.get("reason") for one in heals if not one.is_ok), ""):
-        return f"{fault.name} was not healed as it was to be: {why}"
+    if failed := [one.proof.get("reason", "no reason is told") for one in heals if not one.is_ok]:
+        return f"{fault.name} was not healed as it was to be: {failed[0]}"
+    first = min((record.seq for record in evidence.of(Op.BATCH_OFFSETS)), default=0)
+    if heals and heals[-1].seq < first:
+        return f"{fault.name} was healed before the job had planned a batch: it disturbed nothing"
     return ""
+
+
+def _keeps_state(evidence: Evidence) -> bool:
+    """Whether the sentinels alone, which come after all events, are work: windows close."""
+    told = known(lambda: read_object(evidence.run.recomputed))
+    return told is not None and told.get("state") is not None
+
+
+def _ended_a_driver(strike: Record, evidence: Evidence) -> bool:
+    starts = evidence.of(Op.ATTEMPT_START)
+    drivers = [(one.proof.get("pid"), one.proof.get("started")) for one in starts]
+    return any((one["pid"], one["started"]) in drivers for one in _dead(strike.proof))

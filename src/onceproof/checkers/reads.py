@@ -17,6 +17,7 @@ def reads(evidence: Evidence) -> Finding:
     seen = evidence.reads.count("select count(*) from reads where copies > 0")
     said = [
         *([] if seen else ["The reader saw no row in the whole run"]),
+        *_not_polled_meanwhile(evidence),
         *_polled_too_early(evidence),
         *_not_at_rest(evidence),
     ]
@@ -26,6 +27,15 @@ def reads(evidence: Evidence) -> Finding:
         return Finding("reads", Grade.UNKNOWN, "; ".join(said), numbers)
     reason = f"The sink was read {polls:,} times during the run, and at the end twice alike"
     return Finding("reads", Grade.PASS, reason, numbers)
+
+
+def _not_polled_meanwhile(evidence: Evidence) -> list[str]:
+    """Say if nobody looked while the job wrote: all that readers must not see went unseen."""
+    first = min((record.seq for record in evidence.of(Op.BATCH_OFFSETS)), default=None)
+    last = max((record.seq for record in evidence.of(Op.ATTEMPT_END)), default=0)
+    if first is None or any(first <= poll.since < last for poll in evidence.polls):
+        return []
+    return ["No poll began while the job had a batch under way and lived"]
 
 
 def _polled_too_early(evidence: Evidence) -> list[str]:
@@ -56,4 +66,6 @@ def _not_at_rest(evidence: Evidence) -> list[str]:
         return ["Nothing was read at the end"]
     if (kept := count_rows(evidence.run.observed)) != last["rows"]:
         return [f"The last read had {last['rows']:,} rows, and observed/ holds {kept:,}"]
+    if (polled := evidence.reads.count("select sum(copies) from reads")) != last["rows"]:
+        return [f"The last poll saw {polled:,} rows, and the last read had {last['rows']:,}"]
     return []

@@ -16,7 +16,7 @@ from onceproof.judge.found import samples_of, write_details
 from onceproof.ledger import count_rows, parquet_files, query_parquet
 from onceproof.phases.origins import origins
 from onceproof.plan import Writes
-from onceproof.references.declared import ORIGIN, reference_of
+from onceproof.references.declared import NOT_COMPARED, ORIGIN, reference_of
 from onceproof.run import RunDirectory
 from onceproof.sinks import find_sink
 from onceproof.work import Work
@@ -91,7 +91,7 @@ def key_of(work: Work) -> list[str]:
 
 def _compared(run: RunDirectory, key: Sequence[str], part: Path) -> Differences:
     present = {name for folder in (run.expected, run.observed) for name in _columns(folder)}
-    ignored = [name for name in (*ORIGIN, "_attempt") if name in present]
+    ignored = [name for name in NOT_COMPARED if name in present]
     try:
         found = compare(run.expected, run.observed, key=key, ignore=ignored, write_to=part)
     except RequestError as error:

@@ -21,6 +21,7 @@ from onceproof.work import FaultPart
 
 _LOOK_EVERY_S = 0.01
 _GIVES_UP_WITHIN_S = 120.0
+_BEGINS_WITHIN_S = 60.0
 Moment = tuple[dict[str, Any], Failpoint | None]
 
 
@@ -137,14 +138,18 @@ class Disturbance:
         return self.fault.how.get("until") == ATTEMPT_ENDS
 
     def _let_go_on(self, mechanism: Mechanism) -> None:
-        """Wait until the job has committed in spite of the fault, or could not for so long."""
+        """Wait until the job has committed in spite of the fault, or could not for so long.
+
+        A job that has planned nothing yet cannot feel it: its time begins with its first batch.
+        """
         before = self.archive.newest[1]
 
-        def goes_on() -> bool:
+        def newest() -> tuple[int, int]:
             self.archive.catch_up()
-            return self.archive.newest[1] > before or self.stop.is_set()
+            return self.archive.newest
 
-        comes_true(goes_on, mechanism.heals_after_s)
+        comes_true(lambda: newest()[0] >= 0 or self.stop.is_set(), _BEGINS_WITHIN_S)
+        comes_true(lambda: newest()[1] > before or self.stop.is_set(), mechanism.heals_after_s)
 
     def _outlast(self, scene: Scene) -> str:
         """Wait until the driver has given up, as it must; return why if it has not."""

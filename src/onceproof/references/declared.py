@@ -19,12 +19,24 @@ WORDS = (EACH_ONCE, CALM)
 # Which batch has read a row's event first, and where that stands; `_unread` is true of what every
 # query left out.
 ORIGIN = ("_batch", "_topic", "_partition", "_offset", "_unread")
+# Columns that the comparison leaves out, as no output has them.
+NOT_COMPARED = (*ORIGIN, "_attempt")
 _TEXT = "string"
 _WRITE = f"{', '.join(WORDS)}, or {WRITE}"
 
 
 def reference_of(pipeline: PipelinePart) -> Reference:
     """Return the reference of a pipeline: one that is written, or one that is made of its key."""
+    found = _reference_of(pipeline)
+    if taken := [one for one in found.columns if one in NOT_COMPARED]:
+        raise RequestError(
+            f"column {taken[0]} has a name that is Onceproof's own, and would not be compared: give"
+            " it another in the output, or leave it out"
+        )
+    return found
+
+
+def _reference_of(pipeline: PipelinePart) -> Reference:
     name, output = pipeline.reference, pipeline.output
     if name in WORDS:
         return _declared(output, name, _WANTED[name])
