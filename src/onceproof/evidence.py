@@ -27,12 +27,16 @@ ROW_CLASSES = (Anomaly.LOST, Anomaly.DUPLICATED, Anomaly.UNEXPECTED, Anomaly.CHA
 
 @dataclass(frozen=True)
 class Differences:
-    """What the comparison found: a count for each class that rows alone show, and samples."""
+    """What the comparison found: a count for each class that rows alone show, and samples.
+
+    `digests` are those of the rows that it has read, by the name of their folder.
+    """
 
     counts: Mapping[Anomaly, int]
     expected: int
     observed: int
     late: int | None
+    digests: Mapping[str, str]
     samples: tuple[Mapping[str, Any], ...]
 
 
@@ -82,6 +86,7 @@ class Evidence:
             count(rows, "expected", "the rows compared"),
             count(rows, "observed", "the rows compared"),
             count(rows, "late", "the rows compared") if "late" in rows else None,
+            field(document, "digests", dict, "the summary of differences"),
             _samples(field(document, "samples", list, "the summary of differences")),
         )
 

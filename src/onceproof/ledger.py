@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from onceproof.digests import files_digest
 from onceproof.errors import EvidenceError
 
 Partition = tuple[str, int]
@@ -83,6 +84,11 @@ def query_parquet(folder: Path, query: str, store: Any = None) -> list[tuple[Any
         why = str(error).splitlines()[0]
         raise EvidenceError(f"{folder.name}/ is not as it should be: {why}") from error
     return found
+
+
+def rows_digest(folder: Path) -> str:
+    """Return the sha256 over a folder's rows, as their files are."""
+    return files_digest(parquet_files(folder), folder)
 
 
 def count_rows(folder: Path) -> int:

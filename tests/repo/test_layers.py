@@ -8,6 +8,7 @@ from tests.repo.tree import MODULES, PACKAGE, imports
 # know each other, but for the exceptions below.
 LAYERS = [
     ["errors"],
+    ["digests"],
     [
         "polling",
         "disks",

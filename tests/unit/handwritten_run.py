@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 
 from onceproof.evidence import Evidence
+from onceproof.ledger import rows_digest
 from onceproof.records import Op, Outcome, Record, to_line
 from onceproof.run import RunDirectory
 from tests.unit.handwritten_checkpoint import write_file
@@ -177,12 +178,6 @@ class HandwrittenRun:
         run.differences.mkdir(parents=True, exist_ok=True)
         run.plan.write_text(json.dumps(self.plan))
         run.history.write_bytes(b"".join(self.lines()))
-        summary = {
-            "differences": self.differences,
-            "samples": self.samples,
-            "rows": {"expected": self.expected, "observed": self.observed},
-        }
-        run.summary.write_text(json.dumps(summary))
         held = self.validation or validation(self.differences, self.observed)
         run.validation.write_text(json.dumps(held))
         if self.reads is not None:
@@ -199,8 +194,12 @@ class HandwrittenRun:
             told["state"] = {"batch": batches - 1} | told["state"]
         run.recomputed.write_text(json.dumps(told))
         numbers = pa.schema([("n", pa.int64())])
-        for path, rows in ((run.expected, self.expected), (run.observed, self.observed)):
-            write_rows(path, [{"n": n} for n in range(rows)], numbers)
+        counts, digests = {"expected": self.expected, "observed": self.observed}, {}
+        for name, rows in counts.items():
+            write_rows(folder / name, [{"n": n} for n in range(rows)], numbers)
+            digests[name] = rows_digest(folder / name)
+        summary = {"differences": self.differences, "samples": self.samples}
+        run.summary.write_text(json.dumps(summary | {"rows": counts, "digests": digests}))
         return Evidence(run)
 
     def lines(self) -> list[bytes]:

@@ -1,9 +1,12 @@
 """Checkers of how the run went: each is shown what it must not pass, then what it must."""
 
+import pyarrow as pa
+import pyarrow.parquet as parquet
 import pytest
 
 from onceproof.checkers import CHECKERS, run_checkers
 from onceproof.checkers.ended import ended
+from onceproof.checkers.expectations import expectations
 from onceproof.checkers.faults_landed import faults_landed
 from onceproof.checkers.input_committed import input_committed
 from onceproof.checkers.input_kept import input_kept
@@ -13,7 +16,16 @@ from onceproof.checkers.stuck import stuck
 from onceproof.errors import EvidenceError
 from onceproof.guarantee import Anomaly, Guarantee, Promise
 from onceproof.verdict import EXIT_UNKNOWN, Claim, Finding, Grade, Verdict
-from tests.unit.handwritten_run import DRIVER, STRIKE, HandwrittenRun, did, offsets, plan, topics
+from tests.unit.handwritten_run import (
+    DRIVER,
+    STRIKE,
+    HandwrittenRun,
+    did,
+    offsets,
+    plan,
+    topics,
+    validation,
+)
 
 PASS, UNKNOWN, FAIL = Grade
 
@@ -103,6 +115,31 @@ def test_rows_are_unknown_where_the_rows_are_not_those_compared(run, tmp_path):
     (tmp_path / "other/observed").rename(tmp_path / "observed/later")
     with pytest.raises(EvidenceError, match="compare again"):
         rows(evidence)
+
+
+@pytest.mark.parametrize("name", ["expected", "observed"])
+def test_rows_are_unknown_where_other_rows_of_that_number_were_compared(name, run, tmp_path):
+    evidence = run.write(tmp_path)
+    others = pa.table({"n": [999] * 6})
+    parquet.write_table(others, tmp_path / name / "part-0.parquet")
+    with pytest.raises(EvidenceError, match=f"{name}/ does not hold the rows that were compared"):
+        rows(evidence)
+
+
+@pytest.mark.parametrize("held", [None, 0, 2])
+def test_expectations_of_the_plan_that_were_not_all_held_are_unknown(held, run, tmp_path):
+    suite = {"name": "totals", "expectations": [{"type": "expect_column_to_exist"}]}
+    run.plan["expectations"] = {"observed": suite}
+    assert found(expectations, run, tmp_path).verdict is PASS
+    run.validation = validation(run.differences, run.observed)
+    observed = run.validation["suites"].pop()
+    if held is not None:
+        observed["results"] *= held
+        run.validation["suites"].append(observed)
+    reason = found(expectations, run, tmp_path / "not").reason
+    assert reason == (
+        f"The plan has 1 expectations of observed, and {held or 0} were held: validate again"
+    )
 
 
 def test_a_fault_that_never_struck_is_unknown(run, tmp_path):

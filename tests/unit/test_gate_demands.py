@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from onceproof.digests import file_digest
 from onceproof.documents import read_object
 from onceproof.gate.asking import ask
 from onceproof.gate.demands import demands_of, not_demanded
@@ -12,7 +13,7 @@ from onceproof.phases.plan import make_plan, plan_document
 from onceproof.phases.subject import Subject
 from onceproof.scenario import find_scenario, load_catalogue
 from onceproof.scenario.reading import read_file
-from onceproof.verdicts.digest import evidence_digest, file_digest
+from onceproof.verdicts.digest import evidence_digest
 from onceproof.verdicts.store import open_store
 from tests.unit.verdict_entries import SCENARIO, good
 

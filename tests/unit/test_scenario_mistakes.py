@@ -330,6 +330,12 @@ def test_a_command_without_words_is_refused():
     assert "mine.yaml:3: pipeline.command: is empty: write the words" in refused(text)
 
 
+@pytest.mark.parametrize("words", ["--deploy-mode, cluster", "--deploy-mode=cluster"])
+def test_a_command_whose_driver_runs_elsewhere_is_refused(words):
+    text = JOB.replace(JOB.splitlines()[2], f"  command: [spark-submit, {words}, job.py]")
+    assert "mine.yaml:3: pipeline.command: has its driver run where no fault" in refused(text)
+
+
 @given(st.data())
 @settings(max_examples=150, deadline=None)
 def test_whatever_stands_in_a_file_is_read_or_refused_in_words(data):

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from onceproof.checkers import run_checkers
+from onceproof.digests import file_digest
 from onceproof.errors import EvidenceError
 from onceproof.evidence import Evidence, known
 from onceproof.gate.verification import trouble_of
@@ -16,7 +17,7 @@ from onceproof.phases.judge import judge_run
 from onceproof.phases.verdict_document import parts
 from onceproof.records import Op
 from onceproof.run import RunDirectory
-from onceproof.verdicts.digest import evidence_digest, file_digest
+from onceproof.verdicts.digest import evidence_digest
 from onceproof.verdicts.record import entry_of, history_of, judged_again, record_run
 from onceproof.verdicts.store import open_store
 from tests.unit.example_runs import green, red

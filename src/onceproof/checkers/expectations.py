@@ -83,6 +83,12 @@ def _held(evidence: Evidence) -> tuple[list[Held], list[str]]:
                 f" {rows.get(on, 0):,}: validate again"
             )
         found += [Held.of(on, told) for told in field(suite, "results", list, _WHERE)]
+    for on, suite in evidence.plan.document.get("expectations", {}).items():
+        wanted = len(field(suite, "expectations", list, f"the plan's suite of {on}"))
+        if (there := sum(one.on == on for one in found)) != wanted:
+            raise EvidenceError(
+                f"the plan has {wanted} expectations of {on}, and {there} were held: validate again"
+            )
     return found, [field(suite, "suite", str, _WHERE) for suite in suites]
 
 

@@ -6,7 +6,7 @@ from onceproof.doubt import unless
 from onceproof.errors import EvidenceError
 from onceproof.evidence import Differences, Evidence
 from onceproof.guarantee import Anomaly
-from onceproof.ledger import count_rows
+from onceproof.ledger import count_rows, rows_digest
 from onceproof.verdict import Finding, Grade, weigh
 
 
@@ -43,3 +43,5 @@ def _check(evidence: Evidence, found: Differences) -> None:
                 f"the comparison read {read:,} {name} rows, and {name}/ holds {kept:,}:"
                 " compare again"
             )
+        if rows_digest(folder) != found.digests.get(name):
+            raise EvidenceError(f"{name}/ does not hold the rows that were compared: compare again")

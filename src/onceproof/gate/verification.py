@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from onceproof.digests import file_digest
 from onceproof.documents import read_object
 from onceproof.errors import EvidenceError
 from onceproof.gate.demands import Demands, not_demanded
 from onceproof.run import RunDirectory
-from onceproof.verdicts.digest import evidence_digest, file_digest
+from onceproof.verdicts.digest import evidence_digest
 from onceproof.verdicts.entry import Entry
 
 

@@ -13,7 +13,7 @@ from onceproof.documents import count, read_object
 from onceproof.errors import EvidenceError, RequestError
 from onceproof.judge import Differences, compare
 from onceproof.judge.found import samples_of, write_details
-from onceproof.ledger import count_rows, parquet_files, query_parquet
+from onceproof.ledger import count_rows, parquet_files, query_parquet, rows_digest
 from onceproof.phases.origins import origins
 from onceproof.plan import Writes
 from onceproof.references.declared import NOT_COMPARED, ORIGIN, reference_of
@@ -42,12 +42,14 @@ def compare_run(run: RunDirectory, work: Work) -> Mapping[str, Any]:
     part = run.differences.with_name("differences.part")
     shutil.rmtree(part, ignore_errors=True)
     _refuse_unwritten(run, work)
+    digests = {"expected": rows_digest(run.expected), "observed": rows_digest(run.observed)}
     found = _compared(run, key_of(work), part)
     details = _blamed(run, found.found.details)
     write_details(details, part)
     summary = {
         "differences": dict(found.counts),
         "rows": dict(found.rows) | _late(run),
+        "digests": digests,
         "samples": [_shown(one) for one in samples_of(details, SAMPLES)],
         "columns": dict(found.columns),
         "seconds": round(found.seconds, 3),

@@ -34,11 +34,14 @@ def check_name(draft: Draft) -> None:
 
 
 def check_command(draft: Draft) -> None:
-    """A command has words, and its placeholders are known."""
+    """A command has words, starts the driver here, and its placeholders are known."""
     if not draft.has("pipeline") or (command := draft.own_command) is None:
         return
     if not command:
         draft.refuse("is empty: write the words that start the job", "pipeline", "command")
+    if "--deploy-mode cluster" in " ".join(command).replace("=", " "):
+        said = "has its driver run where no fault reaches it: write --deploy-mode client"
+        draft.refuse(said, "pipeline", "command")
     known = {*PLACEHOLDERS, *OF_THE_JOB, *draft.values["pipeline"]["options"]}
     for number, word in enumerate(command):
         if has_lone_bracket(word):

@@ -1,12 +1,11 @@
-"""Digests of a run: of the evidence that the judge reads, and of the verdict that it wrote."""
+"""The digest of a run: of the evidence that the judge reads."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from onceproof.errors import EvidenceError
+from onceproof.digests import files_digest
 from onceproof.run import RunDirectory
 
 
@@ -16,19 +15,7 @@ def evidence_digest(run: RunDirectory) -> str:
     Logs, reports, the verdict and the state in the checkpoint are not in it. A file that is added,
     missing, renamed or changed makes another digest.
     """
-    told = hashlib.sha256()
-    for path in sorted(_files(run)):
-        told.update(f"{path.relative_to(run.root).as_posix()!r} {file_digest(path)}\n".encode())
-    return told.hexdigest()
-
-
-def file_digest(path: Path) -> str:
-    """Return the sha256 of one file, or raise `EvidenceError` where it cannot be read."""
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise EvidenceError(f"{path.name} cannot be read: {error.strerror}") from None
+    return files_digest(_files(run), run.root)
 
 
 def evidence_parts(run: RunDirectory) -> tuple[Path, ...]:

@@ -7,13 +7,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from onceproof.digests import file_digest
 from onceproof.documents import read_object
 from onceproof.errors import EvidenceError
 from onceproof.history import History
 from onceproof.records import Op
 from onceproof.run import RunDirectory
 from onceproof.verdict import Grade
-from onceproof.verdicts.digest import evidence_digest, file_digest
+from onceproof.verdicts.digest import evidence_digest
 from onceproof.verdicts.entry import Entry, make_entry
 
 if TYPE_CHECKING:
