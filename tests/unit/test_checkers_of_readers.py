@@ -57,6 +57,18 @@ def test_a_row_added_for_good_that_is_gone_was_read_uncommitted(tmp_path):
     assert is_found(finding, "uncommitted_read", 1) is FAIL
 
 
+def test_a_row_added_for_good_that_was_gone_for_a_while_was_read_uncommitted(tmp_path):
+    reads = [saw(1, "a"), saw(2, "a", copies=-1), saw(3, "a", attempt=2)]
+    finding = found(uncommitted_read, tmp_path, reads, **APPEND)
+    assert is_found(finding, "uncommitted_read", 1) is FAIL
+
+
+def test_a_row_in_whose_place_the_same_came_at_once_passes(tmp_path):
+    reads = [saw(1, "a"), saw(2, "a", copies=-1), saw(2, "a", attempt=2)]
+    finding = found(uncommitted_read, tmp_path, reads, **APPEND)
+    assert is_found(finding, "uncommitted_read", 0) is PASS
+
+
 def test_rows_of_a_decision_that_nobody_read_back_are_unknown(tmp_path):
     reads = [saw(1, "a", batch=1), saw(1, "b", batch=1)]
     finding = found(uncommitted_read, tmp_path, reads, decided("", outcome="unknown"))

@@ -23,20 +23,27 @@ _TAKEN_BACK = {
             from reads left join decisions using (batch, attempt)
         ) where copies > 0 and (decided = 'abort' or at_the_end = 0)""",
 }
+# Nor may a row that is added for good be gone for a while, unless another like it came at once.
+_GONE = """
+    select -sum(copies) from (
+        select sum(copies) as copies from reads group by poll, key, value
+    ) where copies < 0"""
 _UNDECIDED = """
     select count(*) from reads join decisions using (batch, attempt)
     where copies > 0 and decided = 'unknown'"""
 
 
 def uncommitted_read(evidence: Evidence) -> Finding:
-    """Count the rows seen of attempts that were aborted, and rows seen that are gone at the end.
+    """Count the rows seen of attempts that were aborted, and rows seen that were gone later.
 
     Rows of a decision whose outcome nobody read back are neither, so the finding is UNKNOWN.
     """
     reads = evidence.reads
     decided = [(*key, word) for key, word in decisions(evidence).items()]
     reads.table("decisions", {"batch": int, "attempt": int, "decided": str}, decided)
-    taken_back = reads.count(_TAKEN_BACK[evidence.plan.writes])
+    writes = evidence.plan.writes
+    gone = reads.count(_GONE) if writes is Writes.APPEND else 0
+    taken_back = max(gone, reads.count(_TAKEN_BACK[writes]))
     undecided = reads.count(_UNDECIDED)
     finding = weigh(
         "uncommitted_read",
