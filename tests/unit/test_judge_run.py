@@ -356,6 +356,13 @@ def test_a_directory_that_is_not_there_is_a_wrong_request(tmp_path, capsys):
     assert "is no directory" in capsys.readouterr().err
 
 
+def test_in_a_directory_that_is_no_runs_nothing_is_written(tmp_path, capsys):
+    (tmp_path / "junit.xml").write_text("mine")
+    assert command_line(["judge", str(tmp_path)]) == 3
+    assert "holds junit.xml and nothing of a run" in capsys.readouterr().err
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["mine"]
+
+
 def test_blame_is_inferred_where_rows_tell_nothing(run, tmp_path):
     run.samples = [{"class": "duplicated", "batch": 1, "by": "input", "key": {"id": "a"}}]
     run.differences["duplicated"], run.observed = 1, 7

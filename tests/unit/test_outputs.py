@@ -130,6 +130,15 @@ def test_a_folder_of_the_user_s_is_left_alone_unless_it_may_be_emptied(target, t
     opened("json", named).drop()
     assert (theirs / "old.json").exists()
     may = replace(named, options={**named.options, "empty": True})
+    (theirs / "_spark_metadata").mkdir()
+    (theirs / "_spark_metadata/0").write_text("v1")
+    (theirs / "orders.py").touch()
+    with pytest.raises(
+        RequestError, match=r"holds orders\.py, which is no file of \.json: nothing"
+    ):
+        opened("json", may).prepare()
+    assert (theirs / "old.json").exists()
+    (theirs / "orders.py").unlink()
     opened("json", may).prepare()
     assert not theirs.exists()
 

@@ -24,6 +24,8 @@ def strike(fault: FaultPart, scene: Scene) -> Proof:
     folder = scene.job.folder(fault.target)
     if not os.path.ismount(folder):
         raise StackError(f"{folder.name}/ lies on no disk of its own: nothing was filled")
+    if fault.target == "output" and (own := scene.work.sink.options.get("folder")):
+        raise StackError(f"the output goes to {own}, which lies on no disk of the run's own")
     words = f"{folder.name}/ has bytes free again, however often it is filled"
     written = wait_for(lambda: _fill(folder / _FILLER), _FULL_WITHIN_S, words)
     return {"folder": folder.name, "filler_bytes": written, "free_bytes": 0}

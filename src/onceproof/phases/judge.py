@@ -19,11 +19,17 @@ def judge_run(run_directory: Path) -> Verdict:
     """Judge a run and write verdict.json, report.html and junit.xml into its directory.
 
     May be repeated: an older verdict is gone before the new one is begun, so none outlives its
-    evidence. Only a directory that is not there is refused.
+    evidence. Only a directory that is not there is refused, and reports that are no run's.
     """
     if not run_directory.is_dir():
         raise RequestError(f"{run_directory} is no directory: give one that a run has written")
     run = RunDirectory(run_directory)
+    theirs = [old.name for old in (run.report, run.junit) if old.exists()]
+    if theirs and not any(own.exists() for own in (run.plan, run.history, run.verdict)):
+        raise RequestError(
+            f"{run_directory} holds {theirs[0]} and nothing of a run: give a directory that a run"
+            " has written"
+        )
     for old in (run.verdict, run.report, run.junit):
         old.unlink(missing_ok=True)
     evidence = Evidence(run)

@@ -34,17 +34,30 @@ def path_of(target: Target) -> Path:
     return Path(target.address, target.name)
 
 
-def prepare(target: Target) -> None:
+def prepare(ending: str, target: Target) -> None:
     """Make the folder above it; refuse one that holds files before the job has begun."""
     folder = path_of(target)
-    if target.options.get("empty"):
-        shutil.rmtree(folder, ignore_errors=True)
+    if target.options.get("empty") and folder.is_dir():
+        _refuse_strangers(folder, ending)
+        shutil.rmtree(folder)
     if folder.is_dir() and any(folder.iterdir()):
         raise RequestError(
             f"{folder} holds files before the job has begun: write empty: true if it may be"
             " removed, or leave `folder` out and let the job write to {target}"
         )
     folder.parent.mkdir(parents=True, exist_ok=True)
+
+
+def _refuse_strangers(folder: Path, ending: str) -> None:
+    """Raise `RequestError` if there is what no job writes into its output: then it is more."""
+    for path in folder.rglob("*"):
+        is_output = ending in path.name or path.name.endswith(".crc")
+        is_own = any(part[0] == "_" for part in path.relative_to(folder).parts)
+        if not (path.is_dir() or is_output or is_own):
+            raise RequestError(
+                f"{folder} may be emptied, and holds {path.relative_to(folder)}, which is no file"
+                f" of {ending}: nothing was removed; name a folder that has the output alone"
+            )
 
 
 def drop(target: Target) -> None:
@@ -139,7 +152,7 @@ def _output(name: str, ending: str, rows: Rows) -> type[Sink]:
             called=CALLED,
             options=("empty",),
             shown=lambda target: str(path_of(target)),
-            prepare=prepare,
+            prepare=partial(prepare, ending),
             reader=partial(_reader, rows, ending),
             read=partial(_read, rows, ending),
             drop=drop,
