@@ -55,7 +55,7 @@ PARAMS = {
     "subject": Param(
         "",
         type="string",
-        description="The version under test. Empty: the git commit of the job's folder.",
+        description="The version under test. Empty: the git commit of the job's repository.",
     ),
     "budget_minutes": Param(
         BUDGET_MINUTES,

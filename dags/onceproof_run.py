@@ -34,7 +34,7 @@ PARAMS = {
     "subject": Param(
         "",
         type="string",
-        description="The version under test. Empty: the git commit of the job's folder.",
+        description="The version under test. Empty: the git commit of the job's repository.",
     ),
     "stack": Param(
         os.environ.get("ONCEPROOF_STACK_HOME", ""),

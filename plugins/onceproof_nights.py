@@ -50,13 +50,13 @@ class ScenarioOperator(TriggerDagRunOperator):
 
     def execute_complete(self, context: Any, event: Any) -> dict[str, Any]:
         """Return the run's verdict, or fail with it; UNKNOWN is run once more under a new name."""
+        from onceproof.phases.telling import is_decided
+
         ((run_id),) = event[1]["run_ids"]
-        told = context["ti"].xcom_pull(
-            dag_id=self.trigger_dag_id, run_id=run_id, task_ids="judge", key=VERDICT
-        )
+        told = _told(context["ti"], run_id)
         if told and told["as_claimed"]:
-            return dict(told)
-        if (not told or told["verdict"] == "UNKNOWN") and not run_id.endswith(_AGAIN):
+            return told
+        if not is_decided(told) and not run_id.endswith(_AGAIN):
             self.trigger_run_id = run_id + _AGAIN
             super().execute(context)
         reasons = "; ".join(told["reasons"]) if told else "its DAG run ended without a verdict"
@@ -70,7 +70,7 @@ class NightOperator(BaseOperator):
         """Print a line for each run, return them, and fail where one is red."""
         ti = context["ti"]
         picked = ti.xcom_pull(task_ids="pick") or []
-        found = [_told(ti, one["trigger_run_id"]) for one in picked]
+        found = [_that_counts(ti, one["trigger_run_id"]) for one in picked]
         for told in found:
             self.log.info("%-8s %s", told["verdict"], told["run"])
         ti.xcom_push(key=VERDICT, value=found)
@@ -112,13 +112,23 @@ def _is_released(told: dict[str, Any]) -> bool:
     return RunDirectory(Path(told["run"])).released.exists()
 
 
-def _told(ti: Any, run_id: str) -> dict[str, Any]:
-    """Return what the judge told of a run, or of its second try."""
-    for name in (run_id + _AGAIN, run_id):
-        told = ti.xcom_pull(dag_id=RUN_DAG, run_id=name, task_ids="judge", key=VERDICT)
-        if told:
-            return dict(told)
-    return {"run": run_id, "verdict": "not run", "as_claimed": False}
+def _that_counts(ti: Any, run_id: str) -> dict[str, Any]:
+    """Return what is told of a run, or of its second try where the first decided nothing."""
+    from onceproof.phases.telling import that_counts
+
+    told = that_counts(_told(ti, run_id), _told(ti, run_id + _AGAIN))
+    return dict(told or {"run": run_id, "verdict": "not run", "as_claimed": False})
+
+
+def _told(ti: Any, run_id: str) -> dict[str, Any] | None:
+    """Return what the judge told of a run, or its directory where the judge was ended before."""
+    from onceproof.phases.telling import told_of
+
+    pulled = {"dag_id": RUN_DAG, "run_id": run_id}
+    if told := ti.xcom_pull(**pulled, task_ids="judge", key=VERDICT):
+        return dict(told)
+    directory = ti.xcom_pull(**pulled, task_ids="plan")
+    return told_of(RunDirectory(Path(directory))) if directory else None
 
 
 def night_is_over_time(minutes: int, **kwargs: Any) -> None:  # noqa: ARG001  Airflow's context

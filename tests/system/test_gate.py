@@ -102,7 +102,7 @@ def test_a_red_run_closes_the_gate_and_a_known_issue_opens_it_where_the_policy_s
     words = ["--reason", "a defect", "--until", "2999-12-31", "--name", "wrong", "--runs", runs]
     assert run("known", "add", red.root, *words)[:2] == (
         0,
-        "Known issue 1: changed, checker expectations, checker rows, until 2999-12-31.\n",
+        "Known issue 1: at most 2 changed, checker expectations, checker rows, until 2999-12-31.\n",
     )
     assert asked()[0] == 1
     policy = tmp_path / "gate.yaml"
@@ -179,4 +179,5 @@ def test_a_known_issue_needs_a_run_that_the_history_knows(runs, capsys):
     assert "run_1 is as claimed" in refused("run_1")
     assert "--until soon is no day: write it as 2026-12-31" in refused("run_1", "soon")
     assert "is no regular expression" in refused("run_1", "2999-12-31", "--pattern", "(")
+    assert "lost has no count of rows" in refused("run_1", "2999-12-31", "--at-most", "lost")
     assert carry_out(["known", "remove", "9", "--runs", str(runs)]) == 3

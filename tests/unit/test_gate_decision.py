@@ -125,20 +125,47 @@ def test_a_row_that_says_unknown_and_as_claimed_is_unknown():
 
 
 def test_evidence_in_trouble_closes_it():
-    found = gate([good()], trouble=lambda run, _: f"{run.run} was altered")
+    found = gate([good()], trouble=lambda run, *_: f"{run.run} was altered")
     assert closed(found, Kind.LACK) == [("run_1 was altered", "run_1")]
 
 
 def test_only_the_evidence_of_runs_that_count_is_looked_at():
     looked = []
     runs = [good(1), good(2, 2), good(3, subject="v2")]
-    gate(runs, trouble=lambda run, _: looked.append(run.run))
+    gate(runs, trouble=lambda run, *_: looked.append(run.run))
     assert looked == ["run_1"]
 
 
 def test_a_run_from_the_future_closes_it():
     ((said, _),) = closed(gate([good(hours=-0.01)]), Kind.LACK)
     assert said.endswith("which is yet to come")
+
+
+def numbered(*runs):
+    """Runs that were recorded in this order."""
+    return [replace(run, number=number) for number, run in enumerate(runs, 1)]
+
+
+@pytest.mark.parametrize("later", [red(2, 2), unknown(2, 2)])
+def test_a_run_that_was_recorded_last_and_is_behind_by_its_clock_closes_it(later):
+    ((said, run),) = closed(gate(numbered(good(1), later)), Kind.LACK)
+    assert run == "run_2"
+    assert said.startswith(f"Not as claimed, {later.verdict}, and recorded after runs that count")
+    assert gate(numbered(later, good(1))).open
+    assert gate(numbered(good(1), later, good(3))).open
+    closed(gate(numbered(good(1), later, good(3)), passes=2), Kind.LACK)
+
+
+def test_a_good_run_that_is_recorded_late_hides_no_red_one():
+    closed(gate(numbered(red(1), good(2, 2))), Kind.FAILURE)
+    assert gate(numbered(good(1), good(2, 2))).open
+
+
+def test_the_evidence_of_each_run_is_held_against_the_newest_that_counts_with_it():
+    looked = []
+    runs = [good(1), good(2, 2), good(3, 3)]
+    gate(runs, passes=2, trouble=lambda run, _, first: looked.append((run.run, first.run)))
+    assert looked == [("run_1", "run_1"), ("run_2", "run_1")]
 
 
 def test_a_failure_weighs_more_than_a_lack():

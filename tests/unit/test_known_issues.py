@@ -5,10 +5,14 @@ from datetime import date, timedelta
 import pytest
 
 from onceproof.errors import RequestError
+from onceproof.guarantee import Anomaly, Guarantee, Promise
+from onceproof.verdict import weigh
 from onceproof.verdicts.issues import issue_of, matches, result_of
 from tests.unit.verdict_entries import NOW, good, red, unknown
 
 UNTIL = date(2026, 3, 12)
+PROMISE = Promise(Guarantee.EXACTLY_ONCE, atomic_batches=True, ordered=False)
+FEWER = "1 row duplicated: not allowed under exactly-once"
 
 
 def made(entry=None, **changes):
@@ -33,9 +37,45 @@ def test_a_green_run_an_unknown_one_and_another_scenario_do_not_match():
 
 def test_with_a_pattern_each_sentence_must_match_and_no_class_may_be_new():
     issue = made(pattern=r"^\d+ rows duplicated")
-    assert not matches(issue, red(reasons=("4 rows duplicated", "state is wrong")), NOW)
+    assert not matches(issue, red(reasons=("3 rows duplicated", "state is wrong")), NOW)
     assert not matches(issue, red(broken=("duplicated", "lost")), NOW)
-    assert matches(issue, red(reasons=("4 rows duplicated",), findings={"state": "FAIL"}), NOW)
+    assert matches(issue, red(reasons=("3 rows duplicated, and more is said",)), NOW)
+
+
+def test_with_a_pattern_no_checker_may_be_new_but_one_may_pass():
+    issue = made(red(findings={"rows": "FAIL", "expectations": "FAIL"}), pattern="duplicated")
+    assert matches(issue, red(), NOW)
+    assert not matches(issue, red(findings={"rows": "FAIL", "state": "FAIL"}), NOW)
+
+
+@pytest.mark.parametrize("pattern", ["", "duplicated"])
+def test_more_rows_of_a_class_than_it_accepts_do_not_match(pattern):
+    def of(count):
+        said = f"{count} rows duplicated: not allowed under exactly-once"
+        return red(differences={"lost": 0, "duplicated": count}, reasons=(said,))
+
+    assert [matches(made(pattern=pattern), of(n), NOW) for n in (2, 3, 4)] == [True, True, False]
+    raised = made(pattern=pattern, at_most={"duplicated": 4})
+    assert [matches(raised, of(n), NOW) for n in (4, 5)] == [True, False]
+
+
+def test_another_sentence_that_counts_no_rows_does_not_match():
+    counted, *others = (
+        weigh("rows", {Anomaly.DUPLICATED: 3}, PROMISE, "").reason,
+        "In observed, expect_column_values_to_not_be_null of amount does not hold",
+        "In observed, expect_column_values_to_not_be_null of id does not hold",
+    )
+    for shown in ({}, {"broken": (), "differences": {}}):
+        issue = made(red(reasons=(counted, others[0]), **shown))
+        assert matches(issue, red(2, reasons=(FEWER, others[0]), **shown), NOW)
+        assert not matches(issue, red(2, reasons=(counted, others[1]), **shown), NOW)
+        assert not matches(issue, red(2, reasons=(counted, *others), **shown), NOW)
+        assert not matches(issue, red(2, reasons=(counted,), **shown), NOW)
+
+
+@pytest.mark.parametrize("pattern", ["", "duplicated"])
+def test_a_run_that_is_held_to_something_else_does_not_match(pattern):
+    assert not matches(made(pattern=pattern), red(hold_to="at-most-once"), NOW)
 
 
 def test_it_matches_until_the_end_of_its_last_day_in_utc():
@@ -44,7 +84,7 @@ def test_it_matches_until_the_end_of_its_last_day_in_utc():
 
 
 def test_it_matches_another_run_that_shows_the_same():
-    assert matches(made(), red(2, reasons=("9 rows duplicated",)), NOW)
+    assert matches(made(), red(2, reasons=(FEWER,), differences={"duplicated": 1}), NOW)
 
 
 def test_a_control_that_missed_its_anomaly_goes_by_its_first_sentence():
@@ -64,6 +104,8 @@ def test_a_control_that_missed_its_anomaly_goes_by_its_first_sentence():
         (red(), {"reason": " "}, "--reason is empty"),
         (red(), {"name": "12"}, "--name 12 reads as a number"),
         (red(), {"pattern": "lost"}, "does not match every sentence of run_1"),
+        (red(), {"at_most": {"lost": 9}}, "--at-most lost=9: run_1 shows no such class"),
+        (red(), {"at_most": {"duplicated": 2}}, "duplicated=2 is below what run_1 shows: write 3"),
     ],
 )
 def test_what_cannot_be_accepted_is_refused(entry, changes, said):

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from onceproof.errors import OnceproofError, RequestError, StackError
+from onceproof.errors import EvidenceError, OnceproofError, RequestError, StackError
 from onceproof.history import History
 from onceproof.phases import apart
 from onceproof.phases.night import pick_runs
@@ -22,9 +22,12 @@ from onceproof.phases.orchestrated import (
 )
 from onceproof.phases.phase import end_of, phase
 from onceproof.phases.plan import Origin
+from onceproof.phases.telling import is_decided, that_counts, told_of
 from onceproof.polling import wait_for
 from onceproof.process.handle import own_environment
 from onceproof.records import Op, Outcome
+from onceproof.verdicts.record import find_store
+from tests.unit.night_runs import judged, lossy
 
 CALM = "copy_events__append_table__calm"
 ASKED = {
@@ -153,6 +156,64 @@ def test_a_judged_run_keeps_its_evidence_when_it_is_released(run):
     release_run(run)
     assert (run.history.read_bytes() if run.history.exists() else b"") == before
     assert run.released.exists()
+
+
+def of_history(run):
+    """The verdicts that the history has, as names and grades."""
+    store = find_store(run.root.parents[1])
+    return [(one.run, one.verdict) for one in store.entries()] if store else []
+
+
+@pytest.fixture
+def no_history(monkeypatch):
+    """A verdict history that does not answer, until it is undone."""
+    with monkeypatch.context() as patched:
+        patched.setenv("ONCEPROOF_HISTORY", "postgresql://nobody@127.0.0.1:1/none")
+        yield patched
+
+
+def test_a_verdict_that_could_not_be_recorded_is_recorded_at_the_release(run, no_history):
+    with pytest.raises(EvidenceError, match="cannot be used"):
+        judge_ended(run)
+    no_history.undo()
+    assert of_history(run) == []
+    release_run(run)
+    release_run(run)
+    assert of_history(run) == [(json.loads(run.plan.read_text())["run"], "UNKNOWN")]
+
+
+def test_a_judged_run_is_released_also_where_the_history_does_not_answer(run, no_history):
+    for _ in range(2):
+        with pytest.raises(EvidenceError, match="cannot be used"):
+            release_run(run)
+        assert run.released.exists()
+        assert run.verdict.exists()
+        run.released.unlink()
+
+
+def test_a_red_verdict_that_no_judge_told_is_told_and_recorded(tmp_path):
+    red = judged(lossy(), tmp_path, "run_1")
+    told = told_of(red)
+    assert (told["verdict"], told["as_claimed"], told["run"]) == ("FAIL", False, str(red.root))
+    assert of_history(red) == [("run_1", "FAIL")]
+
+
+def test_nothing_is_told_of_a_run_without_a_verdict(run):
+    assert told_of(run) is None
+
+
+PASS, FAIL, UNKNOWN = ({"verdict": name} for name in ("PASS", "FAIL", "UNKNOWN"))
+
+
+def test_only_a_run_that_is_unknown_or_has_no_verdict_is_tried_again():
+    assert [is_decided(told) for told in (PASS, FAIL, UNKNOWN, None)] == [True, True, False, False]
+
+
+def test_a_second_try_counts_only_where_the_first_decided_nothing():
+    assert that_counts(FAIL, PASS) == FAIL
+    assert that_counts(UNKNOWN, PASS) == that_counts(None, PASS) == PASS
+    assert that_counts(UNKNOWN, None) == UNKNOWN
+    assert that_counts(None, None) is None
 
 
 def test_an_earlier_run_of_the_same_name_is_released_before_the_next(run, tmp_path):

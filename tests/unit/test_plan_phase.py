@@ -147,8 +147,7 @@ def subject(job, given=""):
     return find_subject(["python", "{here}/job.py"], {"here": job.parent}, given)
 
 
-def test_the_subject_is_the_commit_of_the_commands_folder(job):
-    (job.parents[1] / "elsewhere.txt").write_text("a change of another folder")
+def test_the_subject_is_the_commit_of_the_commands_repository(job):
     found = subject(job)
     assert re.fullmatch(r"git:[0-9a-f]{12}", found.text)
     assert found.files == {"{here}/job.py": hashlib.sha256(b"print()").hexdigest()}
@@ -157,6 +156,17 @@ def test_the_subject_is_the_commit_of_the_commands_folder(job):
 @pytest.mark.parametrize("name", ["job.py", "new.py"])
 def test_a_change_in_that_folder_is_dirty(job, name):
     (job.parent / name).write_text("changed")
+    assert subject(job).text.endswith("+dirty")
+
+
+def test_runs_beside_the_job_are_no_change_of_it(job, tmp_path):
+    make(CONTROL, tmp_path / "runs")
+    (tmp_path / "runs/history.sqlite").write_text("rows")
+    assert re.fullmatch(r"git:[0-9a-f]{12}", subject(job).text)
+
+
+def test_a_folder_that_was_there_is_not_hidden_from_git(job, tmp_path):
+    make(CONTROL, tmp_path)
     assert subject(job).text.endswith("+dirty")
 
 

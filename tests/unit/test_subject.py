@@ -51,6 +51,58 @@ def test_a_change_beside_any_of_the_files_is_dirty(changed, files):
     assert re.fullmatch(rf"{COMMIT}\+dirty", version(*files))
 
 
+@pytest.mark.parametrize("name", ["c/library.py", "c/new.py", "library.py"])
+def test_a_change_anywhere_in_the_repository_is_dirty(name, tmp_path):
+    job = write(tmp_path / "kept/a/job.py")
+    write(tmp_path / "kept/c/library.py", "one")
+    keep(tmp_path / "kept")
+    assert re.fullmatch(COMMIT, version(job))
+    write(tmp_path / "kept" / name, "two")
+    assert re.fullmatch(rf"{COMMIT}\+dirty", version(job))
+
+
+def test_new_files_are_seen_where_git_is_told_not_to_show_them(files, tmp_path):
+    git(tmp_path / "kept", "config", "status.showUntrackedFiles", "no")
+    write(tmp_path / "kept/library.py")
+    assert re.fullmatch(rf"{COMMIT}\+dirty", version(*files))
+
+
+@pytest.fixture
+def ours(tmp_path, monkeypatch):
+    """A package of ours with its jobs beside it, and a command that runs one of them."""
+    package = write(tmp_path / "site/onceproof/__init__.py").parent
+    write(package / "sinks/two_phase_table.py", "one")
+    monkeypatch.setattr("onceproof.phases.subject._PACKAGE", package)
+    jobs = package / "jobs"
+    for name in ("stream", "copy_events"):
+        write(jobs / f"{name}.py")
+    monkeypatch.setattr("onceproof.phases.subject.jobs_folder", lambda: jobs)
+    return ["python", "{jobs}/stream.py", "copy_events"], package
+
+
+def test_another_sink_makes_another_version_of_a_job_of_ours(ours):
+    command, package = ours
+    before = find_subject(command, {})
+    assert re.fullmatch(DIGEST, before.text)
+    assert list(before.files) == ["{jobs}/stream.py", "{jobs}/copy_events.py", "onceproof"]
+    write(package / "sinks/two_phase_table.py", "two")
+    after = find_subject(command, {})
+    assert after.text != before.text
+    assert after.files["onceproof"] != before.files["onceproof"]
+
+
+def test_a_job_of_ours_is_dirty_where_a_sink_was_changed(ours, tmp_path):
+    command, package = ours
+    keep(tmp_path / "site")
+    assert re.fullmatch(COMMIT, find_subject(command, {}).text)
+    write(package / "sinks/two_phase_table.py", "two")
+    assert re.fullmatch(rf"{COMMIT}\+dirty", find_subject(command, {}).text)
+
+
+def test_a_job_of_somebody_else_is_not_of_our_code(files):
+    assert list(find_subject(["python", str(files[0])], {}).files) == [str(files[0])]
+
+
 @pytest.mark.parametrize("ignored", ["a", "b"])
 def test_code_that_git_does_not_keep_is_dirty_where_git_keeps_another(ignored, files, tmp_path):
     write(tmp_path / "kept/.gitignore", ignored)
@@ -88,6 +140,7 @@ def test_a_jar_that_git_does_not_keep_is_known_by_what_it_holds(files, tmp_path)
 
 def test_a_jar_that_is_ignored_beside_code_that_is_not_is_known_by_what_it_holds(files, tmp_path):
     write(tmp_path / "kept/.gitignore", "*.jar")
+    keep(tmp_path / "kept")
     jar = write(files[0].parent / "job.jar", "one")
     before = version("--jars", jar, files[0])
     assert re.fullmatch(rf"{COMMIT}\+{DIGEST}", before)

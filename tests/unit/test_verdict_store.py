@@ -45,6 +45,11 @@ def test_a_run_is_recorded_once(store):
     assert runs(store.entries()) == ["run_1"]
 
 
+def test_runs_are_numbered_as_they_are_recorded_whatever_their_clock_says(store):
+    found = [store.record(one).number for one in (good(1, 1), good(2, 3), good(3, 2), good(1))]
+    assert found == [1, 2, 3, 1]
+
+
 def test_judging_again_changes_the_verdict_and_neither_the_time_nor_what_the_run_is(store):
     store.record(unknown())
     found = store.record(good(hours=0.5, subject="v2", verdict_digest="d9", directory="/copy"))
@@ -122,11 +127,23 @@ def test_the_migrations_make_the_tables_that_the_code_reads(store):
         assert compare_metadata(found, METADATA) == []
 
 
+def test_an_issue_of_an_older_history_accepts_no_more_than_its_run_shows(store):
+    store.record(red())
+    kept, lone = store.add_issue(issue()), store.add_issue(issue(run="gone"))
+    with sqlite3.connect(store.shown) as connection:
+        for name in ("hold_to", "at_most", "sentences"):
+            connection.execute(f"alter table onceproof_issues drop column {name}")
+        connection.execute("update onceproof_version set version_num = '0001'")
+    connection.close()
+    nothing = {"hold_to": "", "at_most": {}, "sentences": ()}
+    assert open_store(store.shown).issues() == [kept, replace(lone, **nothing)]
+
+
 def test_a_newer_history_is_refused(store):
     with sqlite3.connect(store.shown) as connection:
         connection.execute("update onceproof_version set version_num = '0999'")
     connection.close()
-    with pytest.raises(RequestError, match="version 0999, and this onceproof knows 0001"):
+    with pytest.raises(RequestError, match="version 0999, and this onceproof knows 0002"):
         open_store(store.shown)
 
 

@@ -37,17 +37,22 @@ def add(
         str,
         typer.Option(help="A regular expression that each sentence of a run must match."),
     ] = "",
+    at_most: Annotated[
+        list[str] | None,
+        typer.Option(help="More rows of a class than the run has: CLASS=COUNT; may be repeated."),
+    ] = None,
     name: Annotated[str, typer.Option(help="A name for it beside its number.")] = "",
     runs: Runs = None,
 ) -> None:
-    """Accept what a red run shows: without a pattern exactly its classes and checkers."""
+    """Accept what a red run shows, and no more rows of a class; without a pattern exactly that."""
     from onceproof.verdicts.issues import issue_of
 
     store = _open(runs)
     _refuse_pattern(pattern)
     entry = _find(store, run)
     now = datetime.now(UTC)
-    found = issue_of(entry, reason, _day(until), now, pattern=pattern, name=name)
+    most = dict(map(_ceiling, at_most or ()))
+    found = issue_of(entry, reason, _day(until), now, pattern=pattern, name=name, at_most=most)
     issue = store.add_issue(found)
     typer.echo(f"Known issue {issue.number}: {_shown(issue)}, until {issue.until}.")
 
@@ -125,8 +130,16 @@ def _day(text: str) -> date:
         raise RequestError(f"--until {text} is no day: write it as 2026-12-31") from None
 
 
+def _ceiling(text: str) -> tuple[str, int]:
+    name, _, most = text.partition("=")
+    if not most.isdecimal():
+        raise RequestError(f"--at-most {text} has no count of rows: write it as duplicated=500")
+    return name, int(most)
+
+
 def _shown(issue: Issue) -> str:
-    shown = [*issue.classes, *(f"checker {name}" for name in issue.checkers)]
+    classes = (f"at most {issue.at_most.get(name, 0):,} {name}" for name in issue.classes)
+    shown = [*classes, *(f"checker {name}" for name in issue.checkers)]
     said = ", ".join(shown) or "nothing of what it claims"
     return f"{said}, as {issue.pattern!r}" if issue.pattern else said
 

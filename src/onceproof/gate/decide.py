@@ -15,7 +15,7 @@ from onceproof.verdict import EXIT_AS_CLAIMED, EXIT_NOT_AS_CLAIMED, EXIT_UNKNOWN
 from onceproof.verdicts.entry import Entry
 from onceproof.verdicts.issues import Issue, matches, shows
 
-Trouble = Callable[[Entry, Demands | None], str]
+Trouble = Callable[[Entry, Demands | None, Entry], str]
 
 
 class Kind(StrEnum):
@@ -51,7 +51,8 @@ class Decision:
 class Case:
     """What is the same for each need.
 
-    `trouble` says what is wrong with the evidence of a run, of which so much was demanded.
+    `trouble` says what is wrong with the evidence of a run, of which so much was demanded, and
+    which counts together with another.
     """
 
     version: str
@@ -72,7 +73,8 @@ def decide(
     """Return whether the history proves for this very version all that the policy asks for.
 
     A failure (exit 1) weighs more than a lack of evidence (exit 2). Of each scenario the newest
-    runs count, as many as the policy wants; what lies behind them is past.
+    runs count, as many as the policy wants; what lies behind them is past, if it was also recorded
+    before them.
     """
     case = Case(version, _allowed(policy, issues), tuple(issues), now, trouble)
     newest_first = sorted(entries, key=lambda entry: entry.at, reverse=True)
@@ -114,7 +116,8 @@ def _of_version(version: str) -> Iterator[Reason]:
 def _of_need(need: Need, runs: Sequence[Entry], case: Case) -> list[Reason]:
     mine = [run for run in runs if run.subject == case.version]
     newest = mine[: need.passes]
-    reasons = [reason for run in newest for reason in _of_run(need, run, case)]
+    reasons = [reason for run in newest for reason in _of_run(need, run, newest[0], case)]
+    reasons += _of_recorded_last(need, newest, mine)
     reasons += _of_number(need, newest, runs, case.version)
     if not any(reason.kind in (Kind.FAILURE, Kind.LACK) for reason in reasons):
         seeds, landed = len({run.seed for run in newest}), sum(run.landed for run in newest)
@@ -144,24 +147,35 @@ def _of_number(
         yield lack(f"{said}, and {need.landed} must have")
 
 
-def _of_run(need: Need, run: Entry, case: Case) -> Iterator[Reason]:
+def _of_recorded_last(
+    need: Need, newest: Sequence[Entry], mine: Sequence[Entry]
+) -> Iterator[Reason]:
+    """Say which runs only a clock puts behind those that count: it may have been set back."""
+    last = sorted(mine, key=lambda run: run.number, reverse=True)[: need.passes]
+    for run in last:
+        if not run.as_claimed and run.run not in {one.run for one in newest}:
+            said = f"{run.verdict}, and recorded after runs that count, though it ended before them"
+            yield Reason(Kind.LACK, need.scenario, f"Not as claimed, {said}", run.run)
+
+
+def _of_run(need: Need, run: Entry, first: Entry, case: Case) -> Iterator[Reason]:
     """Say what is wrong with one of the runs that count, and what of it was accepted."""
 
     def because(kind: Kind, said: str) -> Reason:
         return Reason(kind, need.scenario, said, run.run)
 
-    first = run.reasons[0] if run.reasons else "it gives no reason"
+    why = run.reasons[0] if run.reasons else "it gives no reason"
     if run.verdict == Grade.UNKNOWN:
-        yield because(Kind.LACK, f"UNKNOWN: {first}")
+        yield because(Kind.LACK, f"UNKNOWN: {why}")
     elif not run.as_claimed:
-        yield because(*_of_red(run, first, case))
+        yield because(*_of_red(run, why, case))
     elif not run.is_proved:
         yield because(Kind.LACK, "Its row contradicts itself: it is as claimed, and not proved")
     if run.at > case.now:
         yield because(Kind.LACK, f"It ran until {run.at.isoformat()}, which is yet to come")
     elif need.max_age is not None and case.now - run.at > need.max_age:
         yield because(Kind.LACK, f"Too old: it ran until {run.at.isoformat()}")
-    if said := case.trouble(run, need.demands):
+    if said := case.trouble(run, need.demands, first):
         yield because(Kind.LACK, said)
 
 

@@ -19,9 +19,15 @@ _TRIES = 100
 
 
 def make_directory(folder: Path, seed: int, now: datetime | None) -> RunDirectory:
-    """Make a directory that was not there; runs of one seed in one second are numbered."""
+    """Make a directory that was not there; runs of one seed in one second are numbered.
+
+    A folder of runs that this makes is ignored by git: runs are no change of what is under test.
+    """
     time = f"{(now or datetime.now(UTC)).astimezone(UTC):%Y%m%dT%H%M%S}"
-    folder.mkdir(parents=True, exist_ok=True)
+    if not folder.parent.exists():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        (folder.parent / ".gitignore").write_text("*\n")
+    folder.mkdir(exist_ok=True)
     for number in range(1, _TRIES):
         root = folder / (f"{time}-{seed}" if number == 1 else f"{time}-{seed}-{number}")
         try:

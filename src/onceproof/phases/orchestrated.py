@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +25,8 @@ from onceproof.phases.phase import end_of
 from onceproof.phases.plan import Origin, make_plan
 from onceproof.phases.release import release
 from onceproof.phases.subject import refuse_absent
+from onceproof.phases.telling import tell
 from onceproof.process.handle import end_agent, find_agent, start_agent
-from onceproof.report import read_document
 from onceproof.run import RunDirectory
 from onceproof.scenario.catalogue import find_scenario
 from onceproof.verdict import Grade, Verdict
@@ -139,29 +139,20 @@ def judge_ended(run: RunDirectory) -> tuple[Verdict, dict[str, Any]]:
     end_all_apart(run)
     end_agent(run)
     verdict = judge_run(run.root)
-    record_run(run, run.root.parents[1])
-    document = read_document(run)
-    told = {
-        name: document[name]
-        for name in ("scenario", "seed", "subject", "verdict", "claims", "as_claimed")
-    }
-    told |= {
-        "reasons": document["reasons"][:3],
-        "differences": document["differences"],
-        "run": str(run.root),
-        "name": document["plan"].get("run"),
-        "at": datetime.now(UTC).isoformat(timespec="seconds"),
-    }
-    return verdict, told
+    return verdict, tell(run)
 
 
 def release_run(run: RunDirectory) -> Verdict | None:
     """Take back what a run made; its evidence stays as the judge saw it.
 
     A run that nobody has judged is judged then, and the verdict returned: none goes without one.
+    One that was judged is recorded once more, since its judge may have been ended before it was.
     """
     if run.verdict.exists():
-        release(run, Work.read(run.plan))
+        try:
+            record_run(run, run.root.parents[1])
+        finally:
+            release(run, Work.read(run.plan))
         return None
     try:
         carry_out(run, "release")

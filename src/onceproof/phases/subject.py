@@ -14,6 +14,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from onceproof.digests import files_digest
 from onceproof.errors import RequestError
 from onceproof.home import jobs_folder
 from onceproof.process.runtime import python_of, search_path
@@ -25,15 +26,18 @@ _PYTHON_FILE = re.compile(r"[^{}:=,]+\.py")
 # A word of the command by this name starts the job, and is none of its code.
 _STARTS = re.compile(r"(?:python|pypy|java|spark-submit|spark-class|env|bash|sh)[0-9.]*")
 _DIRTY = "+dirty"
+_OURS = "onceproof"
+_PACKAGE = Path(__file__).parents[1]
 _PACKAGES = ("onceproof", "pyspark", "kafka-python", "confluent-kafka")
 
 
 @dataclass(frozen=True)
 class Subject:
-    """The job's version: given, or the commits of its files' folders; and the files' sha256.
+    """The job's version: given, or the commits of its files' repositories; and the files' sha256.
 
-    Uncommitted changes in any of the folders put `+dirty` behind them. Without git the text is made
-    of the files.
+    Uncommitted changes anywhere in them put `+dirty` behind the commits: nobody knows what a job
+    imports. Without git the text is made of the files. To a job of our own, all code of onceproof
+    is one file more: it is what runs.
     """
 
     text: str
@@ -50,6 +54,10 @@ def find_subject(command: Sequence[str], known: Mapping[str, Any], given: str = 
     of_the_job = {
         path: files[name] for name, path in paths.items() if not _STARTS.fullmatch(path.name)
     }
+    if any(jobs_folder() in path.parents for path in paths.values()):
+        files[_OURS] = of_the_job[_PACKAGE / "__init__.py"] = files_digest(
+            _PACKAGE.rglob("*.py"), _PACKAGE
+        )
     return Subject(given or _version(of_the_job), files)
 
 
@@ -119,12 +127,13 @@ def _version(digests: Mapping[Path, str]) -> str:
 
 
 def _commit(path: Path) -> str:
-    """Return the commit of a file's folder; empty where git does not keep the file."""
+    """Return the commit of a file's repository; empty where git does not keep the file."""
     folder = path.parent
     commit = _git(folder, "rev-parse", "--short=12", "HEAD")
     if commit is None or _git(folder, "check-ignore", "--", ".", path.name) is not None:
         return ""
-    changes = _git(folder, "status", "--porcelain", "--", ".")
+    # without a path it is of the whole repository, whatever the folder
+    changes = _git(folder, "status", "--porcelain", "--untracked-files=normal")
     return f"git:{commit}{'' if changes == '' else _DIRTY}"
 
 

@@ -18,6 +18,7 @@ class Entry:
     `at` is when its job ended. `broken` holds the classes that broke its promise, `findings` the
     checkers that did not pass and their grades. `landed` of the planned `faults` struck with
     proof. `evidence` is the digest of what the judge read, `verdict_digest` that of `verdict.json`.
+    `number` tells in which order the history came to know of runs; a clock has no part in it.
     """
 
     run: str
@@ -43,6 +44,7 @@ class Entry:
     evidence: str
     verdict_digest: str
     pruned: bool = field(default=False)
+    number: int = field(default=0, compare=False)
 
     @property
     def is_unknown(self) -> bool:

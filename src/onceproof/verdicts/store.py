@@ -90,7 +90,6 @@ class Store:
     def add_issue(self, issue: Issue) -> Issue:
         """Keep a known issue and return it with its number."""
         row = _row(issue) | {"name": issue.name or None}
-        del row["number"]
         with self._writing() as connection:
             same = select(ISSUES).where(ISSUES.c.name == issue.name)
             if connection.execute(same).first():
@@ -123,7 +122,10 @@ def open_store(address: object) -> Store:
 
 
 def _row(one: Entry | Issue) -> dict[str, Any]:
-    return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(one).items()}
+    """Return the columns of a row that is added; the history gives it its number."""
+    told = {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(one).items()}
+    del told["number"]
+    return told
 
 
 def _plain(row: Mapping[Any, Any], kind: type[Entry] | type[Issue]) -> dict[str, Any]:

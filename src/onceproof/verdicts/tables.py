@@ -18,7 +18,7 @@ from sqlalchemy import (
 
 # Named after us, because the database may be somebody's who has tables of his own.
 VERSION_TABLE = "onceproof_version"
-REVISIONS = ("0001",)  # every migration, the newest last
+REVISIONS = ("0001", "0002")  # every migration, the newest last
 METADATA = MetaData()
 
 RUNS = Table(
@@ -64,5 +64,8 @@ ISSUES = Table(
     Column("checkers", JSON, nullable=False),
     Column("run", Text, nullable=False),
     Column("added", DateTime(timezone=True), nullable=False),
+    Column("hold_to", Text, nullable=False),
+    Column("at_most", JSON, nullable=False),
+    Column("sentences", JSON, nullable=False),
     sqlite_autoincrement=True,
 )
