@@ -57,6 +57,8 @@ MECHANISMS: dict[str, Fault] = {
     "pause executor": {"do": "pause", "target": "executor", "step": "task_mid"},
     "second driver": {"do": "start", "target": "driver", "step": "all_pre_committed"},
 }
+# One that takes half a minute has fewer strikes in a run, whose batches come more slowly.
+LONG = {"restart brokers": (10, {"trigger": "7 seconds"})}
 
 
 def prove() -> str:
@@ -81,7 +83,8 @@ def try_out(name: str, fault: Fault, folder: Path, home: Path) -> tuple[int, int
     """Return how many strikes landed, how many there were, and why the others did not."""
     landed = struck = 0
     missed: dict[str, int] = defaultdict(int)
-    for seed in range(STRIKES // A_RUN):
+    a_run, _ = LONG.get(name, (A_RUN, {}))
+    for seed in range(STRIKES // a_run):
         document = one(name, fault, seed, folder, home)
         for told in document["faults"]:
             struck += 1
@@ -94,7 +97,8 @@ def try_out(name: str, fault: Fault, folder: Path, home: Path) -> tuple[int, int
 def one(name: str, fault: Fault, seed: int, folder: Path, home: Path) -> dict[str, Any]:
     """Live one run with several strikes of one mechanism, and return its verdict document."""
     word = name.replace(" ", "_")
-    faults = [strike(fault, number) for number in range(A_RUN)]
+    a_run, slowly = LONG.get(name, (A_RUN, {}))
+    faults = [strike(fault, number, a_run) for number in range(a_run)]
     fields = {
         "name": f"copy_events__two_phase_table__{word}",
         "pipeline": "copy_events",
@@ -105,14 +109,15 @@ def one(name: str, fault: Fault, seed: int, folder: Path, home: Path) -> dict[st
         "workload": {"events": EVENTS, "partitions": 4, "rate": 0},
         "restart": {"strategy": "fixed-delay", "attempts": 40, "delay_s": 0.5},
         "limits": {"run_s": 600, "stall_s": 90},
+        **slowly,
     }
     return live_fields(fields, seed, folder, home)
 
 
-def strike(fault: Fault, number: int) -> Fault:
+def strike(fault: Fault, number: int, a_run: int) -> Fault:
     """Return the fault at its place in a run; a job is rescaled to and fro."""
     said = {name: value for name, value in fault.items() if name != "step"}
-    share, batch = round(0.05 + 0.9 * number / A_RUN, 3), 1 + EVENTS // A_BATCH * number // A_RUN
+    share, batch = round(0.05 + 0.9 * number / a_run, 3), 1 + EVENTS // A_BATCH * number // a_run
     step = fault.get("step")
     said["when"] = {"failpoint": step, "batch": batch} if step else {"committed": share}
     if fault["do"] == "rescale":
