@@ -58,7 +58,7 @@ MECHANISMS: dict[str, Fault] = {
     "second driver": {"do": "start", "target": "driver", "step": "all_pre_committed"},
 }
 # One that takes half a minute has fewer strikes in a run, whose batches come more slowly.
-LONG = {"restart brokers": (10, {"trigger": "7 seconds"})}
+LONG = dict.fromkeys(("kill brokers", "restart brokers"), (10, {"trigger": "7 seconds"}))
 
 
 def prove() -> str:
