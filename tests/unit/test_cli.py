@@ -1,12 +1,15 @@
+import errno
 import json
 import subprocess
 import sys
 
 import pytest
+import typer
 
 from onceproof.cli import carry_out as run
 from onceproof.cli.output import print_document
 from onceproof.errors import OnceproofError, RequestError, StackError
+from onceproof.gate.decide import Decision
 from onceproof.stacks.local import LocalStack
 
 
@@ -22,10 +25,71 @@ def test_every_error_of_ours_is_a_sentence_and_an_exit_code(monkeypatch, capsys,
     assert capsys.readouterr().err == "onceproof: x\n"
 
 
-def test_an_error_of_somebody_elses_is_not_swallowed(monkeypatch):
+def test_what_nobody_foresaw_is_unknown_with_its_traceback(monkeypatch, capsys):
     monkeypatch.setattr(LocalStack, "__init__", lambda *_, **__: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        run(["status"])
+    assert run(["status"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("onceproof: nobody foresaw this:\nTraceback")
+    assert said.endswith("ZeroDivisionError: division by zero\n")
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (
+            FileNotFoundError(errno.ENOENT, "No such file", "/a"),
+            3,
+            "onceproof: /a: No such file: n",
+        ),
+        (OSError(errno.ENOSPC, "No space left"), 3, "onceproof: No space left: make room"),
+        (OSError(errno.ENOSPC, "No space left", "/a"), 3, "onceproof: /a: No space left: make"),
+        (ConnectionResetError(errno.ECONNRESET, "reset"), 2, "onceproof: nobody foresaw this:"),
+        (typer.Abort(), 3, "onceproof: no answer was given, so nothing was done"),
+        (SystemExit(1), 2, "onceproof: nobody foresaw this:"),
+        (SystemExit("no"), 2, "onceproof: nobody foresaw this:"),
+        (BrokenPipeError(errno.EPIPE, "Broken pipe"), 141, ""),
+    ],
+)
+def test_no_error_exits_as_a_verdict_does(monkeypatch, capsys, error, code, said):
+    def raises(*_, **__):
+        raise error
+
+    for stream in ("stdout", "stderr"):  # Typer wraps them where nobody reads
+        monkeypatch.setattr(sys, stream, getattr(sys, stream))
+    monkeypatch.setattr(LocalStack, "__init__", raises)
+    assert run(["status"]) == code
+    assert capsys.readouterr().err.startswith(said)
+
+
+def test_what_cannot_be_written_to_is_named(tmp_path, monkeypatch, capsys):
+    for side in ("e", "o"):
+        (tmp_path / f"{side}.csv").write_text(f"id,a\n1,{side}\n")
+    sides = [str(tmp_path / f"{side}.csv") for side in ("e", "o")]
+    assert run(["diff", *sides, "--key", "id", "--write", "/proc/x"]) == 3
+    assert "onceproof: /proc/x: " in capsys.readouterr().err
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "none" / "summary.md"))
+    monkeypatch.setattr("onceproof.gate.asking.ask", lambda *_: Decision(True, 0, "v", ()))
+    assert run(["gate", "--policy", "x", "--version", "v", "--format", "github"]) == 3
+    assert "none/summary.md: No such file or directory" in capsys.readouterr().err
+
+
+def test_a_scenario_is_started_in_a_folder_that_is_there(tmp_path, capsys):
+    said = ["--command", "python job.py in", "--topic", "in", "--output", "parquet", "--key", "id"]
+    assert run(["init", str(tmp_path / "none" / "x.yaml"), *said]) == 3
+    wanted = f"onceproof: there is no folder {tmp_path}/none for x.yaml: make it first\n"
+    assert capsys.readouterr().err == wanted
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["run", "x", "--seed", "y"], "Invalid value for '--seed': 'y': Input should be a valid"),
+        (["prune", "--keep", "0"], "Invalid value for '--keep': '0': Input should be greater"),
+    ],
+)
+def test_an_option_s_value_is_told_where_it_is_wrong(words, said, capsys):
+    assert run(words) == 3
+    assert said in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("words", [["nonsense"], ["up", "--nonsense"], ["kill"]])
@@ -47,3 +111,21 @@ def test_help_is_no_error():
 def test_a_document_carries_its_schema(capsys):
     print_document({"a": 1})
     assert json.loads(capsys.readouterr().out) == {"schema": 1, "a": 1}
+
+
+@pytest.mark.parametrize("words", [["replay"], ["phase", "observe"], ["release"]])
+def test_a_folder_without_a_sound_plan_is_a_wrong_request_that_names_it(words, tmp_path, capsys):
+    nowhere = f"onceproof: {tmp_path} is no run's directory: there is no plan.json in it"
+    assert run([*words, str(tmp_path)]) == 3
+    assert capsys.readouterr().err.startswith(nowhere)
+    (tmp_path / "plan.json").write_text("{}")
+    assert run([*words, str(tmp_path)]) == 3
+    assert capsys.readouterr().err.startswith(f"onceproof: {tmp_path}: there is no 'workload' in")
+
+
+def test_a_plan_that_tells_nothing_cannot_be_made_smaller(tmp_path, capsys):
+    for name in ("plan.json", "verdict.json"):
+        (tmp_path / name).write_text("{}")
+    assert run(["shrink", str(tmp_path)]) == 3
+    wanted = f"onceproof: {tmp_path} cannot be made smaller: there is no 'workload' in the plan"
+    assert capsys.readouterr().err.startswith(wanted)

@@ -75,6 +75,12 @@ def test_a_file_without_security_store_and_members_is_enough(tmp_path):
     [
         (["kafka"], None, "kafka: is missing, or no mapping"),
         (["kafka", "bootstrap"], ["kafka"], "kafka.bootstrap: 'kafka' is no address"),
+        (["kafka", "bootstrap"], [], "kafka.bootstrap: names no broker: write [HOST:PORT, ...]"),
+        (["kafka", "bootstrap"], "kafka:99999", "kafka.bootstrap: 'kafka:99999' is no address"),
+        (["spark"], "spark://spark.example:99999", "spark: 'spark://spark.example:99999' is no m"),
+        (["store"], "postgresql://u@db:99999/b", "store: is no address of a PostgreSQL"),
+        (["store"], "postgresql://u@[h/b", "store: is no address of a PostgreSQL"),
+        (["members", "broker:1", "address"], "k:0", "members.broker:1.address: 'k:0': write HOST"),
         (["kafka", "protocol"], "SASL", "kafka.protocol: 'SASL': write one of PLAINTEXT"),
         (["kafka", "password"], None, "SASL_SSL and mechanism, user, password: write all"),
         (["kafka", "protocol"], "SSL", "SSL and mechanism, user, password: write all"),
@@ -103,6 +109,9 @@ def test_what_is_wrong_is_refused_with_its_field(written, path, value, said):
         (["kafka", "password"], "${A}hunter2"),
         (["store"], "postgresql://me:hunter2@db/x"),
         (["store"], "postgresql://me@db/x?password=hunter2"),
+        (["store"], "postgresql://me@db/x?sslpassword=hunter2"),
+        (["store"], "postgresql://me@db/x?oauth_client_secret=hunter2"),
+        (["store"], "postgresql://me:hunter2@[db/x"),
         (["store"], "hunter2"),
     ],
 )
@@ -111,6 +120,27 @@ def test_a_secret_by_value_is_refused_and_never_repeated(written, path, value):
         read_external(written(path, value))
     assert "hunter2" not in str(raised.value)
     assert "${NAME}" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("kafka: 2026-13-45\n", "has a value that is none, such as a date"),
+        ("store: !!int hunter2\n", "has a value that is none, such as a date"),
+        ("store: 'hunter2\n", ":2: no YAML: found unexpected end of stream; mend that line"),
+        ("spark: local[1]\nspark: local[2]\n", ":2: spark stands in line 1 too: keep one"),
+        ("kafka:\n  user: a\n  user: b\n", ":3: user stands in line 2 too: keep one"),
+        ("kafka: &a [*a]\n", "kafka: is missing, or no mapping"),
+    ],
+)
+def test_a_file_that_cannot_be_read_as_it_is_meant_is_refused(tmp_path, text, said):
+    file = tmp_path / "stack.yaml"
+    file.write_text(text)
+    with pytest.raises(RequestError) as raised:
+        read_external(file)
+    assert str(raised.value).startswith(str(file))
+    assert said in str(raised.value)
+    assert "hunter2" not in str(raised.value)
 
 
 def test_it_is_opened_by_name_and_its_name_is_whole(written, monkeypatch):

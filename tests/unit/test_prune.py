@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from onceproof.cli import carry_out
 from onceproof.gate.policy import Need
 from onceproof.gate.prune import look, remove, rests_on
 from onceproof.gate.verification import trouble_of
@@ -115,3 +116,10 @@ def test_runs_can_be_pruned_where_no_history_is(runs, store):
     found = look(runs, (), 1, (), NOW + timedelta(days=9999))
     remove(None, found)
     assert not Path(entry.directory).exists()
+
+
+def test_more_days_than_there_are_is_refused(runs, capsys):
+    assert carry_out(["prune", "--keep", "99999999999999", "--runs", str(runs)]) == 3
+    assert "'99999999999999': Input should be less than or equal to 100000" in (
+        capsys.readouterr().err
+    )

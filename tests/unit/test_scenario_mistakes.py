@@ -148,6 +148,9 @@ ADDITIONS = [
     ("limits: 300", "9: limits: 300 is no mapping: write keys and values below it"),
     ("source: taken", "9: source: 'taken' is not known; did you mean 'taken_once'"),
     ("source: taken_once", "9: source: app_views reads a source that cannot be replayed, and only"),
+    ("source_options: [a]", "9: source_options: a list is no mapping: write keys and values bel"),
+    ("source_options: 3", "9: source_options: 3 is no mapping: write keys and values below it"),
+    ("source_options: {a: [b]}", "9: source_options.a: a list does not fit: write a text, a num"),
     ("tags: quick", "9: tags: 'quick' is no list: write [...], or lines that begin with -"),
     ("tags: [!!python/name:os.system x]", "9: tags[0]: 'x' with the tag tag:yaml.org"),
     ("<<: {tags: [quick]}", "9: <<: no such key"),
@@ -211,6 +214,7 @@ def test_a_field_that_cannot_be_is_told_with_its_line(line, said):
             "tests.unit.broken_module",
             "4: pipeline.reference: 'test",
         ),
+        ("sink:", "source_options: [a]\nsink:", "6: source_options: a list is no mapping: write"),
         ("mine__", "Mine__", "1: name: 'Mine__upsert_table__calm' does not fit"),
     ],
 )
@@ -239,6 +243,14 @@ def test_a_mistake_in_the_defaults_is_told_once():
     said = refused(f"defaults: {{pipeline: app_views, sink: upsert_table, tags: 1}}\n{names}\n")
     assert (
         said == "mine.yaml:1: defaults.tags: 1 is no list: write [...], or lines that begin with -"
+    )
+
+
+def test_a_default_of_a_wrong_kind_is_told_though_each_scenario_has_its_own():
+    text = "defaults: {workload: 3}\nscenarios:\n- {name: copy_events__upsert_table__calm,"
+    text += " pipeline: copy_events, sink: upsert_table, workload: {events: 100}}\n"
+    assert refused(text) == (
+        "mine.yaml:1: defaults.workload: 3 is no mapping: write keys and values below it"
     )
 
 
@@ -411,6 +423,12 @@ def test_a_job_that_knows_nothing_of_us_takes_a_few_lines():
             "7: sink.name: table has no option",
         ),
         (
+            "sink: table",
+            "sink: {name: parquet, folder: 2024}",
+            "7: sink.name: folder is 2024: write",
+        ),
+        ("sink: table", "sink: {name: rows, read: 3}", "7: sink.name: read is 3: write a text"),
+        (
             "visible: 50,",
             "failpoint: written,",
             "9: faults[0].when: no batch of table",
@@ -446,3 +464,78 @@ def test_a_calm_run_needs_an_output_that_is_empty_again():
     )
     assert "7: sink: calm runs the job twice, and nothing empties its output" in refused(theirs)
     assert read(theirs.replace("orders}", "orders, empty: true}"))
+
+
+STATELESS = """\
+name: copy_events__append_topic__struck
+pipeline: copy_events
+sink: append_topic
+workload: {partitions: 4}
+faults:
+  - {do: kill, target: store, when: {batch: 3}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        (
+            "do: stop, target: 'store:postmaster', when: {batch: 3}",
+            "target: store:postmaster cannot be stopped alone: write do: kill or do: pause, or tar",
+        ),
+        (
+            "do: cut, target: store, how: {from: brokers}, when: {batch: 3}",
+            "how.from: 'brokers' never connects to the store: write one of anyone,",
+        ),
+        (
+            "do: cut, target: store, how: {from: 'broker:2'}, when: {batch: 3}",
+            "how.from: 'broker:2' never connects to the store: write one of anyone,",
+        ),
+        (
+            "do: delay, target: store, how: {from: producer}, when: {batch: 3}",
+            "how.from: 'producer' never connects to the store: write one of anyone,",
+        ),
+        (
+            "do: hijack, target: transaction, when: {failpoint: written, batch: 3}",
+            "target: AppendTopic adds records outside of any transaction: write another target",
+        ),
+        (
+            "do: kill, target: 'broker:coordinator', when: {batch: 3}",
+            "target: AppendTopic adds records outside of any transaction: write another target",
+        ),
+        (
+            "do: damage, target: 'checkpoint:state_lost', when: {failpoint: commit_logged}",
+            "target: copy_events keeps no state that could be damaged: write app_views,",
+        ),
+        (
+            "do: grow, target: input, how: {partitions: 4}, when: {batch: 3}",
+            "how.partitions: the input has 4 partitions already, so 4 is no growth: write 5 or m",
+        ),
+    ],
+)
+def test_a_fault_that_cannot_do_anything_is_refused(fault, said):
+    text = STATELESS.replace("do: kill, target: store, when: {batch: 3}", fault)
+    assert f"mine.yaml:6: faults[0].{said}" in refused(text)
+
+
+def test_partitions_of_a_topic_of_ours_are_a_number():
+    said = refused(
+        STATELESS.replace("sink: append_topic", "sink: {name: append_topic, partitions: many}")
+    )
+    assert "mine.yaml:3: sink.partitions: 'many' does not fit: write a whole number of at" in said
+
+
+def test_what_resembles_a_fault_without_effect_is_taken():
+    assert read(STATELESS)
+    for fault in ("do: grow, target: input, how: {partitions: 5}", "do: pause, target: store"):
+        assert read(STATELESS.replace("do: kill, target: store", fault))
+    assert read(STATELESS.replace("target: store", "target: 'store:postmaster'"))
+    assert read(STATELESS.replace("do: kill", "do: cut, how: {from: driver}"))
+
+
+def test_a_folder_of_the_user_s_is_never_filled():
+    own = STRANGER.replace("__table__", "__parquet__").replace("sink: table", "sink: parquet")
+    own = own.replace("do: kill, target: driver", "do: fill, target: output")
+    assert read(own)
+    said = refused(own.replace("sink: parquet", "sink: {name: parquet, folder: out}"))
+    assert "9: faults[0].target: the output lies in a folder of yours, on no disk of the" in said

@@ -121,6 +121,9 @@ def test_a_run_that_passed_or_is_none_has_nothing_to_keep(tmp_path):
     paper.run.verdict.write_text(json.dumps(verdict("PASS")))
     with pytest.raises(RequestError, match="passed: there is no failure to keep"):
         paper.shrink()
+    paper.run.verdict.write_text("{}")
+    with pytest.raises(RequestError, match="made smaller: there is no 'verdict' in the verdict"):
+        paper.shrink()
     paper.run.plan.unlink()
     with pytest.raises(RequestError, match="cannot be made smaller"):
         paper.shrink()

@@ -82,6 +82,12 @@ def test_sample_records_are_sent_as_they_are():
     assert found == {"name": "records", "file": "sample.jsonl", "rate": 4}
 
 
+def test_sample_records_in_another_encoding_are_refused(tmp_path):
+    (tmp_path / "latin.jsonl").write_bytes('{"name": "José"}\n'.encode("latin-1"))
+    with pytest.raises(RequestError, match=r"latin.jsonl cannot be read .*: write it in UTF-8"):
+        made(JDBC, records="latin.jsonl")
+
+
 @pytest.mark.parametrize(
     ("words", "output", "key", "said"),
     [

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import signal
 import sys
+from traceback import format_exception
 
 import typer
 from typer.exceptions import TyperException
@@ -32,6 +34,8 @@ from onceproof.errors import OnceproofError, RequestError
 
 EXIT_UNKNOWN = 2
 EXIT_WRONG_REQUEST = 3
+# As a shell tells of who wrote to a pipe that nobody reads, and of who was asked to end.
+EXIT_UNREAD, EXIT_ENDED = 141, 143
 
 app = typer.Typer(
     help="Hurts a streaming pipeline on purpose, and says with evidence what it lost.",
@@ -63,25 +67,54 @@ def main() -> None:
     logging.basicConfig(format="%(message)s", stream=sys.stderr)
     logging.getLogger("onceproof").setLevel(logging.INFO)  # others tell only what is amiss
     logging.getLogger("kafka").setLevel(logging.CRITICAL)  # it warns of every port that is closed
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was begun is undone
+    # so that what was begun is undone
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(EXIT_ENDED))
     sys.exit(carry_out(sys.argv[1:]))
 
 
 def carry_out(arguments: list[str]) -> int:
-    """Run one command and return its exit code; every error that we foresaw is one sentence."""
+    """Run one command and return its exit code; every error that we foresaw is one sentence.
+
+    What nobody foresaw is no verdict: 2, with its traceback. 1 is never the code of an error.
+    """
     try:
         return int(app(arguments, prog_name="onceproof", standalone_mode=False) or 0)
-    except RequestError as error:
-        code = EXIT_WRONG_REQUEST
-        said = str(error)
-    except TyperException as error:
-        code = EXIT_WRONG_REQUEST
-        said = error.format_message()
-    except (NotADirectoryError, FileExistsError, PermissionError) as error:
-        code = EXIT_WRONG_REQUEST
-        said = f"{error.filename}: {error.strerror}; name a folder that this user may write to"
-    except OnceproofError as error:
-        code = EXIT_UNKNOWN
-        said = str(error)
+    except SystemExit as error:
+        if isinstance(error.__context__, BrokenPipeError):  # Typer ends with 1 where nobody reads
+            return EXIT_UNREAD
+        if error.code == EXIT_ENDED:
+            raise
+        code, said = _told(error)  # a module of the user's that exits while it is imported
+    except Exception as error:
+        code, said = _told(error)
     print(f"onceproof: {said}", file=sys.stderr)  # noqa: T201
     return code
+
+
+def _told(error: BaseException) -> tuple[int, str]:
+    """Return the exit code of an error, and what is said of it."""
+    match error:
+        case RequestError():
+            return EXIT_WRONG_REQUEST, str(error)
+        case OnceproofError():
+            return EXIT_UNKNOWN, str(error)
+        case TyperException():
+            return EXIT_WRONG_REQUEST, _with_value(error)
+        case typer.Abort():
+            return EXIT_WRONG_REQUEST, "no answer was given, so nothing was done"
+        case OSError(errno=errno.ENOSPC):
+            where = f"{error.filename}: " if error.filename else ""
+            return EXIT_WRONG_REQUEST, f"{where}{error.strerror}: make room, or name another folder"
+        case OSError() if error.filename is not None:
+            said = "name a file or folder that is there and that this user may write to"
+            return EXIT_WRONG_REQUEST, f"{error.filename}: {error.strerror}: {said}"
+    return EXIT_UNKNOWN, f"nobody foresaw this:\n{''.join(format_exception(error)).rstrip()}"
+
+
+def _with_value(error: TyperException) -> str:
+    """Return what is wrong with an option, with the value that it was given."""
+    said = error.format_message()
+    errors = getattr(error.__cause__, "errors", None)  # Pydantic's, by which Typer reads values
+    if errors is None:
+        return said
+    return said.replace(error.message, f"{errors()[0]['input']!r}: {error.message}", 1)

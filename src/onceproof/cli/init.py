@@ -45,6 +45,8 @@ def init(
     path = file or Path(f"{answers.pipeline}.yaml")
     if path.exists():
         raise RequestError(f"{path} is there already: remove it, or name another file")
+    if not path.parent.is_dir():
+        raise RequestError(f"there is no folder {path.parent} for {path.name}: make it first")
     text = starter(answers, path.parent)
     read_text(text, str(path), str(path.parent.resolve()))
     with path.open("x", encoding="utf-8") as written:

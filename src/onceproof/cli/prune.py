@@ -23,7 +23,7 @@ def register(app: typer.Typer) -> None:
 
 
 def prune(
-    keep: Annotated[int, typer.Option(min=1, help="Days that each run is kept.")],
+    keep: Annotated[int, typer.Option(min=1, max=100_000, help="Days that each run is kept.")],
     policy: Annotated[
         Path | None, typer.Option(help="A gate's policy: what it may rest on is kept.")
     ] = None,

@@ -13,7 +13,7 @@ import typer
 
 from onceproof.cli.output import AsJson, Runs, print_document
 from onceproof.cli.recording import recorded
-from onceproof.errors import RequestError
+from onceproof.errors import EvidenceError, RequestError
 from onceproof.home import runs_folder
 from onceproof.report import read_document
 from onceproof.report.text import print_verdict
@@ -21,7 +21,7 @@ from onceproof.run import RunDirectory
 
 if TYPE_CHECKING:
     from onceproof.phases.produce import Progress
-    from onceproof.work import FaultPart
+    from onceproof.work import FaultPart, Work
 
 Home = Annotated[
     Path | None,
@@ -77,11 +77,30 @@ def replay(
 ) -> None:
     """Run the plan of a stored run once more, as a run of its own."""
     from onceproof.phases.again import plan_again
+
+    folder, found = runs_folder(runs), _run_in(run)
+    _refuse_unable(home, _work_of(found).faults)
+    _live(plan_again(found, folder), folder, home, as_json=as_json)
+
+
+def _run_in(folder: Path) -> RunDirectory:
+    found = RunDirectory(folder)
+    if not found.plan.exists():
+        raise RequestError(
+            f"{folder} is no run's directory: there is no plan.json in it; name one that"
+            " `onceproof history` lists"
+        )
+    return found
+
+
+def _work_of(run: RunDirectory) -> Work:
+    """Return what a run's plan says; a plan that is damaged is a wrong request."""
     from onceproof.work import Work
 
-    folder = runs_folder(runs)
-    _refuse_unable(home, Work.read(RunDirectory(run).plan).faults)
-    _live(plan_again(RunDirectory(run), folder), folder, home, as_json=as_json)
+    try:
+        return Work.read(run.plan)
+    except EvidenceError as error:
+        raise RequestError(f"{run.root}: {error}; name the directory of another run") from None
 
 
 def _refuse_unable(home: Path | None, faults: Iterable[FaultPart]) -> None:
@@ -108,17 +127,15 @@ def phase(
 ) -> None:
     """Carry out one phase of a run, which may be repeated; `docs/runs.md` lists them."""
     from onceproof.phases.bodies import BODIES
-    from onceproof.work import Work
 
-    found = RunDirectory(run)
     if name not in BODIES:
         raise RequestError(
             f"there is no phase {name!r} to carry out alone: take {', '.join(BODIES)}"
         )
-    if not found.plan.exists():
-        raise RequestError(f"{run} is no run's directory: there is no plan.json in it")
+    found = _run_in(run)
+    work = _work_of(found)
     found.logs.mkdir(exist_ok=True)
-    BODIES[name](found, Work.read(found.plan))
+    BODIES[name](found, work)
 
 
 def _live(found: RunDirectory, runs: Path, home: Path | None, *, as_json: bool) -> None:

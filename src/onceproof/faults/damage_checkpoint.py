@@ -11,7 +11,6 @@ from __future__ import annotations
 import signal
 
 from onceproof.checkpoint.damage_kinds import CHECKPOINT, KINDS
-from onceproof.errors import StackError
 from onceproof.faults import Mechanism, Proof, Scene, nothing_to_heal, told
 from onceproof.polling import wait_for
 from onceproof.work import FaultPart
@@ -41,10 +40,8 @@ def _damage(scene: Scene, kind: str, least: int) -> Proof | None:
 def _hold(scene: Scene, least: int) -> int | None:
     """Hold the driver still and return its newest batch, if that is committed; else let it go."""
     living = scene.job.driver()
-    if not living:
-        raise StackError("no driver lived whose checkpoint could be damaged")
-    if any(one.is_paused for one in living):
-        return None  # another fault holds it, and lets it go again
+    if not living or any(one.is_paused for one in living):
+        return None  # it is only just started, or another fault holds it and lets it go again
     for one in living:
         one.send(signal.SIGSTOP)
     words = "the driver does not stand still"

@@ -10,13 +10,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from onceproof.documents import read_object
+from onceproof.documents import field, read_object
 from onceproof.errors import EvidenceError, RequestError
 from onceproof.run import RunDirectory
 from onceproof.scenario.fields import LONGEST_NAME
 from onceproof.scenario.from_plan import Fields, fields_of
+from onceproof.work import Work
 
 LEAST_EVENTS = 100
+_TOLD = {"verdict": str, "seed": int, "allowed": list, "findings": list, "differences": dict}
 _SHRUNK = "_shrunk"
 Live = Callable[[Fields, int], Mapping[str, Any]]
 Say = Callable[[str], None]
@@ -101,9 +103,13 @@ def shrink(run: RunDirectory, live: Live, say: Say, at_most: int) -> tuple[Field
     At most so many candidates are run.
     """
     try:
-        fields, document = fields_of(read_object(run.plan)), read_object(run.verdict)
+        plan, document = read_object(run.plan), read_object(run.verdict)
+        Work.of(plan)
+        for name, kind in _TOLD.items():
+            field(document, name, kind, "the verdict")
     except EvidenceError as error:
         raise RequestError(f"{run.root} cannot be made smaller: {error}") from None
+    fields = fields_of(plan)
     if document["verdict"] == "PASS":
         raise RequestError(f"{run.root} passed: there is no failure to keep; name another")
     search = Shrinking(fields["name"], way_of(document), document["seed"], live, say, at_most)

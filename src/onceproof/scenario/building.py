@@ -34,7 +34,7 @@ def build(owner: Item, items: Mapping[str, Item]) -> Scenario | None:
     draft = Draft(owner, items, read_fields(owner, items, SCENARIO))
     sink = _sink_class(draft)
     workload = _workload(draft)
-    pipeline = _pipeline(draft) if draft.has("pipeline", "sink", "name") else None
+    pipeline = _pipeline(draft)
     reference = _reference(draft, pipeline) if pipeline else None
     claim = _claim(draft, sink)
     crosschecks.check_name(draft)
@@ -47,7 +47,7 @@ def build(owner: Item, items: Mapping[str, Item]) -> Scenario | None:
         crosschecks.check_source(draft, reference)
     if sink and pipeline:
         check_calm(draft, sink, pipeline)
-    fault_checks.check_faults(draft, sink)
+    fault_checks.check_faults(draft, sink, reference)
     fault_checks.check_restart(draft)
     if len(owner.page.complaints) > before or not (sink and workload and claim and pipeline):
         return None
@@ -147,8 +147,10 @@ def _claim(draft: Draft, sink: type[sinks.Sink] | None) -> Claim | None:
         return None
 
 
-def _pipeline(draft: Draft) -> PipelinePart:
+def _pipeline(draft: Draft) -> PipelinePart | None:
     """Return the pipeline; it is told those of the job's settings that its command takes."""
+    if not draft.has("pipeline", "sink", "name", "source_options"):
+        return None
     given = {name: draft.values[name] for name in OF_THE_JOB if name in draft.values}
     name, command = draft.pipeline_name, draft.own_command
     if command is None:

@@ -9,9 +9,11 @@ from onceproof.references import Reference
 from onceproof.scenario.commands import OF_THE_JOB, PLACEHOLDERS, has_lone_bracket, named
 from onceproof.scenario.draft import Draft
 from onceproof.scenario.page import none_of
+from onceproof.scenario.scalars import whole
 from onceproof.sinks import OUTPUTS, SINKS, Sink, find_sink
 
 _STATE_FORMAT_2 = re.compile(r"checkpointformatversion\W*2", re.IGNORECASE)
+_PARTITIONS = whole(1, 1000)
 _LOSSY = re.compile(r"failondataloss\W*false", re.IGNORECASE)
 
 
@@ -56,7 +58,7 @@ def check_settings(draft: Draft) -> None:
     if not draft.has("pipeline") or (command := draft.own_command) is None:
         return
     used, own = named(command), draft.values["pipeline"]["options"]
-    if draft.values["source_options"]:
+    if draft.has("source_options") and draft.values["source_options"]:
         draft.refuse("is of a pipeline of ours: write it in your own job", "source_options")
     for name in own.keys() - used:
         said = f"the command never says {{{name}}}: write it there, or leave the option out"
@@ -89,7 +91,7 @@ def check_query(draft: Draft, sink: type[Sink], reference: Reference) -> None:
 
 def check_input(draft: Draft, hold_to: Guarantee | None) -> None:
     """No job may skip lost input where exactly-once is proved: a replay may hold other rows."""
-    if not draft.has("pipeline"):
+    if not draft.has("pipeline", "source_options"):
         return
     if hold_to is Guarantee.EXACTLY_ONCE and skips_lost_input(draft):
         draft.refuse(
@@ -130,7 +132,9 @@ def check_sink_options(draft: Draft) -> None:
         return
     sink = find_sink(draft.sink_name)
     known: tuple[str, ...] = getattr(sink, "options", ())
-    for name in draft.sink_options:
+    for name, value in draft.sink_options.items():
+        if name == "partitions" and name in known and not _PARTITIONS.accepts(value):
+            draft.refuse(f"{value!r} does not fit: write {_PARTITIONS.write}", "sink", name)
         if name in known or (sink.store == "kafka" and name.startswith("kafka.")):
             continue
         has = (

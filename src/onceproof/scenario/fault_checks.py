@@ -6,6 +6,8 @@ import re
 from collections import Counter
 
 from onceproof import failpoints
+from onceproof.checkpoint.damage_kinds import CHECKPOINT
+from onceproof.references import Reference
 from onceproof.scenario.crosschecks import skips_lost_input
 from onceproof.scenario.draft import Draft
 from onceproof.scenario.how import check_mechanism
@@ -15,10 +17,11 @@ from onceproof.work import FAILED, OVER
 
 _ENDS_AN_ATTEMPT = ("damage", "lose", "rescale")
 _OF_WHO_WAITS = {("raise", "driver"), ("start", "driver"), ("hijack", "transaction")}
+_STATE = f"{CHECKPOINT}state_"
 _OF_KAFKA = ("broker:coordinator", "transaction")
 
 
-def check_faults(draft: Draft, sink: type[Sink] | None) -> None:
+def check_faults(draft: Draft, sink: type[Sink] | None, reference: Reference | None) -> None:
     """Each fault has a name of its own, can be done, and has a moment that comes."""
     if not draft.has("faults", "workload"):
         return
@@ -27,6 +30,8 @@ def check_faults(draft: Draft, sink: type[Sink] | None) -> None:
     for number, fault in enumerate(draft.values["faults"]):
         verb, target, when = (fault[name] for name in ("do", "target", "when"))
         check_mechanism(draft, number, fault)
+        if said := _without_effect(draft, verb, target, sink, reference):
+            draft.refuse(said, "faults", number, "target")
         if said := misplaced(verb, target, when.get("failpoint"), sink):
             draft.refuse(said, "faults", number, "when")
         partition = (find_target(target) or ("", None))[1]
@@ -61,6 +66,25 @@ def misplaced(verb: str, target: str, step: str | None, sink: type[Sink] | None)
     waits = step in failpoints.HALTS and (not in_task or verb == "hijack")
     if (verb, target) in _OF_WHO_WAITS and not waits:
         return f"{verb} is done to a {target} that waits: write a failpoint that it comes to"
+    return ""
+
+
+def _without_effect(
+    draft: Draft, verb: str, target: str, sink: type[Sink] | None, reference: Reference | None
+) -> str:
+    """Say why what a fault does can do nothing in this scenario; empty if it can."""
+    if target in _OF_KAFKA and sink and (sink.store, sink.family) == ("kafka", "append"):
+        said = f"{sink.__name__} adds records outside of any transaction: write another target"
+        return f"{said}, or the sink two_phase_topic"
+    if (verb, target) == ("fill", "output") and sink and "folder" in draft.sink_options:
+        return (
+            "the output lies in a folder of yours, on no disk of the run's own: leave folder out"
+            " and let the job write to {target}, or write checkpoint"
+        )
+    is_ours = draft.has("pipeline") and draft.own_command is None
+    if target.startswith(_STATE) and is_ours and reference and not reference.is_stateful:
+        said = f"{draft.pipeline_name} keeps no state that could be damaged"
+        return f"{said}: write app_views, sliding_counts, or another kind of damage"
     return ""
 
 

@@ -38,6 +38,11 @@ HOW = Shape(
 )
 
 
+_FIRST = "store:postmaster"
+# Of the sources of links, those that connect to brokers alone.
+_OF_BROKERS = ("brokers", "producer")
+
+
 def check_mechanism(draft: Draft, number: int, fault: Mapping[str, Any]) -> None:
     """There is a mechanism for a fault, and it takes what stands under `how`."""
     verb = fault["do"]
@@ -46,6 +51,24 @@ def check_mechanism(draft: Draft, number: int, fault: Mapping[str, Any]) -> None
     except RequestError as error:
         draft.refuse(str(error), "faults", number, "target")
         return
+    if (verb, fault["target"]) == ("stop", _FIRST):
+        said = f"{_FIRST} cannot be stopped alone: write do: kill or do: pause, or target: store"
+        draft.refuse(said, "faults", number, "target")
+    _check_values(draft, number, fault)
     for strange in fault["how"].keys() - set(known):
         takes = f"takes {', '.join(known)} under how" if known else "takes nothing under how"
         draft.refuse(f"{verb} {takes}: leave it out", "faults", number, "how", strange)
+
+
+def _check_values(draft: Draft, number: int, fault: Mapping[str, Any]) -> None:
+    """What stands under `how` can be had: a link that there is, more partitions than there are."""
+    how = fault["how"]
+    who, wanted = how.get("from", ""), how.get("partitions")
+    if fault["target"] == "store" and (who in _OF_BROKERS or who.startswith("broker:")):
+        others = ", ".join(one for one in SOURCES if one not in _OF_BROKERS)
+        said = f"{who!r} never connects to the store: write one of {others}"
+        draft.refuse(said, "faults", number, "how", "from")
+    has = draft.values["workload"]["partitions"]
+    if fault["do"] == "grow" and wanted is not None and wanted <= has:
+        said = f"the input has {has} partitions already, so {wanted} is no growth: write {has + 1}"
+        draft.refuse(f"{said} or more", "faults", number, "how", "partitions")

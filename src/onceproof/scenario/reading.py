@@ -55,6 +55,8 @@ def _parts(root: Item) -> list[tuple[Item, dict[str, Item]]]:
     for name in fields.keys() - {"scenarios", "defaults"}:
         fields[name].refuse(f"no such key: {none_of(name, ('scenarios', 'defaults'))}")
     defaults = (fields["defaults"].fields() if "defaults" in fields else None) or {}
+    for name in defaults.keys() & {*_DEEP}:
+        defaults[name].fields()  # complains, whether a scenario has its own or not
     parts = fields["scenarios"].items() or []
     if "name" in defaults:
         defaults["name"].refuse("cannot be shared: write a name in each scenario")

@@ -16,14 +16,9 @@ from pathlib import Path
 
 from onceproof.errors import RequestError
 from onceproof.scenario.commands import has_lone_bracket
-from onceproof.scenario.starter_text import TEXT
+from onceproof.scenario.starter_text import NEEDED, TEXT
 from onceproof.sinks import OUTPUTS
 
-_NEEDED = {
-    "bootstrap": "the brokers' addresses",
-    "topic": "the topic that it reads",
-    "checkpoint": "the folder of its checkpoint",
-}
 _SAID_BY_FORM = {
     "bootstrap": re.compile(r"[\w.-]+:\d{2,5}(,[\w.-]+:\d{2,5})*"),
     "jdbc": re.compile(r"jdbc:postgresql:\S+"),
@@ -82,8 +77,8 @@ def starter(answers: Answers, here: Path) -> str:
     """Return the text of the scenario file that is to stand in the folder `here`."""
     _refuse_wrong(answers)
     python, command = _interpreter(_command(answers, here))
-    if missing := [name for name in _NEEDED if not any(f"{{{name}}}" in one for one in command)]:
-        told = ", ".join(f"{{{name}}} for {_NEEDED[name]}" for name in missing)
+    if missing := [name for name in NEEDED if not any(f"{{{name}}}" in one for one in command)]:
+        told = ", ".join(f"{{{name}}} for {NEEDED[name]}" for name in missing)
         raise RequestError(
             f"the command {shlex.join(command)} never says {told}: a run has its own of each, so"
             " the job must take them from its command; write them into it"
@@ -172,7 +167,10 @@ def _workload(answers: Answers, here: Path) -> Iterator[str]:
     path = Path(answers.records)
     if not path.is_file():
         raise RequestError(f"there is no file of records {answers.records}: write JSON lines")
-    count = sum(1 for line in path.read_text(encoding="utf-8").splitlines() if line.strip())
+    try:
+        count = sum(1 for line in path.read_text(encoding="utf-8").splitlines() if line.strip())
+    except UnicodeDecodeError as error:
+        raise RequestError(f"{path} cannot be read ({error}): write it in UTF-8") from None
     yield "name: records"
     yield f"file: {json.dumps(os.path.relpath(path.resolve(), here.resolve()))}"
     yield "# Each line once. With more events the file is sent again, and so are its keys."

@@ -1,5 +1,11 @@
 """The text of the file that `onceproof init` writes; it is filled in by `starter`."""
 
+# What a command must say, as placeholders, since each run has its own.
+NEEDED = {
+    "bootstrap": "the brokers' addresses",
+    "topic": "the topic that it reads",
+    "checkpoint": "the folder of its checkpoint",
+}
 TEXT = """\
 # The driver of this job dies twice in the middle of its work and is started again from its
 # checkpoint; then every key of the input must be in the output, and as often as it should be.

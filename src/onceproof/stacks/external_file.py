@@ -11,17 +11,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, NoReturn
-from urllib.parse import parse_qs, urlsplit
-
-import yaml
+from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from onceproof.errors import RequestError
 from onceproof.security import MECHANISMS, PROTOCOLS, Security, is_named
 from onceproof.stacks import VERBS, Verb
+from onceproof.stacks.strict_yaml import parse_strict
 
 _CURE_OF: Mapping[Verb, Verb] = {"kill": "start", "stop": "start", "pause": "resume"}
 _HOST = re.compile(r"[\w.-]+:\d{1,5}|\[[0-9a-fA-F:]+\]:\d{1,5}")
-_MASTER = re.compile(r"spark://\S+:\d+|local(\[[^\]]*\])?")
+_MASTER = re.compile(r"spark://\S+:\d{1,5}|local(\[[^\]]*\])?")
 _MEMBER = re.compile(r"broker:\d{1,9}|worker:\d{1,9}|master|store")
 _FIELDS = ("kafka", "spark", "store", "members")
 _SECURITY = tuple(one.name for one in fields(Security))
@@ -50,15 +49,13 @@ class External:
 def read_external(path: Path) -> External:
     """Read a stack's file, or raise `RequestError` with the field that is wrong."""
     try:
-        found = yaml.safe_load(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise RequestError(
             f"{path} cannot be read ({error}): write external:FILE, with the file that names your"
             " stack; docs/external.md tells its fields"
         ) from None
-    except yaml.YAMLError as error:
-        raise RequestError(f"{path} is no YAML: {' '.join(str(error).split())}") from None
-    return _Reading(path).read(found)
+    return _Reading(path).read(parse_strict(path, text))
 
 
 @dataclass(frozen=True)
@@ -74,7 +71,7 @@ class _Reading:
         parts = self.mapping("the file", found, _FIELDS)
         kafka = self.mapping("kafka", parts.get("kafka"), ("bootstrap", *_SECURITY))
         spark = self.text("spark", parts.get("spark"))
-        if not _MASTER.fullmatch(spark):
+        if not _MASTER.fullmatch(spark) or (spark.startswith("spark:") and not _is_port(spark)):
             self.refuse("spark", f"{spark!r} is no master: write spark://HOST:PORT, or local[2]")
         store = self.text("store", parts.get("store", ""))
         members = self.mapping("members", parts.get("members") or {}, None)
@@ -105,8 +102,10 @@ class _Reading:
 
     def bootstrap(self, found: Any) -> tuple[str, ...]:
         many = found if isinstance(found, list) else [found]
+        if not many:
+            self.refuse("kafka.bootstrap", "names no broker: write [HOST:PORT, ...]")
         for one in many:
-            if not isinstance(one, str) or not _HOST.fullmatch(one):
+            if not isinstance(one, str) or not _is_address(one):
                 self.refuse("kafka.bootstrap", f"{one!r} is no address: write [HOST:PORT, ...]")
         return tuple(many)
 
@@ -138,11 +137,15 @@ class _Reading:
     def store(self, text: str) -> str:
         if not text or is_named(text):
             return text
-        parts = urlsplit(text)
-        if parts.scheme not in ("postgresql", "postgres") or not parts.hostname:
+        parts = _split(text)
+        if parts is None or parts.scheme not in ("postgresql", "postgres") or not parts.hostname:
             said = "write postgresql://USER:${NAME}@HOST:PORT/DATABASE, or ${NAME}"
             self.refuse("store", f"is no address of a PostgreSQL: {said}")
-        secrets = [parts.password, *parse_qs(parts.query).get("password", [])]
+        told = parse_qs(parts.query).items()
+        secrets = [
+            parts.password,
+            *(one for name, many in told if _is_secret(name) for one in many),
+        ]
         if any(one and not is_named(one) for one in secrets):
             self.refuse("store", "has a password by value: write ${NAME} in its place")
         return text
@@ -152,7 +155,7 @@ class _Reading:
             self.refuse(field, "is no member: write broker:NODE_ID, worker:NUMBER, master or store")
         parts = self.mapping(field, found, ("address", *VERBS))
         address = self.text(f"{field}.address", parts.pop("address", ""))
-        if ":" in name and not _HOST.fullmatch(address):
+        if ":" in name and not _is_address(address):
             said = "of a broker where clients reach it, of a worker its page"
             self.refuse(f"{field}.address", f"{address!r}: write HOST:PORT, {said}")
         commands = {verb: self.command(f"{field}.{verb}", one) for verb, one in parts.items()}
@@ -169,3 +172,26 @@ class _Reading:
 
 
 _LOGIN = ("mechanism", "user", "password")
+
+
+def _is_address(text: str) -> bool:
+    """Whether a text is HOST:PORT, with a port that can be."""
+    return _HOST.fullmatch(text) is not None and _is_port(text)
+
+
+def _is_port(text: str) -> bool:
+    return 0 < int(text.rpartition(":")[2]) < 1 << 16
+
+
+def _split(text: str) -> SplitResult | None:
+    """Return the parts of an address; None where it is none, or its port cannot be."""
+    try:
+        parts = urlsplit(text)
+        return None if parts.port == 0 else parts
+    except ValueError:
+        return None
+
+
+def _is_secret(name: str) -> bool:
+    """Whether a parameter of an address holds a secret: `password`, `sslpassword` and others."""
+    return "password" in name.lower() or "secret" in name.lower()

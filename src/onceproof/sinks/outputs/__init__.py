@@ -18,6 +18,7 @@ from onceproof.sinks import Reader, Sink, Target
 
 # What every output takes beside its own options.
 DECLARED = ("guarantee", "writes")
+_WRITE = {"empty": "true where it may be emptied", "partitions": "a whole number of at least 1"}
 
 
 @dataclass(frozen=True)
@@ -115,8 +116,19 @@ def check(name: str, at: Place, options: Mapping[str, Any]) -> None:
     for one, words in (("guarantee", Guarantee), ("writes", Writes)):
         if (value := options.get(one)) is not None and value not in list(words):
             raise RequestError(f"{one} is {value!r}: write one of {', '.join(words)}")
-    if options.get("empty", False) not in (True, False):
-        raise RequestError(f"empty is {options['empty']!r}: write true where it may be emptied")
+    for one, value in options.items():
+        if one not in DECLARED and not _fits(one, value):
+            write = _WRITE.get(one, "a text, in quotes where it looks like a number")
+            raise RequestError(f"{one} is {value!r}: write {write}")
+
+
+def _fits(option: str, value: Any) -> bool:
+    """Whether an option of a place has a value of its kind: all are texts but for two."""
+    if option == "empty":
+        return isinstance(value, bool)
+    if option == "partitions":
+        return isinstance(value, int) and not isinstance(value, bool) and value > 0
+    return isinstance(value, str) and value != ""
 
 
 def is_output(kind: Any) -> TypeGuard[type[Output]]:
