@@ -23,7 +23,7 @@ def strike(fault: FaultPart, scene: Scene) -> Proof:
     """Do the damage; the proof is who died, and each file by its bytes before and after."""
     kind = fault.target.removeprefix(CHECKPOINT) if fault.verb == "damage" else "commit_lost"
     least = max(fault.when.get("batch", 0), KINDS[kind].least)
-    words = "no moment came at which the newest batch was committed and no other planned"
+    words = "no moment came at which a driver lived, its newest batch committed and none planned"
     return wait_for(lambda: _damage(scene, kind, least), _COMES_WITHIN_S, words, every_s=0.02)
 
 
