@@ -9,12 +9,14 @@ import contextlib
 import os
 import signal
 import subprocess
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 PROC = Path("/proc")
+_LOOK_EVERY_S = 0.0005
 _spawned: dict[int, subprocess.Popen[bytes]] = {}
 
 
@@ -161,7 +163,7 @@ def spawn(
     """Start a process in a session of its own, all of its standard streams redirected.
 
     It outlives its parent. `run_as` holds the user arguments of `subprocess`, for a program that
-    refuses root.
+    refuses root. It returns when the process shows its environment, by which others know it.
     """
     with log.open("ab") as out:
         child = subprocess.Popen(
@@ -175,10 +177,23 @@ def spawn(
             **(run_as or {}),
         )
     _spawned[child.pid] = child
+    while env and not _shows_environment(child.pid):
+        time.sleep(_LOOK_EVERY_S)
     fields = _stat(child.pid)  # a zombie keeps its entry, so a child that died at once is known too
     if fields is None:
         raise ProcessLookupError(child.pid)
     return Identity(child.pid, int(fields[19]))
+
+
+def _shows_environment(pid: int) -> bool:
+    """Whether the kernel shows it, a moment after the program was begun; a dead one shows none."""
+    fields = _stat(pid)
+    if fields is None or fields[0] == "Z":
+        return True
+    try:
+        return (PROC / f"{pid}/environ").read_bytes() != b""
+    except OSError:  # it ended meanwhile, or is somebody's who shows us nothing
+        return True
 
 
 def _collect(pid: int) -> None:

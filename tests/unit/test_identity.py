@@ -87,3 +87,16 @@ def test_a_process_whose_first_thread_has_ended_is_not_dead(tmp_path):
     assert one.is_alive
     one.send(signal.SIGKILL)
     wait_for(lambda: not one.is_alive, 10, "it does not die")
+
+
+def test_who_is_started_is_known_by_its_environment_at_once(tmp_path):
+    for _ in range(100):
+        one = spawn(["sleep", "60"], log=tmp_path / "log", env={"A": "b"}, cwd=tmp_path)
+        is_known = one.has_environment("A", "b")
+        one.send(signal.SIGKILL)
+        assert is_known
+
+
+def test_who_dies_at_once_is_not_waited_for(tmp_path):
+    one = spawn(["true"], log=tmp_path / "log", env={"A": "b"}, cwd=tmp_path)
+    wait_for(lambda: not one.is_alive, 10, "it lives")
