@@ -9,14 +9,11 @@ import contextlib
 import os
 import signal
 import subprocess
-import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 PROC = Path("/proc")
-_LOOK_EVERY_S = 0.0005
 _spawned: dict[int, subprocess.Popen[bytes]] = {}
 
 
@@ -135,6 +132,14 @@ class Identity:
         found = [one for one in raw.split(b"\0") if one.startswith(f"{name}=".encode())]
         return found[0].decode(errors="replace").partition("=")[2] if found else None
 
+    @property
+    def shows_environment(self) -> bool:
+        """Whether the kernel shows it: a moment after the program was begun, and of no zombie."""
+        try:
+            return (PROC / f"{self.pid}/environ").read_bytes() != b""
+        except OSError:
+            return False
+
     def has_environment(self, name: str, value: str) -> bool:
         """Whether the process was started with this variable set to this value."""
         return self.variable(name) == value
@@ -152,48 +157,13 @@ def boot_id() -> str:
     return (PROC / "sys/kernel/random/boot_id").read_text().strip()
 
 
-def spawn(
-    argv: Sequence[str | Path],
-    *,
-    log: Path,
-    env: Mapping[str, str],
-    cwd: Path,
-    run_as: Mapping[str, Any] | None = None,
-) -> Identity:
-    """Start a process in a session of its own, all of its standard streams redirected.
-
-    It outlives its parent. `run_as` holds the user arguments of `subprocess`, for a program that
-    refuses root. It returns when the process shows its environment, by which others know it.
-    """
-    with log.open("ab") as out:
-        child = subprocess.Popen(
-            [str(part) for part in argv],
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=out,
-            env=dict(env),
-            cwd=cwd,
-            start_new_session=True,
-            **(run_as or {}),
-        )
+def adopt(child: subprocess.Popen[bytes]) -> Identity:
+    """Return who a child of ours is; its exit status is taken when somebody asks for it next."""
     _spawned[child.pid] = child
-    while env and not _shows_environment(child.pid):
-        time.sleep(_LOOK_EVERY_S)
     fields = _stat(child.pid)  # a zombie keeps its entry, so a child that died at once is known too
     if fields is None:
         raise ProcessLookupError(child.pid)
     return Identity(child.pid, int(fields[19]))
-
-
-def _shows_environment(pid: int) -> bool:
-    """Whether the kernel shows it, a moment after the program was begun; a dead one shows none."""
-    fields = _stat(pid)
-    if fields is None or fields[0] == "Z":
-        return True
-    try:
-        return (PROC / f"{pid}/environ").read_bytes() != b""
-    except OSError:  # it ended meanwhile, or is somebody's who shows us nothing
-        return True
 
 
 def _collect(pid: int) -> None:

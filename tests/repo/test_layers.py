@@ -21,7 +21,7 @@ LAYERS = [
         "run",
         "security",
     ],
-    ["admin", "failpoints", "fencing", "forgetting", "records", "verdict", "work"],
+    ["admin", "failpoints", "fencing", "forgetting", "records", "spawning", "verdict", "work"],
     ["doubt", "history", "reads"],
     ["plan"],
     ["evidence"],

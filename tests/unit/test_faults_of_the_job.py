@@ -14,10 +14,11 @@ from onceproof.checkpoint.damage import damage
 from onceproof.errors import RequestError, StackError
 from onceproof.failpoints import Failpoint
 from onceproof.faults import Scene, find_mechanism, pause_job
-from onceproof.identity import everyone, spawn
+from onceproof.identity import everyone
 from onceproof.polling import wait_for
 from onceproof.run import RunDirectory
 from onceproof.small_disks import mount_disks, unmount_disks
+from onceproof.spawning import spawn
 from onceproof.stacks.cluster import EXECUTOR, is_executor
 from onceproof.work import FaultPart
 

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from onceproof.identity import Identity, everyone, spawn
+from onceproof.identity import Identity, everyone
 from onceproof.polling import wait_for
+from onceproof.spawning import spawn
 
 
 @pytest.fixture

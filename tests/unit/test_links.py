@@ -11,8 +11,9 @@ import time
 
 import pytest
 
-from onceproof.identity import Identity, spawn
+from onceproof.identity import Identity
 from onceproof.polling import wait_for
+from onceproof.spawning import spawn
 from onceproof.stacks.link_rules import Rule
 from onceproof.stacks.link_sources import JOB, words
 from onceproof.stacks.link_verbs import pairs_of

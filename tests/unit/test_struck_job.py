@@ -8,10 +8,10 @@ from types import SimpleNamespace
 
 from onceproof.errors import StackError
 from onceproof.faults.damage_checkpoint import strike
-from onceproof.identity import spawn
 from onceproof.polling import wait_for
 from onceproof.process.attempt import ATTEMPT, JOB, Attempt, end_job
 from onceproof.process.struck import StruckJob
+from onceproof.spawning import spawn
 from onceproof.stacks.cluster import EXECUTOR
 from onceproof.work import FaultPart
 from tests.unit.handwritten_checkpoint import write_file

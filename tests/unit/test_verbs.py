@@ -4,8 +4,9 @@ from dataclasses import dataclass, field
 import pytest
 
 from onceproof.errors import StackError
-from onceproof.identity import Identity, spawn
+from onceproof.identity import Identity
 from onceproof.polling import wait_for
+from onceproof.spawning import spawn
 from onceproof.stacks import VERBS
 from onceproof.stacks.verbs import VERB_BODIES
 

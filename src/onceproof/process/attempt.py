@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from onceproof.errors import RequestError
-from onceproof.identity import Identity, everyone, spawn
+from onceproof.identity import Identity, everyone
 from onceproof.polling import comes_true, wait_for
 from onceproof.process.last_words import last_words
 from onceproof.process.leash import leashed
+from onceproof.spawning import spawn
 from onceproof.stacks.link_sources import JOB
 
 ATTEMPT = "ONCEPROOF_ATTEMPT"

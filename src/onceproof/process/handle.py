@@ -12,10 +12,11 @@ from pathlib import Path
 
 from onceproof.documents import count, read_object
 from onceproof.errors import StackError
-from onceproof.identity import Identity, spawn
+from onceproof.identity import Identity
 from onceproof.polling import comes_true, wait_for
 from onceproof.process.attempt import end_job
 from onceproof.run import RunDirectory
+from onceproof.spawning import spawn
 from onceproof.work import Work
 
 _TELLS_WITHIN_S = 30.0

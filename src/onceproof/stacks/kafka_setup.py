@@ -10,13 +10,13 @@ from pathlib import Path
 
 from onceproof.admin import admin
 from onceproof.errors import StackError
-from onceproof.identity import spawn
 from onceproof.polling import wait_for
 from onceproof.setup.archives import archive_path, check_archive, ensure_archive
 from onceproof.setup.checks import Check
 from onceproof.setup.jars import ensure_jars, read_lock
 from onceproof.setup.java import find_java
 from onceproof.setup.making import Environment, ensure
+from onceproof.spawning import spawn
 from onceproof.stacks import broker_launch, brokers
 from onceproof.stacks.ports import free_ports
 from onceproof.stacks.state import State

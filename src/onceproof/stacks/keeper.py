@@ -11,7 +11,8 @@ import select
 import sys
 from pathlib import Path
 
-from onceproof.identity import Identity, spawn
+from onceproof.identity import Identity
+from onceproof.spawning import spawn
 from onceproof.stacks.state import MARK, State
 
 
