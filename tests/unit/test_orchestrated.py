@@ -264,3 +264,5 @@ def test_a_night_without_a_scenario_is_refused(tmp_path):
         pick_runs(ASKED | {"scenarios": []}, "night", NOON, tmp_path)
     with pytest.raises(RequestError, match="no scenario 'x'"):
         pick_runs(ASKED | {"scenarios": ["x"]}, "night", NOON, tmp_path)
+    with pytest.raises(RequestError, match="no scenario has the tag 'nigthly': did you mean"):
+        pick_runs(ASKED | {"tags": ["nigthly"]}, "night", NOON, tmp_path)

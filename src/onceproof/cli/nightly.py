@@ -12,6 +12,7 @@ import typer
 from onceproof.cli.output import AsJson, Runs, print_columns, print_document
 from onceproof.errors import RequestError
 from onceproof.home import onceproof_home, runs_folder
+from onceproof.phases.night import scenarios_of
 from onceproof.polling import wait_for
 from onceproof.scheduling import OVER, Airflow
 from onceproof.stacks.airflow_launch import USER, password_of
@@ -54,6 +55,8 @@ def nightly(
     asked: dict[str, Any] = {"seeds": seeds, "first_seed": first_seed}
     asked |= {"scenarios": _absolute(scenario or [])}
     asked |= {"tags": tag or []} if tag or scenario else {}
+    if tag or scenario:
+        scenarios_of(asked["tags"], asked["scenarios"])  # a mistake is told before anything starts
     with _stack(home or onceproof_home() / "nightly", runs, stay=stay) as stack:
         found = _live(stack, asked, stay=stay, as_json=as_json)
     raise typer.Exit(_code(found))

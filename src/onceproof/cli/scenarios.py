@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from onceproof.cli.output import AsJson, print_columns, print_document
-from onceproof.errors import RequestError
 
 if TYPE_CHECKING:
     from onceproof.scenario import Scenario
@@ -32,11 +29,10 @@ def list_scenarios(
 ) -> None:
     """List the scenarios of the catalogue."""
     from onceproof.scenario import load_catalogue
+    from onceproof.scenario.catalogue import with_tag
 
     found = load_catalogue()
-    if tag:
-        _refuse_tag(tag, sorted({one for scenario in found for one in scenario.tags}))
-    rows = [_row(one) for one in found if not tag or tag in one.tags]
+    rows = [_row(one) for one in (with_tag(tag, found) if tag else found)]
     if as_json:
         print_document({"scenarios": rows})
         return
@@ -73,13 +69,6 @@ def explain(
         typer.echo(f"\n{heading}")
         for one in said:
             typer.echo(f"  {one}")
-
-
-def _refuse_tag(tag: str, known: Sequence[str]) -> None:
-    if tag not in known:
-        near = difflib.get_close_matches(tag, known, 1)
-        hint = f"did you mean {near[0]!r}? " if near else ""
-        raise RequestError(f"no scenario has the tag {tag!r}: {hint}There are {', '.join(known)}")
 
 
 def _row(scenario: Scenario) -> dict[str, Any]:

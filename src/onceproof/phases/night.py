@@ -10,7 +10,7 @@ from typing import Any
 from onceproof.errors import RequestError
 from onceproof.phases.orchestrated import release_abandoned
 from onceproof.scenario import Scenario
-from onceproof.scenario.catalogue import find_scenario, load_catalogue
+from onceproof.scenario.catalogue import find_scenario, load_catalogue, with_tag
 
 
 def pick_runs(
@@ -34,13 +34,16 @@ def pick_runs(
             "shown": f"{scenario.name} {seed}",
             "until": until.isoformat(),
         }
-        for scenario in _scenarios(asked["tags"], asked["scenarios"])
+        for scenario in scenarios_of(asked["tags"], asked["scenarios"])
         for seed in range(first, first + asked["seeds"])
     ]
 
 
-def _scenarios(tags: list[str], names: list[str]) -> list[Scenario]:
-    found = [one for one in load_catalogue() if set(tags) & set(one.tags)]
+def scenarios_of(tags: list[str], names: list[str]) -> list[Scenario]:
+    """Return the scenarios with one of these tags, and those that are named."""
+    catalogue = load_catalogue()
+    tagged = {one.name for tag in tags for one in with_tag(tag, catalogue)}
+    found = [one for one in catalogue if one.name in tagged]
     found += [one for one in map(find_scenario, names) if one not in found]
     if not found:
         raise RequestError(

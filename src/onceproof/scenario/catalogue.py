@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -36,6 +37,16 @@ def load_catalogue(folder: Path | None = None) -> list[Scenario]:
     if wrong:
         raise RequestError("\n".join(wrong))
     return found
+
+
+def with_tag(tag: str, catalogue: Sequence[Scenario]) -> list[Scenario]:
+    """Return the scenarios that have a tag, or raise if none has: then it is a mistake."""
+    if found := [one for one in catalogue if tag in one.tags]:
+        return found
+    known = sorted({name for one in catalogue for name in one.tags})
+    near = difflib.get_close_matches(tag, known, 1)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    raise RequestError(f"no scenario has the tag {tag!r}: {hint}There are {', '.join(known)}")
 
 
 def find_scenario(text: str) -> Scenario:
