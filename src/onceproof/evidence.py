@@ -61,6 +61,21 @@ class Evidence:
         return [record for record in self.history if record.op in ops]
 
     @cached_property
+    def first_planned(self) -> int | None:
+        """The `seq` of the first batch that was planned, None if none was."""
+        return min((record.seq for record in self.of(Op.BATCH_OFFSETS)), default=None)
+
+    @cached_property
+    def last_end(self) -> int:
+        """The `seq` of the last end of an attempt, 0 if nobody saw one."""
+        return max((record.seq for record in self.of(Op.ATTEMPT_END)), default=0)
+
+    @cached_property
+    def recomputed(self) -> dict[str, Any]:
+        """What the references said."""
+        return read_object(self.run.recomputed)
+
+    @cached_property
     def ledger(self) -> Ledger:
         """What was sent."""
         return Ledger.read(self.run.ledger)

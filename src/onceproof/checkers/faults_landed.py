@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from onceproof.documents import read_object
 from onceproof.evidence import Evidence, known
 from onceproof.plan import PlannedFault
 from onceproof.records import Op, Record
@@ -89,15 +88,14 @@ def _trouble(fault: PlannedFault, evidence: Evidence, strikes: dict[str, Record]
     heals = [record for record in evidence.of(Op.FAULT_HEAL) if record.actor == fault.name]
     if failed := [one.proof.get("reason", "no reason is told") for one in heals if not one.is_ok]:
         return f"{fault.name} was not healed as it was to be: {failed[0]}"
-    first = min((record.seq for record in evidence.of(Op.BATCH_OFFSETS)), default=0)
-    if heals and heals[-1].seq < first:
+    if heals and heals[-1].seq < (evidence.first_planned or 0):
         return f"{fault.name} was healed before the job had planned a batch: it disturbed nothing"
     return ""
 
 
 def _keeps_state(evidence: Evidence) -> bool:
     """Whether the sentinels alone, which come after all events, are work: windows close."""
-    told = known(lambda: read_object(evidence.run.recomputed))
+    told = known(lambda: evidence.recomputed)
     return told is not None and told.get("state") is not None
 
 

@@ -23,11 +23,10 @@ def input_kept(evidence: Evidence) -> Finding:
     if len(looks) < 2:
         raise EvidenceError("the input topics were not looked at both at the start and at the end")
     first, last = looks[0].proof["topics"], looks[-1].proof["topics"]
-    last_end = max((record.seq for record in evidence.of(Op.ATTEMPT_END)), default=0)
     said = [
         *(
             ["The input topics were last looked at before the last attempt had ended"]
-            if looks[-1].seq < last_end
+            if looks[-1].seq < evidence.last_end
             else []
         ),
         *_renewed(first, last),

@@ -10,7 +10,7 @@ from onceproof.checkpoint.archive import queries
 from onceproof.checkpoint.checks import log_troubles
 from onceproof.checkpoint.coverage import Range, committed_batches, position, ranges
 from onceproof.checkpoint.log import Planned, committed, newest
-from onceproof.documents import count, read_object
+from onceproof.documents import count
 from onceproof.evidence import Evidence
 from onceproof.ledger import LIMITS, query_parquet
 from onceproof.records import Op
@@ -34,7 +34,7 @@ def offset_log(evidence: Evidence) -> Finding:
     archive = evidence.run.checkpoint_log
     log = committed_batches(archive)
     found = ranges(log)
-    told = read_object(evidence.run.recomputed)
+    told = evidence.recomputed
     delay_ms = None
     if told.get("delay_ms") is not None:
         delay_ms = count(told, "delay_ms", "recomputed.json")

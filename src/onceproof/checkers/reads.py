@@ -31,8 +31,7 @@ def reads(evidence: Evidence) -> Finding:
 
 def _not_polled_meanwhile(evidence: Evidence) -> list[str]:
     """Say if nobody looked while the job wrote: all that readers must not see went unseen."""
-    first = min((record.seq for record in evidence.of(Op.BATCH_OFFSETS)), default=None)
-    last = max((record.seq for record in evidence.of(Op.ATTEMPT_END)), default=0)
+    first, last = evidence.first_planned, evidence.last_end
     if first is None or any(first <= poll.since < last for poll in evidence.polls):
         return []
     return ["No poll began while the job had a batch under way and lived"]

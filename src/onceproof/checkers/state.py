@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from onceproof.checkers.restarted import STATE, damaged
 from onceproof.checkpoint.log import newest
-from onceproof.documents import count, field, read_object
+from onceproof.documents import count, field
 from onceproof.errors import EvidenceError
 from onceproof.evidence import Evidence, known
 from onceproof.verdict import Finding, Grade
@@ -17,7 +17,7 @@ def state(evidence: Evidence) -> Finding:
     good, as it was to. Where log, watermarks and state agree with the reference, what differs in
     the output came after the stream.
     """
-    told = read_object(evidence.run.recomputed)
+    told = evidence.recomputed
     if "state" not in told:
         raise EvidenceError("recomputed.json does not tell what the engine holds open")
     if told["state"] is None:

@@ -19,8 +19,7 @@ def stuck(evidence: Evidence) -> Finding:
     A transaction that hides nobody knows how many rows counts as one. Those whose names the store
     tells are named.
     """
-    last_end = max((record.seq for record in evidence.of(Op.ATTEMPT_END)), default=0)
-    looks = [r for r in evidence.of(Op.SINK_OPEN) if r.is_ok and r.seq > last_end]
+    looks = [r for r in evidence.of(Op.SINK_OPEN) if r.is_ok and r.seq > evidence.last_end]
     if not looks:
         raise EvidenceError("nobody looked for open transactions after the last attempt had ended")
     proof = looks[-1].proof

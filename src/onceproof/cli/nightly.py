@@ -54,8 +54,8 @@ def nightly(
     """
     asked: dict[str, Any] = {"seeds": seeds, "first_seed": first_seed}
     asked |= {"scenarios": _absolute(scenario or [])}
-    asked |= {"tags": tag or []} if tag or scenario else {}
     if tag or scenario:
+        asked["tags"] = tag or []
         scenarios_of(asked["tags"], asked["scenarios"])  # a mistake is told before anything starts
     with _stack(home or onceproof_home() / "nightly", runs, stay=stay) as stack:
         found = _live(stack, asked, stay=stay, as_json=as_json)

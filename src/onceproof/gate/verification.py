@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from onceproof.digests import file_digest
 from onceproof.documents import read_object
@@ -30,15 +32,16 @@ def trouble_of(entry: Entry, demands: Demands | None = None, first: Entry | None
             return "Its evidence was altered after it was first judged"
         if file_digest(run.verdict) != entry.verdict_digest:
             return "Its verdict.json is not the one that was recorded"
-        said = not_demanded(read_object(run.plan), demands) if demands else ""
-        return said or (_beside(run, first) if first else "")
+        plan = read_object(run.plan)
+        said = not_demanded(plan, demands) if demands else ""
+        return said or (_beside(plan, first) if first else "")
     except EvidenceError as error:
         return f"Its evidence cannot be read: {error}"
 
 
-def _beside(run: RunDirectory, first: Entry) -> str:
+def _beside(plan: Mapping[str, Any], first: Entry) -> str:
     try:
         other = read_object(RunDirectory(Path(first.directory)).plan)
     except EvidenceError:
         return ""  # which is the trouble of the first
-    return other_code(read_object(run.plan), other, first.run)
+    return other_code(plan, other, first.run)
