@@ -81,11 +81,15 @@ def submitted(command: Sequence[str], properties: Path) -> list[str]:
 
 
 def jdbc_of(address: str) -> str:
-    """Return a store's address as JDBC drivers want it; of no PostgreSQL, the address itself."""
+    """Return a store's address as JDBC drivers want it; of no PostgreSQL, the address itself.
+
+    PostgreSQL's driver takes the file of the password from the environment, PGPASSFILE.
+    """
     found = urlsplit(address)
     if not found.scheme.startswith("postgres"):
         return address
     signed = (("user", found.username), ("password", found.password))
-    query = [*(f"{name}={value}" for name, value in signed if value), *found.query.split("&")]
+    others = (one for one in found.query.split("&") if not one.startswith("passfile="))
+    query = [*(f"{name}={value}" for name, value in signed if value), *others]
     where = found.netloc.rpartition("@")[2]
     return f"jdbc:postgresql://{where}{found.path}?{'&'.join(filter(None, query))}"

@@ -46,7 +46,7 @@ def launch_airflow(state: State, runs: Path) -> dict[str, Launch]:
 def make_home(state: State) -> None:
     """Make what all components share: the settings, the database, the login."""
     place = state.place("airflow")
-    place.mkdir()
+    place.mkdir(mode=0o700)
     shutil.copy(_database(onceproof_home()), place / "airflow.db")
     _write_private(place / "passwords.json", json.dumps({USER: secrets.token_urlsafe(12)}))
     with _private(place / "airflow.cfg") as file:

@@ -1,8 +1,11 @@
-"""PostgreSQL, with prepared transactions allowed, and two ways to die.
+"""PostgreSQL, with prepared transactions allowed, a password, and two ways to die.
 
 `store` is the whole of it, so `kill store` is a power cut. `store:postmaster` is the first process
 alone: backends in the middle of a query live on and keep the new one from starting, as in
 production.
+
+Its password is in a file that only the stack's user may read. Addresses name that file and never
+hold the password: libpq reads it, in every process on this machine and in every executor.
 """
 
 from __future__ import annotations
@@ -13,15 +16,19 @@ import subprocess
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
+from onceproof.documents import write_whole
 from onceproof.errors import StackError
 from onceproof.identity import Identity, everyone
 from onceproof.security import concealed, revealed
 from onceproof.stacks import VERBS, Verb
 from onceproof.stacks.state import LOOPBACK, MARK, Launch, State
+from onceproof.stacks.store_login import login_of, make_login
 from onceproof.stacks.tools import StoreTools
 
 USER = "onceproof"
+_LOCAL = f"{LOOPBACK}/32"
 _SETTINGS = {
     "unix_socket_directories": "",
     "max_prepared_transactions": 64,
@@ -58,9 +65,9 @@ class Store:
 
     @property
     def address(self) -> str:
-        """The connection string."""
+        """The connection string; it names the file that holds the password."""
         place = f"{self.state.host(self.name)}:{self.state.door('store')}"
-        return f"postgresql://{USER}@{place}/postgres"
+        return f"postgresql://{USER}@{place}/postgres?passfile={quote(str(login_of(self.state)))}"
 
     @property
     def listens_on(self) -> list[tuple[str, int]]:
@@ -120,11 +127,18 @@ def launch(state: State, tools: StoreTools) -> Launch:
     if not data.exists():
         shutil.rmtree(part, ignore_errors=True)
         copy_data(tools, part, {MARK: state.mark})
+        make_login(state, tools, part, USER, ENVIRONMENT)
         part.rename(data)
-    settings = _SETTINGS | {"listen_addresses": LOOPBACK, "port": state.ports["store"]}
-    if state.host("store") != LOOPBACK:  # its clients are other hosts, which would be refused
-        (place / "pg_hba.conf").write_text("host all all samenet trust\n")
-        settings |= {"listen_addresses": "*", "hba_file": place / "pg_hba.conf"}
+    elif not login_of(state).exists():
+        make_login(state, tools, data, USER, ENVIRONMENT)
+    is_local = state.host("store") == LOOPBACK  # else its clients are other hosts
+    access = place / "pg_hba.conf"
+    write_whole(access, f"host all all {_LOCAL if is_local else 'samenet'} scram-sha-256\n")
+    settings = _SETTINGS | {
+        "listen_addresses": LOOPBACK if is_local else "*",
+        "port": state.ports["store"],
+        "hba_file": access,
+    }
     argv = [str(tools.programs / "postgres"), "-D", str(data)]
     for name, value in settings.items():
         argv += ["-c", f"{name}={value}"]

@@ -27,6 +27,6 @@ def store_tools(home: Path) -> StoreTools:
 def _initialise(programs: Path, data: Path, user: dict[str, Any], mark: Environment) -> None:
     if user:
         shutil.chown(data.parent, user["user"], user["group"])
-    command = [programs / "initdb", "-D", data, "-U", store.USER, "-A", "trust"]
+    command = [programs / "initdb", "-D", data, "-U", store.USER, "-A", "reject"]
     command += ["-E", "UTF8", "--locale=C.UTF-8", "--no-sync"]
     run_tool(command, {**store.ENVIRONMENT, **mark}, "initdb", **user)
