@@ -38,6 +38,10 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def pairs(words: list[str]) -> list[list[str]]:
+    return [word.split("=", 1) for word in words]
+
+
 def session(name: str, state_store: str) -> SparkSession:
     store, _, changelog = state_store.partition("_")
     return (
@@ -63,7 +67,7 @@ def from_kafka(spark: SparkSession, given: argparse.Namespace, max_offsets: str)
         .option("subscribe", given.topic)
         .option("startingOffsets", "earliest")
         .option("maxOffsetsPerTrigger", max_offsets)
-        .options(**dict(one.split("=", 1) for one in given.source_set))
+        .options(**{name: revealed(one) for name, one in pairs(given.source_set)})
         .load()
     )
 
@@ -76,9 +80,7 @@ def taken_once(spark: SparkSession, given: argparse.Namespace, max_offsets: str)
 
 def main() -> None:
     given = arguments()
-    options, of_the_sink = (
-        dict(one.split("=", 1) for one in many) for many in (given.set, given.sink_set)
-    )
+    options, of_the_sink = dict(pairs(given.set)), dict(pairs(given.sink_set))
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
     pipeline = importlib.import_module(given.pipeline)
     reference = find_reference(given.reference)

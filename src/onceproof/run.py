@@ -108,6 +108,11 @@ class RunDirectory:
         return self.root / "fenced.jsonl"
 
     @property
+    def private(self) -> Path:
+        """Folder of what the job is started with, secrets among it; gone when it is released."""
+        return self.root / "private"
+
+    @property
     def executors(self) -> Path:
         """How many executors each later attempt of the job has, where a fault has rescaled it."""
         return self.root / "executors"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from onceproof.documents import read_object
 from onceproof.references.declared import reference_of
 from onceproof.run import RunDirectory
-from onceproof.security import Security
+from onceproof.security import Security, revealed
 from onceproof.sinks import Sink, Target, find_sink
 from onceproof.sinks.outputs import is_output
 from onceproof.work import Work
@@ -21,9 +24,17 @@ def target_of(run: RunDirectory, work: Work, address: str) -> Target:
         reference.columns,
         reference.key,
         reference.version,
-        options={**told, **work.sink.options},
+        options={**told, **_revealed(work.sink.options)},
         checkpoint=str(run.checkpoint.absolute()),
     )
+
+
+def _revealed(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a sink's options with their variables looked up; those of Kafka's clients look later."""
+    return {
+        name: revealed(value) if isinstance(value, str) and not name.startswith("kafka.") else value
+        for name, value in options.items()
+    }
 
 
 def _security(run: RunDirectory) -> Security:

@@ -100,6 +100,7 @@ class Work:
     limits: LimitsPart
     ends: str
     expectations: Mapping[str, Any]
+    source_options: Mapping[str, Any] = made(default_factory=dict)
 
     @classmethod
     def read(cls, path: Path) -> Work:
@@ -145,6 +146,7 @@ class Work:
             ),
             ends=str(plan.get("ends", OVER)),
             expectations=field(plan, "expectations", dict, "the plan"),
+            source_options=plan.get("source_options", {}),
         )
 
 

@@ -22,7 +22,7 @@ LAYERS = [
         "security",
     ],
     ["admin", "failpoints", "fencing", "forgetting", "records", "spawning", "verdict", "work"],
-    ["doubt", "history", "reads"],
+    ["doubt", "history", "reads", "variables"],
     ["plan"],
     ["evidence"],
     ["checkpoint"],

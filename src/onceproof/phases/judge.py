@@ -9,6 +9,7 @@ from onceproof.checkers import run_checkers
 from onceproof.documents import write_whole
 from onceproof.errors import RequestError
 from onceproof.evidence import Evidence, known
+from onceproof.phases.new_run import seal
 from onceproof.phases.verdict_document import parts, verdict_document
 from onceproof.report import write_reports
 from onceproof.run import RunDirectory
@@ -40,4 +41,5 @@ def judge_run(run_directory: Path) -> Verdict:
     document = verdict_document(evidence, verdict, told)
     write_whole(run.verdict, json.dumps(document, indent=2, allow_nan=False) + "\n")
     write_reports(run)
+    seal(run)
     return verdict

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
+import os
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -18,10 +20,13 @@ _LONGEST_NAME = 60  # a schema of PostgreSQL may have 63
 _TRIES = 100
 
 
-def make_directory(folder: Path, seed: int, now: datetime | None) -> RunDirectory:
+def make_directory(
+    folder: Path, seed: int, now: datetime | None, *, is_open: bool = False
+) -> RunDirectory:
     """Make a directory that was not there; runs of one seed in one second are numbered.
 
-    A folder of runs that this makes is ignored by git: runs are no change of what is under test.
+    Only its owner may read it, unless it is open. A folder of runs that this makes is ignored by
+    git: runs are no change of what is under test.
     """
     time = f"{(now or datetime.now(UTC)).astimezone(UTC):%Y%m%dT%H%M%S}"
     if not folder.parent.exists():
@@ -31,7 +36,7 @@ def make_directory(folder: Path, seed: int, now: datetime | None) -> RunDirector
     for number in range(1, _TRIES):
         root = folder / (f"{time}-{seed}" if number == 1 else f"{time}-{seed}-{number}")
         try:
-            root.mkdir()
+            root.mkdir(mode=0o777 if is_open else 0o700)
         except FileExistsError:
             continue
         return RunDirectory(root)
@@ -48,6 +53,20 @@ def name_of(scenario: str, seed: int, root: Path) -> str:
     tail = f"_{time}_{seed}_{digest}"
     head = re.sub("_+", "_", scenario)[: _LONGEST_NAME - len(tail)]
     return head.rstrip("_") + tail
+
+
+def seal(run: RunDirectory) -> None:
+    """Let nobody but its owner read the files of a run, whoever wrote them; not of an open run.
+
+    Nobody else can enter its directory in any case. This is for copies of it.
+    """
+    if run.root.stat().st_mode & 0o077:
+        return
+    for place, folders, files in os.walk(run.root):
+        for path in (Path(place, name) for name in (*folders, *files)):
+            with contextlib.suppress(OSError):  # it is gone, or a job wrote it as another user
+                if not path.is_symlink() and (mode := path.stat().st_mode) & 0o077:
+                    path.chmod(mode & 0o700)
 
 
 def write_plan(run: RunDirectory, document: Mapping[str, Any]) -> RunDirectory:

@@ -45,17 +45,19 @@ def make_plan(
     subject: str = "",
     origin: Origin = Origin(),
     now: datetime | None = None,
+    is_open: bool = False,
 ) -> RunDirectory:
     """Write the plan of a new run into a directory of its own, and return that.
 
     The directory is `<runs>/<scenario>/<utc>-<seed>/`; it is made here and nowhere else, so no two
-    runs share one. `subject` is the version of the job under test, where git cannot tell it.
+    runs share one. `subject` is the version of the job under test, where git cannot tell it. Only
+    the owner may read it, unless it `is_open`.
     """
     _refuse_seed(seed)
     known = {"here": scenario.folder}
     found = find_subject(scenario.pipeline.command, known, subject), find_versions()
     plan_document(scenario, seed, "nothing", *found)  # what cannot be planned leaves no directory
-    run = make_directory(runs / scenario.name, seed, now)
+    run = make_directory(runs / scenario.name, seed, now, is_open=is_open)
     name = name_of(scenario.name, seed, run.root)
     document = plan_document(scenario, seed, name, *found, given=subject)
     return write_plan(run, document | asdict(origin))

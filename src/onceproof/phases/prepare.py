@@ -21,8 +21,10 @@ from onceproof.stacks import Stack
 from onceproof.stacks.airflow import Component
 from onceproof.stacks.local import LocalStack, default_folder
 from onceproof.stacks.opening import find_stack, open_stack
+from onceproof.stacks.store_login import passfile_of
 from onceproof.targets import open_sink
 from onceproof.topics import look, make_topic
+from onceproof.variables import refuse_unset
 from onceproof.work import Work
 
 _SERVES_WITHIN_S = 10.0  # one that stands on a busy machine may answer late
@@ -33,10 +35,12 @@ def prepare(run: RunDirectory, work: Work, home: Path | None = None) -> Prepared
 
     A stack that stands is used as it is; one with a member that does not come to serve is refused.
     """
+    refuse_unset(work)
     if run.prepared.exists():
         prepared = Prepared.read(run.prepared)
     else:
         prepared = _stack(run, work, home)
+        refuse_unset(work, has_store=bool(passfile_of(prepared.address)))
         prepared.write(run.prepared)
     bootstrap = prepared.brokers
     mount_disks(run, work.faults)

@@ -9,6 +9,7 @@ from pathlib import Path
 from onceproof.phases.apart import end_all_apart
 from onceproof.phases.prepare import own_stack
 from onceproof.prepared import Prepared
+from onceproof.phases.new_run import seal
 from onceproof.process.handle import end_agent
 from onceproof.run import RunDirectory
 from onceproof.small_disks import unmount_disks
@@ -36,7 +37,12 @@ def _release(run: RunDirectory, work: Work) -> None:
     if run.calm.plan.exists() and not run.calm.released.exists():
         release(run.calm, Work.read(run.calm.plan))
     unmount_disks(run)
-    for folder in (run.root / "spark-local", run.root / "spark-recompute", run.output):
+    for folder in (
+        run.private,
+        run.root / "spark-local",
+        run.root / "spark-recompute",
+        run.output,
+    ):
         shutil.rmtree(folder, ignore_errors=True)
     prepared = Prepared.read(run.prepared) if run.prepared.exists() else None
     if prepared is None or prepared.own:
@@ -47,6 +53,7 @@ def _release(run: RunDirectory, work: Work) -> None:
         drop_topic(prepared.brokers, work.workload.topic)
         open_sink(run, work, prepared.address).drop()
     run.released.touch()
+    seal(run)
 
 
 def _take_down(run: RunDirectory, folder: Path) -> None:

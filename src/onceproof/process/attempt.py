@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from onceproof.errors import RequestError
@@ -12,6 +12,7 @@ from onceproof.identity import Identity, everyone
 from onceproof.polling import comes_true, wait_for
 from onceproof.process.last_words import last_words
 from onceproof.process.leash import leashed
+from onceproof.security import hide
 from onceproof.spawning import spawn
 from onceproof.stacks.link_sources import JOB
 
@@ -24,19 +25,24 @@ _FOLLOWS_WITHIN_S = 2.0  # executors follow their driver by themselves
 
 @dataclass(frozen=True)
 class Attempt:
-    """A driver: the process that was started, which leads a session of its own."""
+    """A driver: the process that was started, which leads a session of its own.
+
+    `hidden` are the secrets it was started with, by the names that stand for them in its log.
+    """
 
     number: int
     job: str
     leader: Identity
     log: Path | None = None
+    hidden: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def said(self) -> str:
         """The last words of its log, of all that was started on it."""
         if self.log is None or not self.log.exists():
             return ""
-        return last_words(self.log.read_bytes()[-_TAIL_BYTES:])
+        tail = self.log.read_bytes()[-_TAIL_BYTES:]
+        return last_words(hide(tail.decode(errors="replace"), self.hidden).encode())
 
     def driver(self) -> list[Identity]:
         """Return what lives of the driver: all of its session, the JVM among it."""
@@ -68,19 +74,37 @@ class Attempt:
         """Ask the driver to end, and kill what of it and of its executors does not follow."""
         self.leader.send(signal.SIGTERM)
         comes_true(lambda: not self.is_alive, _ENDS_WITHIN_S)
-        _end(self.processes, f"attempt {self.number} of {self.job}")
+        try:
+            _end(self.processes, f"attempt {self.number} of {self.job}")
+        finally:
+            self._hide_secrets()
+
+    def _hide_secrets(self) -> None:
+        """Put names for secrets into the log; the job may have written what it was started with."""
+        if self.log is None or not self.hidden or not self.log.exists():
+            return
+        text = self.log.read_text(encoding="utf-8", errors="surrogateescape")
+        if (hidden := hide(text, self.hidden)) != text:
+            self.log.write_text(hidden, encoding="utf-8", errors="surrogateescape")
 
 
 def start(
-    number: int, job: str, command: Sequence[str], env: Mapping[str, str], cwd: Path, log: Path
+    number: int,
+    job: str,
+    command: Sequence[str],
+    env: Mapping[str, str],
+    cwd: Path,
+    log: Path,
+    hidden: Mapping[str, str] | None = None,
 ) -> Attempt:
     """Start the job once more; it dies with the process that calls this."""
     marks = {JOB: job, ATTEMPT: str(number)}
     try:
         leader = spawn(leashed(command), log=log, env={**env, **marks}, cwd=cwd)
     except OSError as error:
-        raise RequestError(f"{command[0]} cannot be started: {error.strerror}") from None
-    return Attempt(number, job, leader, log)
+        said = f"{command[0]} cannot be started: {error.strerror}"
+        raise RequestError(hide(said, hidden or {})) from None
+    return Attempt(number, job, leader, log, hidden or {})
 
 
 def job_processes(job: str) -> list[Identity]:

@@ -1,6 +1,8 @@
 """The job of a run as a command line, an environment and a file of Spark's settings.
 
 All that Spark must know of the stack goes through its own settings, so a job needs no flag of ours.
+Values of `${NAME}` are looked up here. They are in the job's environment, in the words of its command
+and in a file of settings that only this user may read, which is removed with the run.
 """
 
 from __future__ import annotations
@@ -11,8 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
+from onceproof.documents import write_whole
 from onceproof.errors import RequestError
 from onceproof.failpoints import FOLDER
 from onceproof.fencing import FILE
@@ -28,15 +29,20 @@ from onceproof.process.runtime import (
     tools_of,
 )
 from onceproof.run import RunDirectory
-from onceproof.security import VARIABLE
+from onceproof.security import VARIABLE, names_in, revealed, values_in, with_fields
 from onceproof.setup.java import QUICK, TIDY
 from onceproof.spark.session import LOCAL_CLUSTER
 from onceproof.spark.settings import driver_host, settings
 from onceproof.stacks.link_sources import JOB
 from onceproof.stacks.spark_launch import environment
+from onceproof.stacks.store_login import passfile_of, password_in
 from onceproof.stacks.tools import SparkTools
 from onceproof.targets import shown
+from onceproof.variables import OF_THE_STORE, variables_of
 from onceproof.work import Work
+
+_REDACTED = "(?i)secret|password|token|access[.]?key"  # Spark's own default
+_LONG_ENOUGH = 4  # a shorter value is in every log by chance
 
 
 @contextmanager
@@ -71,7 +77,8 @@ class Job:
         self._write_settings(number, tools, master, local)
         env = self._environment(tools, master, local)
         log = self.run.logs / f"driver-{number}.log"
-        return start(number, self.work.run, self.command(), env, self.run.root, log)
+        command, hidden = self.command(), self._hidden()
+        return start(number, self.work.run, command, env, self.run.root, log, hidden)
 
     def _runs_on(self, local: Path) -> tuple[SparkTools, str]:
         """Return what it is started from, and its master: ours, or what the scenario says."""
@@ -94,8 +101,14 @@ class Job:
             "jdbc": jdbc_of(self.prepared.address),
             "reference": self.work.pipeline.reference,
         }
+        env = self._known
         try:
-            words = [word.format_map(values) for word in self.work.pipeline.command]
+            words = [
+                with_fields(word).format_map(
+                    values | {f"${name}": one for name, one in values_in(word, env).items()}
+                )
+                for word in self.work.pipeline.command
+            ]
             return submitted(words, self._properties)
         except (KeyError, ValueError, IndexError) as error:
             raise RequestError(
@@ -105,23 +118,55 @@ class Job:
 
     @property
     def _properties(self) -> Path:
-        return self.run.root.absolute() / "spark.conf"
+        return self.run.private.absolute() / "spark.conf"
 
     def _write_settings(self, number: int, tools: SparkTools, master: str, local: Path) -> None:
         ours = {JOB: self.work.run, ATTEMPT: str(number), FOLDER: self._failpoints()}
         if path := os.environ.get("PYTHONPATH"):
             ours["PYTHONPATH"] = path
-        ours |= {name: str(value) for name, value in self._given.items()}
+        if passfile := self._store.get("PGPASSFILE"):
+            ours["PGPASSFILE"] = passfile
         found = dict(settings(tools, master, local))
         if self.run.executors.exists():
             found["spark.cores.max"] = self.run.executors.read_text()
-        found |= {f"spark.executorEnv.{name}": value for name, value in ours.items()}
-        text = "".join(f"{name} {value}\n" for name, value in found.items() if value)
-        self._properties.write_text(text)
+        if secret := [name for name, value in self._given.items() if names_in(value)]:
+            found["spark.redaction.regex"] = f"{_REDACTED}|^spark.executorEnv.({'|'.join(secret)})$"
+        self._write(self.run.root / "spark.conf", found, ours | self._given)
+        self.run.private.mkdir(mode=0o700, exist_ok=True)
+        self._write(self._properties, found, ours | self._own)
+
+    def _write(self, path: Path, found: Mapping[str, str], env: Mapping[str, str]) -> None:
+        told = {**found, **{f"spark.executorEnv.{name}": value for name, value in env.items()}}
+        text = "".join(f"{name} {value}\n" for name, value in told.items() if value)
+        write_whole(path, text, 0o600)
 
     @property
-    def _given(self) -> Mapping[str, Any]:
-        return dict(self.work.pipeline.runtime.get("env", {}))
+    def _given(self) -> dict[str, str]:
+        """The scenario's variables, with the names of secrets."""
+        env = self.work.pipeline.runtime.get("env", {})
+        return {name: str(value) for name, value in env.items()}
+
+    @property
+    def _own(self) -> dict[str, str]:
+        """The scenario's variables, with the values of secrets."""
+        return {name: revealed(value, self._known) for name, value in self._given.items()}
+
+    @property
+    def _store(self) -> dict[str, str]:
+        """How the job logs in to the PostgreSQL of a stack of ours; empty where it has none."""
+        passfile = passfile_of(self.prepared.address)
+        return dict(zip(OF_THE_STORE, (passfile, password_in(passfile)))) if passfile else {}
+
+    @property
+    def _known(self) -> dict[str, str]:
+        return {**os.environ, **self._store}
+
+    def _hidden(self) -> dict[str, str]:
+        """Return the secrets that the job knows, by their names, to be taken out of its log."""
+        names = [*variables_of(self.work), *names_in(self.prepared.address), "PGPASSWORD"]
+        names += [one for text in self.prepared.security.values() for one in names_in(text)]
+        found = {name: self._known.get(name, "") for name in names}
+        return {name: value for name, value in found.items() if len(value) >= _LONG_ENOUGH}
 
     def _environment(self, tools: SparkTools, master: str, local: Path) -> Mapping[str, str]:
         python = python_of(self.work.pipeline.runtime)
@@ -140,8 +185,7 @@ class Job:
             VARIABLE: json.dumps(dict(self.prepared.security)),
         }
         found = {name: value for name, value in os.environ.items() if name not in NOT_INHERITED}
-        own = {name: str(value) for name, value in self._given.items()}
-        return {**found, **spark, **self.source, **own}
+        return {**found, **spark, **self.source, **self._store, **self._own}
 
     def _failpoints(self) -> str:
         return str(self.run.failpoints.absolute())

@@ -22,8 +22,9 @@ PLACEHOLDERS = {
 ENTRY = "{jobs}/stream.py"  # starts any pipeline of ours, by the name that follows
 # Fields of a scenario that a job is started with, where it takes them.
 OF_THE_JOB = ("state_store", "max_offsets", "trigger", "source")
-# Doubled brackets are themselves, as in Python's format strings.
-_PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([^{}]*)\}")
+# Doubled brackets are themselves, as in Python's format strings; ${NAME} is an environment variable.
+_PLACEHOLDER = re.compile(r"\$\{[A-Za-z_]\w*\}|\{\{|\}\}|\{([^{}]*)\}", re.ASCII)
+_BRACKET = re.compile(r"(\$\{[A-Za-z_]\w*\})|([{}])", re.ASCII)
 
 
 def default_command(
@@ -68,7 +69,7 @@ def fill(command: Sequence[str], values: Mapping[str, Any]) -> tuple[str, ...]:
     def put(found: re.Match[str]) -> str:
         if found[1] not in values:
             return found[0]
-        return _escaped(values[found[1]])
+        return _BRACKET.sub(lambda one: one[1] or one[2] * 2, str(values[found[1]]))
 
     return tuple(_PLACEHOLDER.sub(put, word) for word in command)
 
