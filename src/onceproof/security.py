@@ -61,6 +61,11 @@ def values_in(text: str, env: Mapping[str, str] = os.environ) -> dict[str, str]:
     return {name: quote(one, safe="") if is_part else one for name, one in found.items()}
 
 
+def without_names(text: str) -> str:
+    """Return a text without the variables that it names."""
+    return _NAMED.sub("", text)
+
+
 def with_fields(text: str) -> str:
     """Return a format string with each `${NAME}` as the field `{$NAME}`."""
     return _NAMED.sub(r"{$\1}", text)

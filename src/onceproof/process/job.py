@@ -137,7 +137,7 @@ class Job:
 
     def _write(self, path: Path, found: Mapping[str, str], env: Mapping[str, str]) -> None:
         told = {**found, **{f"spark.executorEnv.{name}": value for name, value in env.items()}}
-        text = "".join(f"{name} {value}\n" for name, value in told.items() if value)
+        text = "".join(f"{name} {_escaped(value)}\n" for name, value in told.items() if value)
         write_whole(path, text, 0o600)
 
     @property
@@ -189,3 +189,8 @@ class Job:
 
     def _failpoints(self) -> str:
         return str(self.run.failpoints.absolute())
+
+
+def _escaped(value: str) -> str:
+    """Return a value as files of Java properties hold it."""
+    return value.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")

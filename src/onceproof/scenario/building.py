@@ -19,6 +19,7 @@ from onceproof.scenario.kinds import read_fields
 from onceproof.scenario.model import Scenario, Sink, Workload
 from onceproof.scenario.of_a_job import check_calm, located_options, runtime_of
 from onceproof.scenario.page import Item
+from onceproof.scenario.plain_secrets import check_secrets
 from onceproof.sinks import find_sink
 from onceproof.verdict import Claim, Grade
 from onceproof.work import FaultPart, LimitsPart, PipelinePart
@@ -37,6 +38,7 @@ def build(owner: Item, items: Mapping[str, Item]) -> Scenario | None:
     pipeline = _pipeline(draft)
     reference = _reference(draft, pipeline) if pipeline else None
     claim = _claim(draft, sink)
+    check_secrets(draft)
     crosschecks.check_name(draft)
     crosschecks.check_command(draft)
     crosschecks.check_settings(draft)
