@@ -57,6 +57,11 @@ PARAMS = {
         type="string",
         description="The version under test. Empty: the git commit of the job's repository.",
     ),
+    "open": Param(
+        False,
+        type="boolean",
+        description="Let other users of the machine read the runs' directories.",
+    ),
     "budget_minutes": Param(
         BUDGET_MINUTES,
         type="integer",

@@ -47,6 +47,11 @@ PARAMS = {
         type="string",
         description="The night that the run belongs to; set by onceproof_nightly.",
     ),
+    "open": Param(
+        False,
+        type="boolean",
+        description="Let other users of the machine read the run's directory.",
+    ),
 }
 
 with DAG(
@@ -65,6 +70,7 @@ with DAG(
         seed="{{ params.seed }}",
         subject="{{ params.subject }}",
         night="{{ params.night }}",
+        is_open="{{ params.open }}",
     )
     prepare = PhaseOperator(task_id="prepare", options=["{{ params.stack }}"])
     work = [LongPhaseOperator(task_id=name) for name in ("produce", "process", "disturb")]

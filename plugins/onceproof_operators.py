@@ -35,13 +35,14 @@ def nothing_is_retried(error: OnceproofError) -> AirflowFailException:
 class PlanOperator(BaseOperator):
     """Plans a run and returns its directory; earlier runs of this DAG run are released before."""
 
-    template_fields: Sequence[str] = ("scenario", "seed", "subject", "night")
+    template_fields: Sequence[str] = ("scenario", "seed", "subject", "night", "is_open")
 
     def __init__(
-        self, *, scenario: str, seed: str, subject: str, night: str, **kwargs: Any
+        self, *, scenario: str, seed: str, subject: str, night: str, is_open: str, **kwargs: Any
     ) -> None:
         super().__init__(**kwargs)
         self.scenario, self.seed, self.subject, self.night = scenario, seed, subject, night
+        self.is_open = is_open
 
     def execute(self, context: Any) -> str:
         """Plan, purely but for the run's directory."""
@@ -50,7 +51,14 @@ class PlanOperator(BaseOperator):
 
         origin = Origin(self.night, context["dag_run"].run_id)
         try:
-            run = plan_run(self.scenario, int(self.seed), runs_folder(), self.subject, origin)
+            run = plan_run(
+                self.scenario,
+                int(self.seed),
+                runs_folder(),
+                self.subject,
+                origin,
+                is_open=str(self.is_open) == "True",
+            )
         except OnceproofError as error:
             raise nothing_is_retried(error) from error
         return str(run.root.absolute())

@@ -1,8 +1,8 @@
 """How clients are let in by Kafka and by databases: secrets by the names of environment variables.
 
 `${NAME}` stands for the variable NAME wherever a secret would stand: in addresses, in settings, in
-scenarios, in what is written down. It is looked up where a client is made or the job is started, and
-nowhere else.
+scenarios, in what is written down. It is looked up where a client is made or the job is started,
+and nowhere else.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ def target_of(run: RunDirectory, work: Work, address: str) -> Target:
 
 
 def _revealed(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a sink's options with their variables looked up; those of Kafka's clients look later."""
+    """Return a sink's options with values for variables; Kafka's clients look up their own."""
     return {
         name: revealed(value) if isinstance(value, str) and not name.startswith("kafka.") else value
         for name, value in options.items()

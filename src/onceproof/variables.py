@@ -22,7 +22,7 @@ class _Sink(Protocol):
     def options(self) -> Mapping[str, Any]: ...
 
 
-class Asked(Protocol):
+class _Asked(Protocol):
     """A scenario, or the work of a plan."""
 
     @property
@@ -33,12 +33,12 @@ class Asked(Protocol):
     def source_options(self) -> Mapping[str, Any]: ...
 
 
-def variables_of(asked: Asked) -> list[str]:
+def variables_of(asked: _Asked) -> list[str]:
     """Return the names of all variables that a run needs, each once."""
     return list(dict.fromkeys(name for text in _texts(asked) for name in names_in(text)))
 
 
-def refuse_unset(asked: Asked, *, has_store: bool = True) -> None:
+def refuse_unset(asked: _Asked, *, has_store: bool = True) -> None:
     """Raise `RequestError` if a variable that a run needs is not set; call it before it starts."""
     given = OF_THE_STORE if has_store else ()
     missing = [
@@ -52,7 +52,7 @@ def refuse_unset(asked: Asked, *, has_store: bool = True) -> None:
         )
 
 
-def _texts(asked: Asked) -> Iterator[str]:
+def _texts(asked: _Asked) -> Iterator[str]:
     pipeline = asked.pipeline
     yield from pipeline.command
     given = (

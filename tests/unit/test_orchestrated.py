@@ -31,6 +31,7 @@ from tests.unit.night_runs import judged, lossy
 
 CALM = "copy_events__append_table__calm"
 ASKED = {
+    "open": False,
     "tags": [],
     "scenarios": [CALM],
     "seeds": 2,

@@ -89,7 +89,7 @@ def test_an_ordinary_value_is_no_secret(name, value):
     ("where", "line", "given"),
     [
         ("pipeline.env.DB_PASSWORD", 8, {"env": "{DB_PASSWORD: hunter2}"}),
-        ("sink.kafka.ssl.key.password", 3, {"sink": "{name: topic, kafka.ssl.key.password: hunter2}"}),
+        ("sink.ssl.key.password", 3, {"sink": "{name: topic, ssl.key.password: hunter2}"}),
         ("pipeline.command[2]", 5, {"command": '["{python}", "--password", "hunter2"]'}),
         ("pipeline.command[1]", 5, {"command": '["{python}", "--db-password=hunter2"]'}),
         ("pipeline.command[2]", 5, {"command": '[a, --conf, "spark.fs.secret.key=hunter2"]'}),

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from onceproof.cli.output import AsJson, Runs, print_columns, print_document
+from onceproof.cli.run import Open
 from onceproof.errors import RequestError
 from onceproof.home import onceproof_home, runs_folder
 from onceproof.phases.night import scenarios_of
@@ -42,6 +43,7 @@ def nightly(
     stay: Annotated[
         bool, typer.Option("--stay", help="Leave stack and Airflow up, to look at them.")
     ] = False,
+    is_open: Open = False,
     runs: Runs = None,
     home: Annotated[
         Path | None, typer.Option("--home", help="The folder of the stack and of Airflow.")
@@ -52,7 +54,7 @@ def nightly(
 
     Exit 0 if every run is as claimed, 1 if one is not, 2 if one is unknown or has no verdict.
     """
-    asked: dict[str, Any] = {"seeds": seeds, "first_seed": first_seed}
+    asked: dict[str, Any] = {"seeds": seeds, "first_seed": first_seed, "open": is_open}
     asked |= {"scenarios": _absolute(scenario or [])}
     if tag or scenario:
         asked["tags"] = tag or []

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import signal
-import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from onceproof.cli.live_shown import one_interrupt, shown
 from onceproof.cli.output import AsJson, Runs, print_document
 from onceproof.cli.recording import recorded
 from onceproof.errors import EvidenceError, RequestError
@@ -20,12 +18,14 @@ from onceproof.report.text import print_verdict
 from onceproof.run import RunDirectory
 
 if TYPE_CHECKING:
-    from onceproof.phases.produce import Progress
     from onceproof.work import FaultPart, Work
 
 Home = Annotated[
     Path | None,
     typer.Option("--home", help="Its folder (default: as `onceproof up`), or external:FILE."),
+]
+Open = Annotated[
+    bool, typer.Option("--open", help="Let others read the run (default: its owner only).")
 ]
 Subject = Annotated[
     str, typer.Option(help="The version under test (default: the commit of the command's folder).")
@@ -49,6 +49,7 @@ def run(
     runs: Runs = None,
     home: Home = None,
     subject: Subject = "",
+    is_open: Open = False,
     as_json: AsJson = False,
 ) -> None:
     """Run a scenario: exit 0 as claimed, 1 not as claimed, 2 unknown, 3 a wrong request.
@@ -59,13 +60,15 @@ def run(
     from onceproof.phases.subject import refuse_absent
     from onceproof.scenario.catalogue import find_scenario
     from onceproof.scenario.random_faults import with_random_faults
+    from onceproof.variables import refuse_unset
 
     folder, asked = runs_folder(runs), find_scenario(scenario)
     if random:
         asked = with_random_faults(asked, seed, random)
     refuse_absent(asked.pipeline, asked.folder)
+    refuse_unset(asked)
     _refuse_unable(home, asked.faults)
-    found = make_plan(asked, seed, folder, subject=subject)
+    found = make_plan(asked, seed, folder, subject=subject, is_open=is_open)
     _live(found, folder, home, as_json=as_json)
 
 
@@ -77,9 +80,12 @@ def replay(
 ) -> None:
     """Run the plan of a stored run once more, as a run of its own."""
     from onceproof.phases.again import plan_again
+    from onceproof.variables import refuse_unset
 
     folder, found = runs_folder(runs), _run_in(run)
-    _refuse_unable(home, _work_of(found).faults)
+    work = _work_of(found)
+    refuse_unset(work)
+    _refuse_unable(home, work.faults)
     _live(plan_again(found, folder), folder, home, as_json=as_json)
 
 
@@ -144,7 +150,7 @@ def _live(found: RunDirectory, runs: Path, home: Path | None, *, as_json: bool) 
 
     typer.echo(f"run {found.root}", err=True)
     try:
-        with _one_interrupt(), _shown() as (say, progress):
+        with one_interrupt(), shown() as (say, progress):
             verdict = live_run(found, home, say, progress)
     except KeyboardInterrupt:
         recorded(lambda: record_run(found, runs))
@@ -157,43 +163,3 @@ def _live(found: RunDirectory, runs: Path, home: Path | None, *, as_json: bool) 
     else:
         print_verdict(document)
     raise typer.Exit(verdict.exit_code)
-
-
-@contextmanager
-def _one_interrupt() -> Iterator[None]:
-    """Let the first Ctrl-C end the run, and no other one disturb its release."""
-
-    def interrupt(*_: object) -> None:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGINT, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-@contextmanager
-def _shown() -> Iterator[tuple[Callable[[str], None], Progress | None]]:
-    """Say what is being done: with a bar on a terminal, else in a line for each step."""
-    if not sys.stderr.isatty():
-        yield lambda words: typer.echo(words, err=True), None
-        return
-    from rich import progress
-    from rich.console import Console
-
-    columns = (
-        progress.SpinnerColumn(),
-        progress.TextColumn("{task.description}", markup=False),
-        progress.BarColumn(),
-        progress.TextColumn("{task.fields[sent]}"),
-        progress.TimeElapsedColumn(),
-    )
-    with progress.Progress(*columns, console=Console(stderr=True), transient=True) as shown:
-        task = shown.add_task("plan", total=None, sent="")
-
-        def tell(done: int, of: int) -> None:
-            shown.update(task, completed=done, total=of, sent=f"{done:,} of {of:,} events")
-
-        yield lambda words: shown.update(task, description=words), tell

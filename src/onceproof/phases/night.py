@@ -27,6 +27,7 @@ def pick_runs(
         first = began.date().toordinal() * asked["seeds"]
     until = began + timedelta(minutes=asked["budget_minutes"])
     same = {"stack": asked["stack"], "subject": asked["subject"], "night": night}
+    same["open"] = asked["open"]
     return [
         {
             "trigger_run_id": f"{night}__{scenario.name}__{seed}",

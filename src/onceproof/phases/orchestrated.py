@@ -29,6 +29,7 @@ from onceproof.phases.telling import tell
 from onceproof.process.handle import end_agent, find_agent, start_agent
 from onceproof.run import RunDirectory
 from onceproof.scenario.catalogue import find_scenario
+from onceproof.variables import refuse_unset
 from onceproof.verdict import Grade, Verdict
 from onceproof.verdicts.record import record_run
 from onceproof.work import Work
@@ -38,14 +39,17 @@ _BEYOND_S = 120.0
 _BESIDE = {"process": "recompute", "recompute": "validate"}
 
 
-def plan_run(scenario: str, seed: int, runs: Path, subject: str, origin: Origin) -> RunDirectory:
+def plan_run(
+    scenario: str, seed: int, runs: Path, subject: str, origin: Origin, *, is_open: bool = False
+) -> RunDirectory:
     """Plan a run; an earlier one of the same orchestrator's name is released before."""
     found = find_scenario(scenario)
     refuse_absent(found.pipeline, found.folder)
+    refuse_unset(found)
     for path in sorted((runs / found.name).glob("*/plan.json")):
         if origin.orchestrator and read_object(path).get("orchestrator") == origin.orchestrator:
             release_run(RunDirectory(path.parent))
-    return make_plan(found, seed, runs, subject=subject, origin=origin)
+    return make_plan(found, seed, runs, subject=subject, origin=origin, is_open=is_open)
 
 
 def carry_out(run: RunDirectory, name: str, *options: Any) -> None:

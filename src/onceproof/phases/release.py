@@ -7,9 +7,9 @@ import shutil
 from pathlib import Path
 
 from onceproof.phases.apart import end_all_apart
+from onceproof.phases.new_run import seal
 from onceproof.phases.prepare import own_stack
 from onceproof.prepared import Prepared
-from onceproof.phases.new_run import seal
 from onceproof.process.handle import end_agent
 from onceproof.run import RunDirectory
 from onceproof.small_disks import unmount_disks

@@ -1,8 +1,8 @@
 """The job of a run as a command line, an environment and a file of Spark's settings.
 
 All that Spark must know of the stack goes through its own settings, so a job needs no flag of ours.
-Values of `${NAME}` are looked up here. They are in the job's environment, in the words of its command
-and in a file of settings that only this user may read, which is removed with the run.
+Values of `${NAME}` are looked up here. They are in the job's environment, in the words of its
+command and in a file of settings that only this user may read, which is removed with the run.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
 from onceproof.documents import write_whole
 from onceproof.errors import RequestError
 from onceproof.failpoints import FOLDER
@@ -38,7 +39,7 @@ from onceproof.stacks.spark_launch import environment
 from onceproof.stacks.store_login import passfile_of, password_in
 from onceproof.stacks.tools import SparkTools
 from onceproof.targets import shown
-from onceproof.variables import OF_THE_STORE, variables_of
+from onceproof.variables import variables_of
 from onceproof.work import Work
 
 _REDACTED = "(?i)secret|password|token|access[.]?key"  # Spark's own default
@@ -155,7 +156,7 @@ class Job:
     def _store(self) -> dict[str, str]:
         """How the job logs in to the PostgreSQL of a stack of ours; empty where it has none."""
         passfile = passfile_of(self.prepared.address)
-        return dict(zip(OF_THE_STORE, (passfile, password_in(passfile)))) if passfile else {}
+        return {"PGPASSFILE": passfile, "PGPASSWORD": password_in(passfile)} if passfile else {}
 
     @property
     def _known(self) -> dict[str, str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from onceproof.errors import OnceproofError, RequestError
-from onceproof.readiness.job import check_job
+from onceproof.readiness.job import check_job, check_variables
 from onceproof.readiness.stack import check_stack
 from onceproof.scenario.catalogue import find_scenario
 from onceproof.setup.checks import Check
@@ -25,7 +25,7 @@ def check_scenario(asked: str, home: Path | None) -> list[Check]:
     except RequestError as error:
         return [Check("scenario", False, f"{asked} cannot be run", str(error))]
     told = f"{scenario.name} of {scenario.file}, with its reference and its sink"
-    found = [Check("scenario", True, told), *check_job(scenario)]
+    found = [Check("scenario", True, told), *check_variables(scenario), *check_job(scenario)]
     try:
         stack = _stack(home)
     except OnceproofError as error:

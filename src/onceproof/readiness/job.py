@@ -9,12 +9,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from onceproof.errors import RequestError
 from onceproof.home import jobs_folder
 from onceproof.process.runtime import python_of, search_path
 from onceproof.scenario import Scenario
 from onceproof.scenario.commands import fill
 from onceproof.setup.checks import Check
 from onceproof.setup.jars import read_lock
+from onceproof.variables import refuse_unset, variables_of
 
 _FILE = re.compile(r"[^{}:=,]+\.(py|jar|zip|egg|conf|properties|sql|yaml|yml)")
 _PYTHON = re.compile(r"python[\d.]*")
@@ -38,6 +40,16 @@ def check_job(scenario: Scenario) -> list[Check]:
         return [Check("command", False, f"{program} is no program", remedy), *_files(words)]
     interpreter = found if _PYTHON.fullmatch(Path(program).name) else python
     return [Check("command", True, found), *_files(words), *_interpreter(interpreter, runtime)]
+
+
+def check_variables(scenario: Scenario) -> list[Check]:
+    """Look whether the environment has what the scenario names as `${NAME}`."""
+    names = variables_of(scenario)
+    try:
+        refuse_unset(scenario)
+    except RequestError as error:
+        return [Check("variables", False, f"of {', '.join(names)} not all are set", str(error))]
+    return [Check("variables", True, ", ".join(names))] if names else []
 
 
 def _files(words: list[str]) -> list[Check]:

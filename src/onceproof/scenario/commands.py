@@ -22,7 +22,8 @@ PLACEHOLDERS = {
 ENTRY = "{jobs}/stream.py"  # starts any pipeline of ours, by the name that follows
 # Fields of a scenario that a job is started with, where it takes them.
 OF_THE_JOB = ("state_store", "max_offsets", "trigger", "source")
-# Doubled brackets are themselves, as in Python's format strings; ${NAME} is an environment variable.
+# Doubled brackets are themselves, as in Python's format strings; ${NAME} is a variable of the
+# environment.
 _PLACEHOLDER = re.compile(r"\$\{[A-Za-z_]\w*\}|\{\{|\}\}|\{([^{}]*)\}", re.ASCII)
 _BRACKET = re.compile(r"(\$\{[A-Za-z_]\w*\})|([{}])", re.ASCII)
 

@@ -10,6 +10,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from onceproof.scenario.draft import Draft
@@ -37,7 +38,7 @@ _BY_FORM = {
 }
 _FORMS = {what: re.compile(form) for what, form in _BY_FORM.items()}
 _TOKEN = re.compile(r"[A-Za-z0-9_+=-]{32,}")
-_RANDOM_BITS = 4.2  # per character; English words and names have less, random letters and digits more
+_RANDOM_BITS = 4.2  # per character; names of words have less
 _FLAG = re.compile(r"(?:--?)?([\w.-]+)=(.*)", re.DOTALL)
 
 
@@ -111,7 +112,7 @@ def _is_sure(name: str) -> bool:
     if not words or words[-1] in _ABOUT:
         return False
     joined = name.lower().replace("_", "").replace("-", "")
-    pairs = zip(words, words[1:], strict=False)
+    pairs = pairwise(words)
     return (
         bool(_SURE & set(words))
         or joined.endswith(("password", "passwd"))

@@ -58,8 +58,9 @@ def _alter_role(tools: StoreTools, data: Path, statement: str, env: Mapping[str,
     """Run a statement in PostgreSQL's single-user mode; it is read from standard input."""
     settings = ["-c", "password_encryption=scram-sha-256", "-c", "log_statement=none"]
     settings += ["-c", "dynamic_shared_memory_type=mmap"]
+    command = [str(tools.programs / "postgres"), "--single", "-j", *settings]
     done = subprocess.run(
-        [str(tools.programs / "postgres"), "--single", "-j", *settings, "-D", str(data), "postgres"],
+        [*command, "-D", str(data), "postgres"],
         input=f"{statement};\n\n",
         capture_output=True,
         text=True,
