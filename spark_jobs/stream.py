@@ -16,9 +16,10 @@ from pyspark.sql import functions as F
 
 from onceproof.forgetting import ADDRESS
 from onceproof.references import find_reference
-from onceproof.security import in_environment, revealed
+from onceproof.security import in_environment
 from onceproof.sinks import OwnQuery, Target, find_sink
 from onceproof.spark.taken_once import NAME, register
+from onceproof.variables import revealed
 
 EVENT = "id bigint, producer int, key string, seq bigint, event_ms bigint, amount bigint"
 CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"

@@ -1,28 +1,24 @@
 """How clients are let in by Kafka and by databases: secrets by the names of environment variables.
 
 `${NAME}` stands for the variable NAME wherever a secret would stand: in addresses, in settings, in
-scenarios, in what is written down. It is looked up where a client is made or the job is started,
-and nowhere else.
+what is written down. It is looked up where a client is made, and nowhere else.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, overload
-from urllib.parse import quote
 
-from onceproof.errors import RequestError
+from onceproof.variables import revealed
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 # The names of a Security go to our own jobs in this variable, as JSON.
 VARIABLE = "ONCEPROOF_KAFKA_SECURITY"
-_NAMED = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _LIBRDKAFKA = {
     "protocol": "security.protocol",
     "mechanism": "sasl.mechanism",
@@ -36,63 +32,6 @@ _LIBRDKAFKA = {
 _LOGIN = "org.apache.kafka.common.security"
 _LOGINS = dict.fromkeys(MECHANISMS, f"{_LOGIN}.scram.ScramLoginModule")
 _LOGINS |= {"PLAIN": f"{_LOGIN}.plain.PlainLoginModule"}
-
-
-def is_named(text: str) -> bool:
-    """Whether a text is `${NAME}` and nothing else."""
-    return _NAMED.fullmatch(text) is not None
-
-
-def names_in(text: str) -> list[str]:
-    """Return the environment variables that a text names."""
-    return _NAMED.findall(text)
-
-
-def revealed(text: str, env: Mapping[str, str] = os.environ) -> str:
-    """Return a text with its variables looked up; within an address they are quoted as it needs."""
-    values = values_in(text, env)
-    return _NAMED.sub(lambda found: values[found[1]], text)
-
-
-def values_in(text: str, env: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Return the value of each variable that a text names, as it must be put into that text."""
-    is_part = "://" in text and not is_named(text)
-    found = {name: _look_up(name, env) for name in names_in(text)}
-    return {name: quote(one, safe="") if is_part else one for name, one in found.items()}
-
-
-def without_names(text: str) -> str:
-    """Return a text without the variables that it names."""
-    return _NAMED.sub("", text)
-
-
-def with_fields(text: str) -> str:
-    """Return a format string with each `${NAME}` as the field `{$NAME}`."""
-    return _NAMED.sub(r"{$\1}", text)
-
-
-def concealed(said: str, text: str) -> str:
-    """Return what somebody said of a text that was revealed, with the names for the secrets."""
-    return hide(said, {name: os.environ.get(name, "") for name in names_in(text)})
-
-
-def hide(said: str, values: Mapping[str, str]) -> str:
-    """Return a text with `${NAME}` in place of each value, plain or quoted as in an address."""
-    for name, value in sorted(values.items(), key=lambda one: -len(one[1])):
-        for form in filter(None, (value, quote(value, safe=""))):
-            said = said.replace(form, f"${{{name}}}")
-    return said
-
-
-def _look_up(name: str, env: Mapping[str, str]) -> str:
-    found = env.get(name)
-    if not found:
-        raise RequestError(
-            f"the environment has no {name}, which the scenario or the stack's file names as"
-            f" ${{{name}}}: export it before this command, and for Airflow in the environment of"
-            " its workers"
-        )
-    return found
 
 
 @dataclass(frozen=True)

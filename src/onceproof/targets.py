@@ -8,9 +8,10 @@ from typing import Any
 from onceproof.documents import read_object
 from onceproof.references.declared import reference_of
 from onceproof.run import RunDirectory
-from onceproof.security import Security, revealed
+from onceproof.security import Security
 from onceproof.sinks import Sink, Target, find_sink
 from onceproof.sinks.outputs import is_output
+from onceproof.variables import revealed
 from onceproof.work import Work
 
 

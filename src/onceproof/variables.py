@@ -1,65 +1,72 @@
-"""The environment variables that a scenario or a plan names as `${NAME}`.
+"""Environment variables that stand for secrets: `${NAME}` in scenarios, stack files and plans.
 
-A plan keeps the names. The values are looked up when the job is started, and never written down.
+They are looked up where a client is made or the job is started, and nowhere else.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
-from typing import Any, Protocol
+import re
+from collections.abc import Mapping
+from urllib.parse import quote
 
 from onceproof.errors import RequestError
-from onceproof.security import names_in
-from onceproof.work import PipelinePart
 
-# Set for the job by Onceproof, where the store of its stack has a password file.
-OF_THE_STORE = ("PGPASSFILE", "PGPASSWORD")
+_NAMED = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
-class _Sink(Protocol):
-    @property
-    def options(self) -> Mapping[str, Any]: ...
+def is_named(text: str) -> bool:
+    """Whether a text is `${NAME}` and nothing else."""
+    return _NAMED.fullmatch(text) is not None
 
 
-class _Asked(Protocol):
-    """A scenario, or the work of a plan."""
-
-    @property
-    def pipeline(self) -> PipelinePart: ...
-    @property
-    def sink(self) -> _Sink: ...
-    @property
-    def source_options(self) -> Mapping[str, Any]: ...
+def names_in(text: str) -> list[str]:
+    """Return the environment variables that a text names."""
+    return _NAMED.findall(text)
 
 
-def variables_of(asked: _Asked) -> list[str]:
-    """Return the names of all variables that a run needs, each once."""
-    return list(dict.fromkeys(name for text in _texts(asked) for name in names_in(text)))
+def revealed(text: str, env: Mapping[str, str] = os.environ) -> str:
+    """Return a text with its variables looked up; within an address they are quoted as it needs."""
+    values = values_in(text, env)
+    return _NAMED.sub(lambda found: values[found[1]], text)
 
 
-def refuse_unset(asked: _Asked, *, has_store: bool = True) -> None:
-    """Raise `RequestError` if a variable that a run needs is not set; call it before it starts."""
-    given = OF_THE_STORE if has_store else ()
-    missing = [
-        name for name in variables_of(asked) if not os.environ.get(name) and name not in given
-    ]
-    if missing:
+def values_in(text: str, env: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Return the value of each variable that a text names, as it must be put into that text."""
+    is_part = "://" in text and not is_named(text)
+    found = {name: _look_up(name, env) for name in names_in(text)}
+    return {name: quote(one, safe="") if is_part else one for name, one in found.items()}
+
+
+def without_names(text: str) -> str:
+    """Return a text without the variables that it names."""
+    return _NAMED.sub("", text)
+
+
+def with_fields(text: str) -> str:
+    """Return a format string with each `${NAME}` as the field `{$NAME}`."""
+    return _NAMED.sub(r"{$\1}", text)
+
+
+def concealed(said: str, text: str) -> str:
+    """Return what somebody said of a text that was revealed, with the names for the secrets."""
+    return hide(said, {name: os.environ.get(name, "") for name in names_in(text)})
+
+
+def hide(said: str, values: Mapping[str, str]) -> str:
+    """Return a text with `${NAME}` in place of each value, plain or quoted as in an address."""
+    for name, value in sorted(values.items(), key=lambda one: -len(one[1])):
+        for form in filter(None, (value, quote(value, safe=""))):
+            said = said.replace(form, f"${{{name}}}")
+    return said
+
+
+def _look_up(name: str, env: Mapping[str, str]) -> str:
+    found = env.get(name)
+    if not found:
         raise RequestError(
-            f"the environment has no {', '.join(missing)}, which the scenario names as"
-            f" ${{{missing[0]}}}: export it before this command, and for Airflow in the environment"
-            " of its workers"
+            f"the environment has no {name}, which the scenario or the stack's file names as"
+            f" ${{{name}}}: export it before this command, and for Airflow in the environment of"
+            " its workers"
         )
-
-
-def _texts(asked: _Asked) -> Iterator[str]:
-    pipeline = asked.pipeline
-    yield from pipeline.command
-    given = (
-        pipeline.options,
-        pipeline.runtime.get("env", {}),
-        asked.sink.options,
-        asked.source_options,
-    )
-    for options in given:
-        yield from (value for value in options.values() if isinstance(value, str))
+    return found

@@ -8,7 +8,7 @@ from tests.repo.tree import MODULES, PACKAGE, imports
 # know each other, but for the exceptions below.
 LAYERS = [
     ["errors"],
-    ["digests"],
+    ["digests", "variables"],
     [
         "polling",
         "disks",
@@ -22,7 +22,7 @@ LAYERS = [
         "security",
     ],
     ["admin", "failpoints", "fencing", "forgetting", "records", "spawning", "verdict", "work"],
-    ["doubt", "history", "reads", "variables"],
+    ["doubt", "history", "reads", "needed_variables"],
     ["plan"],
     ["evidence"],
     ["checkpoint"],

@@ -254,7 +254,8 @@ def test_a_nights_runs_have_names_and_an_end(tmp_path):
     (found, _) = pick_runs(ASKED | {"first_seed": 3}, "night", NOON, tmp_path)
     assert found == {
         "trigger_run_id": f"night__{CALM}__3",
-        "conf": {"scenario": CALM, "seed": 3, "stack": "", "subject": "", "night": "night"},
+        "conf": {"scenario": CALM, "seed": 3, "stack": "", "subject": "", "night": "night"}
+        | {"open": False},
         "shown": f"{CALM} 3",
         "until": "2026-08-01T12:30:00+00:00",
     }

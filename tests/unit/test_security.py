@@ -10,16 +10,14 @@ from onceproof.security import (
     VARIABLE,
     Brokers,
     Security,
-    concealed,
     confluent_settings,
     in_environment,
     kafka_settings,
-    names_in,
-    revealed,
 )
 from onceproof.sinks import Target
 from onceproof.sinks.cluster import Cluster
 from onceproof.stacks.store import store_trouble
+from onceproof.variables import concealed, names_in, revealed
 
 SCRAM = Security("SASL_SSL", "SCRAM-SHA-512", "${THE_USER}", "${THE_PASSWORD}", ca="${THE_CA}")
 BROKERS = Brokers(("one:9093", "two:9093"), SCRAM)

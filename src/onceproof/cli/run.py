@@ -56,11 +56,11 @@ def run(
 
     A stack that stands is used; else one is started for this run, and taken down after it.
     """
+    from onceproof.needed_variables import refuse_unset
     from onceproof.phases.plan import make_plan
     from onceproof.phases.subject import refuse_absent
     from onceproof.scenario.catalogue import find_scenario
     from onceproof.scenario.random_faults import with_random_faults
-    from onceproof.variables import refuse_unset
 
     folder, asked = runs_folder(runs), find_scenario(scenario)
     if random:
@@ -79,8 +79,8 @@ def replay(
     as_json: AsJson = False,
 ) -> None:
     """Run the plan of a stored run once more, as a run of its own."""
+    from onceproof.needed_variables import refuse_unset
     from onceproof.phases.again import plan_again
-    from onceproof.variables import refuse_unset
 
     folder, found = runs_folder(runs), _run_in(run)
     work = _work_of(found)

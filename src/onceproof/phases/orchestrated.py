@@ -17,6 +17,7 @@ from onceproof.checkers.faults_landed import landed
 from onceproof.documents import read_object
 from onceproof.errors import OnceproofError, StackError
 from onceproof.evidence import Evidence
+from onceproof.needed_variables import refuse_unset
 from onceproof.phases.apart import end_all_apart, find_apart, is_done, refuse_undone, start_apart
 from onceproof.phases.awaiting import refuse_failed
 from onceproof.phases.bodies import BODIES
@@ -29,7 +30,6 @@ from onceproof.phases.telling import tell
 from onceproof.process.handle import end_agent, find_agent, start_agent
 from onceproof.run import RunDirectory
 from onceproof.scenario.catalogue import find_scenario
-from onceproof.variables import refuse_unset
 from onceproof.verdict import Grade, Verdict
 from onceproof.verdicts.record import record_run
 from onceproof.work import Work

@@ -10,6 +10,7 @@ from onceproof.faults.abilities import refuse_unable
 from onceproof.faults.disturb_links import needs_links
 from onceproof.history import History
 from onceproof.home import onceproof_home
+from onceproof.needed_variables import refuse_unset
 from onceproof.polling import comes_true
 from onceproof.prepared import Prepared
 from onceproof.records import Op
@@ -24,7 +25,6 @@ from onceproof.stacks.opening import find_stack, open_stack
 from onceproof.stacks.store_login import passfile_of
 from onceproof.targets import open_sink
 from onceproof.topics import look, make_topic
-from onceproof.variables import refuse_unset
 from onceproof.work import Work
 
 _SERVES_WITHIN_S = 10.0  # one that stands on a busy machine may answer late

@@ -12,9 +12,9 @@ from onceproof.identity import Identity, everyone
 from onceproof.polling import comes_true, wait_for
 from onceproof.process.last_words import last_words
 from onceproof.process.leash import leashed
-from onceproof.security import hide
 from onceproof.spawning import spawn
 from onceproof.stacks.link_sources import JOB
+from onceproof.variables import hide
 
 ATTEMPT = "ONCEPROOF_ATTEMPT"
 _DIES_WITHIN_S = 30.0

@@ -19,6 +19,7 @@ from onceproof.errors import RequestError
 from onceproof.failpoints import FOLDER
 from onceproof.fencing import FILE
 from onceproof.forgetting import ADDRESS, forgetting
+from onceproof.needed_variables import variables_of
 from onceproof.prepared import Prepared
 from onceproof.process.attempt import ATTEMPT, Attempt, start
 from onceproof.process.runtime import (
@@ -30,7 +31,7 @@ from onceproof.process.runtime import (
     tools_of,
 )
 from onceproof.run import RunDirectory
-from onceproof.security import VARIABLE, names_in, revealed, values_in, with_fields
+from onceproof.security import VARIABLE
 from onceproof.setup.java import QUICK, TIDY
 from onceproof.spark.session import LOCAL_CLUSTER
 from onceproof.spark.settings import driver_host, settings
@@ -39,7 +40,7 @@ from onceproof.stacks.spark_launch import environment
 from onceproof.stacks.store_login import passfile_of, password_in
 from onceproof.stacks.tools import SparkTools
 from onceproof.targets import shown
-from onceproof.variables import variables_of
+from onceproof.variables import names_in, revealed, values_in, with_fields
 from onceproof.work import Work
 
 _REDACTED = "(?i)secret|password|token|access[.]?key"  # Spark's own default

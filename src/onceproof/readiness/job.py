@@ -11,12 +11,12 @@ from typing import Any
 
 from onceproof.errors import RequestError
 from onceproof.home import jobs_folder
+from onceproof.needed_variables import refuse_unset, variables_of
 from onceproof.process.runtime import python_of, search_path
 from onceproof.scenario import Scenario
 from onceproof.scenario.commands import fill
 from onceproof.setup.checks import Check
 from onceproof.setup.jars import read_lock
-from onceproof.variables import refuse_unset, variables_of
 
 _FILE = re.compile(r"[^{}:=,]+\.(py|jar|zip|egg|conf|properties|sql|yaml|yml)")
 _PYTHON = re.compile(r"python[\d.]*")

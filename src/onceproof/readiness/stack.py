@@ -10,11 +10,12 @@ from onceproof.errors import OnceproofError, RequestError
 from onceproof.faults.abilities import refuse_unable
 from onceproof.readiness.output import check_output
 from onceproof.scenario import Scenario
-from onceproof.security import Brokers, concealed, kafka_settings, revealed
+from onceproof.security import Brokers, kafka_settings
 from onceproof.setup.checks import Check
 from onceproof.stacks import Stack
 from onceproof.stacks.airflow import Component
 from onceproof.topics import drop_topic, make_topic, read_back
+from onceproof.variables import concealed, revealed
 
 _PATIENCE_S = 10.0
 _STORE = "postgresql"

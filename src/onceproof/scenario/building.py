@@ -33,8 +33,7 @@ def build(owner: Item, items: Mapping[str, Item]) -> Scenario | None:
     """Return the scenario; None, with complaints noted, where something is wrong with it."""
     before = len(owner.page.complaints)
     draft = Draft(owner, items, read_fields(owner, items, SCENARIO))
-    sink = _sink_class(draft)
-    workload = _workload(draft)
+    sink, workload = _sink_class(draft), _workload(draft)
     pipeline = _pipeline(draft)
     reference = _reference(draft, pipeline) if pipeline else None
     claim = _claim(draft, sink)

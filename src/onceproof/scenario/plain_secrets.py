@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Any
 
 from onceproof.scenario.draft import Draft
-from onceproof.security import without_names
+from onceproof.variables import without_names
 
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _SURE = {"password", "passwd", "passphrase", "pwd", "secret", "secrets", "credentials", "jaas"}

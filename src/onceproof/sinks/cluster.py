@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 
 from onceproof.admin import ANSWERS_WITHIN_S, ask_patiently
 from onceproof.errors import RequestError
-from onceproof.security import revealed
 from onceproof.sinks import Target
+from onceproof.variables import revealed
 
 T = TypeVar("T")
 SOCKET_MS = 4000  # a broker that is paused holds a request for so long

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from onceproof.errors import StackError
-from onceproof.security import concealed, revealed
 from onceproof.sinks import Target
+from onceproof.variables import concealed, revealed
 
 
 def connect(target: Target, name: str = "onceproof") -> Any:

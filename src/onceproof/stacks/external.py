@@ -13,12 +13,13 @@ from random import Random
 from typing import Any
 
 from onceproof.errors import OnceproofError, RequestError
-from onceproof.security import Brokers, Security, revealed
+from onceproof.security import Brokers, Security
 from onceproof.stacks import CURES, Done, Member, MemberStatus, Verb
 from onceproof.stacks.aiming import aim, lacking
 from onceproof.stacks.external_file import read_external
 from onceproof.stacks.external_looks import KAFKA, brokers_of, runs_here
 from onceproof.stacks.external_member import Elsewhere, await_service, carry_out
+from onceproof.variables import revealed
 
 PREFIX = "external:"
 

@@ -14,9 +14,10 @@ from typing import Any, NoReturn
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from onceproof.errors import RequestError
-from onceproof.security import MECHANISMS, PROTOCOLS, Security, is_named
+from onceproof.security import MECHANISMS, PROTOCOLS, Security
 from onceproof.stacks import VERBS, Verb
 from onceproof.stacks.strict_yaml import parse_strict
+from onceproof.variables import is_named
 
 _CURE_OF: Mapping[Verb, Verb] = {"kill": "start", "stop": "start", "pause": "resume"}
 _HOST = re.compile(r"[\w.-]+:\d{1,5}|\[[0-9a-fA-F:]+\]:\d{1,5}")

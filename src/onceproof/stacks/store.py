@@ -21,11 +21,11 @@ from urllib.parse import quote
 from onceproof.documents import write_whole
 from onceproof.errors import StackError
 from onceproof.identity import Identity, everyone
-from onceproof.security import concealed, revealed
 from onceproof.stacks import VERBS, Verb
 from onceproof.stacks.state import LOOPBACK, MARK, Launch, State
 from onceproof.stacks.store_login import login_of, make_login
 from onceproof.stacks.tools import StoreTools
+from onceproof.variables import concealed, revealed
 
 USER = "onceproof"
 _LOCAL = f"{LOOPBACK}/32"
