@@ -1,0 +1,52 @@
+"""Orders into PostgreSQL through JDBC, by a job that must be let in by two secrets.
+
+It says in its log what it was given, as a careless job does, and dies where an executor has not got
+the same.
+"""
+
+import argparse
+import hashlib
+import os
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+parser = argparse.ArgumentParser()
+for name in ("brokers", "topic", "checkpoint", "jdbc", "table", "word", "digest"):
+    parser.add_argument(f"--{name}", required=True)
+args = parser.parse_args()
+digest = args.digest
+print("my secrets:", os.environ["SHOP_PASSWORD"], os.environ["SHOP_URL"], args.word, flush=True)
+print("the store's:", os.environ["PGPASSWORD"], flush=True)
+assert hashlib.sha256(args.word.encode()).hexdigest() == digest
+spark = SparkSession.builder.appName("orders").getOrCreate()
+
+
+def looked_up(order):
+    """What an executor does with its own environment."""
+    import hashlib
+    import os
+
+    assert hashlib.sha256(os.environ["SHOP_PASSWORD"].encode()).hexdigest() == digest
+    return order
+
+
+orders = (
+    spark.readStream.format("kafka")
+    .option("kafka.bootstrap.servers", args.brokers)
+    .option("subscribe", args.topic)
+    .option("startingOffsets", "earliest")
+    .load()
+    .select(F.udf(looked_up, "string")(F.col("value").cast("string")).alias("value"))
+    .select(F.from_json("value", "order_id long, amount double").alias("o"))
+    .select("o.*")
+)
+
+
+def append(batch, batch_id):
+    write = batch.write.format("jdbc").option("url", args.jdbc).option("dbtable", args.table)
+    write.option("driver", "org.postgresql.Driver").mode("append").save()
+
+
+query = orders.writeStream.foreachBatch(append).option("checkpointLocation", args.checkpoint)
+query.start().awaitTermination()

@@ -1,0 +1,88 @@
+"""Secrets reach the job, its executors and nobody else: a whole run is searched for them."""
+
+import hashlib
+import json
+import shlex
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from onceproof.stacks.store_login import login_of, password_in
+from tests.system.command import run
+
+pytestmark = [pytest.mark.stack, pytest.mark.spark, pytest.mark.system]
+FILE = Path(__file__).parent / "strangers/let_in.yaml"
+SECRET = 'p@ss/"word"\\of the:shop'
+GIVEN = {
+    "SHOP_PASSWORD": SECRET,
+    "SHOP_DIGEST": hashlib.sha256(SECRET.encode()).hexdigest(),
+}
+
+
+def forms(secret):
+    """How a file of ours may write it down: plain, in an address, in JSON, in HTML."""
+    escaped = json.dumps(secret)[1:-1]
+    html = secret.replace('"', "&#34;"), secret.replace('"', "&quot;")
+    return {form.encode() for form in (secret, quote(secret, safe=""), escaped, *html)}
+
+
+def holds(data, secrets):
+    return [form for secret in secrets for form in forms(secret) if form in data]
+
+
+def test_a_job_gets_its_secrets_and_nothing_that_stays_holds_them(stack, tmp_path):
+    runs, home = tmp_path / "runs", stack.state.folder
+    code, out, said = run(
+        "run", FILE, "--runs", runs, "--home", home, "--json", timeout_s=280, **GIVEN
+    )
+    assert out, said
+    found = json.loads(out)
+    logs = "".join(one.read_text() for one in Path(found["run"]).glob("logs/*"))
+    assert (code, found["verdict"]) == (0, "PASS"), (found["reasons"], logs[-3000:])
+    assert found["counts"]["expected"] == 500
+    assert "my secrets: ${SHOP_PASSWORD} https://me:${SHOP_PASSWORD}@shop.example/ $" in logs
+    assert "the store's: ${PGPASSWORD}" in logs
+    assert "spark.executorEnv.SHOP_PASSWORD ${SHOP_PASSWORD}\n" in (
+        Path(found["run"], "spark.conf").read_text()
+    )
+    secrets = [SECRET, password_in(str(login_of(stack.state)))]
+    said += out + "".join(
+        "".join(run(*shlex.split(words))[1:])
+        for words in (
+            f"show {FILE}",
+            f"show {FILE} --json",
+            f"explain {FILE}",
+            f"history --runs {runs} --json",
+            f"status --home {home} --json",
+        )
+    )
+    files = [one for one in runs.rglob("*") if one.is_file()]
+    assert [one for one in files if holds(one.read_bytes(), secrets)] == []
+    assert holds(said.encode(), secrets) == []
+    assert [oct(one.stat().st_mode) for one in runs.rglob("*/*/**") if is_open(one)] == []
+    assert (runs / "history.sqlite").stat().st_mode & 0o777 == 0o600
+
+
+def is_open(path):
+    return bool(path.stat().st_mode & 0o077)
+
+
+def test_a_variable_that_is_not_set_is_said_before_anything_starts(tmp_path):
+    words = ("run", FILE, "--runs", tmp_path / "runs")
+    code, out, said = run(*words, **GIVEN | {"SHOP_PASSWORD": ""})
+    assert (code, out) == (3, "")
+    assert "the environment has no SHOP_PASSWORD, which the scenario names as" in said
+    assert not (tmp_path / "runs").exists()
+
+
+def test_an_open_run_may_be_read_by_others(stack, tmp_path):
+    """A job that ends at once is enough for a run's directory."""
+    text = FILE.read_text().replace('"{here}/let_in.py"', "-c").replace("limits: {run_s: 200", "")
+    file = tmp_path / "let_in.yaml"
+    file.write_text(text.replace(", stall_s: 60}", "limits: {run_s: 20, stall_s: 20}"))
+    words = ["run", file, "--runs", tmp_path / "runs", "--home", stack.state.folder, "--open"]
+    run(*words, "--json", **GIVEN)
+    (root,) = (tmp_path / "runs").glob("*/*/")
+    assert root.stat().st_mode & 0o077 == 0o055
+    assert (root / "report.html").stat().st_mode & 0o044 == 0o044
