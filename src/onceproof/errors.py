@@ -16,5 +16,9 @@ class StackError(OnceproofError):
     """The stack did not do what was asked of it in time; the command exits with 2."""
 
 
+class EngineError(OnceproofError):
+    """The process that compares two sides crashed or was killed; the command exits with 2."""
+
+
 class EvidenceError(OnceproofError):
     """Evidence of a run is missing, unreadable or contradicts itself; the judge says UNKNOWN."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from onceproof.data_files import data_files
+from onceproof.database import open_database, read_parquet
 from onceproof.digests import files_digest
 from onceproof.errors import EvidenceError
 
@@ -35,7 +37,7 @@ class Ledger:
             'select topic, partition, count(*), list("offset" order by "offset")'
             ' filter (where "offset" is not null),'
             """ count("offset") filter (where kind = 'sentinel')"""
-            " from read_parquet(?, union_by_name=true) group by all order by all",
+            " from {rows} group by all order by all",
         )
         offsets = {(topic, partition): found for topic, partition, _, found, _ in rows if found}
         for (topic, partition), found in offsets.items():
@@ -53,33 +55,36 @@ class Ledger:
         return sum(bisect_left(found, position.get(at, 0)) for at, found in self.offsets.items())
 
 
-LIMITS = {"memory_limit": "1GB", "threads": "2"}
-
-
 def parquet_files(folder: Path) -> list[Path]:
-    """Return a folder's parquet files at any depth, or raise `EvidenceError` if it has none.
+    """Return a folder's files at any depth, or raise `EvidenceError` if it has none.
 
-    Names that begin with `_` or `.` are no data: writers leave half-made files under them.
+    A file that is not parquet is an error too. Names that begin with `_` or `.` are no data:
+    writers leave half-made files under them.
     """
-    files = [
-        path
-        for path in sorted(folder.rglob("*.parquet"))
-        if not any(part[0] in "_." for part in path.relative_to(folder).parts)
-    ]
+    try:
+        files = data_files(folder) if folder.exists() else []
+    except OSError as error:
+        raise EvidenceError(f"{folder.name}/ cannot be listed: {error.strerror}") from None
     if not files:
         raise EvidenceError(f"{folder.name}/ is missing from the run's directory, or holds no rows")
+    for path in files:
+        if path.suffix != ".parquet":
+            raise EvidenceError(f"{path.relative_to(folder.parent)} is not a parquet file")
     return files
 
 
 def query_parquet(folder: Path, query: str, store: Any = None) -> list[tuple[Any, ...]]:
-    """Return what a query over a folder's files (its `?`) gives, or raise `EvidenceError`."""
+    """Return what a query over a folder's rows gives, or raise `EvidenceError`.
+
+    `{rows}` in the query stands for the rows of all files. A column that only some files have is
+    NULL in the rows of the others.
+    """
     import duckdb
 
-    files = [str(path) for path in parquet_files(folder)]
+    rows = read_parquet(parquet_files(folder), "union_by_name=true")
     try:
-        found: list[tuple[Any, ...]] = (
-            (store or duckdb.connect(config=LIMITS)).execute(query, [files]).fetchall()
-        )
+        database = store or open_database()
+        found: list[tuple[Any, ...]] = database.execute(query.replace("{rows}", rows)).fetchall()
     except duckdb.Error as error:
         why = str(error).splitlines()[0]
         raise EvidenceError(f"{folder.name}/ is not as it should be: {why}") from error
@@ -95,4 +100,32 @@ def count_rows(folder: Path) -> int:
     """Count the rows of a folder's parquet files, from their footers."""
     import pyarrow.parquet as parquet
 
-    return sum(int(parquet.read_metadata(path).num_rows) for path in parquet_files(folder))
+    return sum(
+        int(readable(path, lambda: parquet.read_metadata(path)).num_rows)  # noqa: B023
+        for path in parquet_files(folder)
+    )
+
+
+def read_rows(folder: Path, columns: Sequence[str] | None = None) -> Any:
+    """Return a folder's rows as an Arrow table; the names of its folders are no columns."""
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+
+    parts = (
+        readable(path, lambda: parquet.ParquetFile(path).read(columns))  # noqa: B023
+        for path in parquet_files(folder)
+    )
+    return pa.concat_tables(parts, promote_options="default")
+
+
+def readable(path: Path, read: Callable[[], Any]) -> Any:
+    """Return what pyarrow reads of a file, or raise `EvidenceError` if the file is damaged."""
+    import pyarrow as pa
+
+    try:
+        return read()
+    except (pa.ArrowException, OSError) as error:
+        why = " ".join(str(error).split())
+        raise EvidenceError(
+            f"{path.parent.name}/{path.name} is not readable parquet: {why}"
+        ) from None

@@ -12,8 +12,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from onceproof.database import open_database
 from onceproof.errors import EvidenceError
-from onceproof.ledger import LIMITS, query_parquet
+from onceproof.ledger import query_parquet
 from onceproof.records import Op, Record
 
 
@@ -54,19 +55,17 @@ class Reads:
     @classmethod
     def load(cls, folder: Path, known: Sequence[Poll]) -> Reads:
         """Load the rows and hold them against the polls, or raise `EvidenceError`."""
-        import duckdb
-
         if not known:
             raise EvidenceError(
                 "nobody read the sink while the run was going on: no poll succeeded"
             )
-        store = duckdb.connect(config=LIMITS)
+        store = open_database()
         query_parquet(
             folder,
             "create table reads as select poll::bigint poll, copies::bigint copies, key::varchar"
             " key, value::varchar value, version::bigint version, position::bigint position,"
             " batch::bigint batch, attempt::bigint attempt"
-            " from read_parquet(?, union_by_name=true)",
+            " from {rows}",
             store,
         )
         reads = cls(store)

@@ -8,7 +8,7 @@ from tests.repo.tree import MODULES, PACKAGE, imports
 # know each other, but for the exceptions below.
 LAYERS = [
     ["errors"],
-    ["digests", "variables"],
+    ["data_files", "database", "digests", "variables"],
     [
         "polling",
         "disks",

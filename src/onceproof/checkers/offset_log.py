@@ -10,9 +10,10 @@ from onceproof.checkpoint.archive import queries
 from onceproof.checkpoint.checks import log_troubles
 from onceproof.checkpoint.coverage import Range, committed_batches, position, ranges
 from onceproof.checkpoint.log import Planned, committed, newest
+from onceproof.database import open_database
 from onceproof.documents import count
 from onceproof.evidence import Evidence
-from onceproof.ledger import LIMITS, query_parquet
+from onceproof.ledger import query_parquet
 from onceproof.records import Op
 from onceproof.verdict import Finding, Grade
 
@@ -20,7 +21,7 @@ from onceproof.verdict import Finding, Grade
 _NEWEST_EVENTS = """
     select batch, max(event_ms) from (
         select event_ms, batch, "offset" >= "end" as behind
-        from (select * from read_parquet(?, union_by_name=true) where "offset" is not null) sent
+        from (select * from {rows} where "offset" is not null) sent
         asof join ranges on sent.topic = ranges.topic and sent.partition = ranges.partition
             and sent."offset" >= ranges."begin"
     ) where not behind group by batch"""
@@ -122,12 +123,11 @@ def _watermarks(
 
 
 def _newest_events(evidence: Evidence, found: list[Range]) -> dict[int, int]:
-    import duckdb
     import pyarrow as pa
 
     names = "topic", "partition", "begin", "end", "batch"
     columns = {name: [getattr(one, name) for one in found] for name in names}
-    with duckdb.connect(config=LIMITS) as store:
+    with open_database() as store:
         store.register("ranges", pa.table(columns))
         return dict(query_parquet(evidence.run.ledger, _NEWEST_EVENTS, store))
 

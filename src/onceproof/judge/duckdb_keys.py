@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from onceproof.database import literal, read_parquet
 from onceproof.judge.columns import Pair, cell_columns
 from onceproof.judge.duckdb_hashes import row_hashes
-from onceproof.judge.duckdb_kinds import literal
 from onceproof.judge.duckdb_near import cell, is_chain, near_values, paired, stepped
-from onceproof.judge.duckdb_text import listed
 from onceproof.judge.found import CLASSES, COUNTS, ROWS_PER_KEY
 
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ class Keys:
             files = [str(path) for path in (folder / f"part={part}").glob("*")]
             rows = self._rows(side) + " limit 0"
             if files:
-                rows = f"from read_parquet({listed(files)}, hive_partitioning=false)"
+                rows = f"from {read_parquet(files)}"
             connection.execute(f"create or replace temp view rows_{side.name} as {rows}")
         connection.execute(f"create or replace temp table differing as {self._differing()}")
         self._pair_chains(connection)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from onceproof.database import literal
 from onceproof.judge.columns import Column
 from onceproof.judge.kinds import NOTHING, Kind
 
@@ -43,7 +44,6 @@ _WRITTEN = {kind: native.upper() for native, kind in _FLAT.items()} | {
     NOTHING: "VARCHAR",
     Kind("timestamp", 6): "TIMESTAMP",
 }
-INT96 = "INT96"
 
 
 def columns_of(relation: Any) -> list[Column]:
@@ -121,8 +121,3 @@ def _sorted(value: str, kind: Kind, depth: int = 0) -> str:
 def quoted(name: str) -> str:
     """Return a name as SQL."""
     return '"' + name.replace('"', '""') + '"'
-
-
-def literal(text: str) -> str:
-    """Return a text as SQL."""
-    return "'" + text.replace("'", "''") + "'"

@@ -7,56 +7,67 @@ first, which costs a read of its footer.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from pathlib import Path
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from onceproof.errors import RequestError
+from onceproof.database import listed, read_parquet
 from onceproof.judge.columns import Column
-from onceproof.judge.duckdb_kinds import INT96, columns_of
-from onceproof.judge.duckdb_text import listed
-from onceproof.judge.kinds import NOTHING, Kind
+from onceproof.judge.duckdb_kinds import columns_of, quoted, written
+from onceproof.judge.duckdb_stored import as_stored
+from onceproof.judge.folders import (
+    folder_columns,
+    refuse_other_names,
+    refuse_shadowed,
+    unreadable,
+)
+from onceproof.judge.kinds import NOTHING
 from onceproof.judge.places import Files
 
 PLACE = "file_index", "file_row_number"
 # What tells the columns of files apart, of each node of their schemas.
-_NODE = "name, type, type_length, num_children, converted_type, logical_type, duckdb_type"
+_NODE = (
+    "name, type, type_length, num_children, precision, converted_type, logical_type, duckdb_type"
+)
 
 
 @dataclass(frozen=True)
 class Source:
-    """A side to select from: its SQL and its columns.
+    """A side to select from: its SQL, its columns and its files.
 
     Rows of parquet have a place, `file_index` and `file_row_number`, by which they are found again.
     """
 
     sql: str
     columns: tuple[Column, ...]
+    files: Files
 
 
 def open_parquet(connection: Any, side: str, files: Files) -> Source:
     """Return files of parquet as a source, or raise for a file with other columns than the rest."""
-    refuse_others(connection, side, files)
-    sql = f"read_parquet({listed(files.paths)}, file_row_number=true)"
-    columns = [c for c in describe(connection, side, files, sql) if c.name != PLACE[1]]
+    inside = refuse_others(connection, side, files)
+    folders = folder_columns(side, files)
+    refuse_shadowed(side, files, [column.name for column in inside], folders)
     for name in PLACE:
-        if name in (column.name.lower() for column in columns):
+        if name in {*(one.name.lower() for one in inside), *(one.name.lower() for one in folders)}:
             raise unreadable(side, files, f"DuckDB numbers rows in {name}, rename that column")
-    return Source(sql, tuple(_instants(connection, files.paths[0], columns)))
+    sql = read_parquet(files.paths, "file_row_number=true")
+    if folders:
+        cells = (f"{one.sql}::{written(one.kind)} as {quoted(one.name)}" for one in folders)
+        sql = f"(select *, file_index, {', '.join(cells)} from {sql})"
+    named = (Column(one.name, one.kind, written(one.kind)) for one in folders)
+    return Source(sql, (*inside, *named), files)
 
 
-def refuse_others(connection: Any, side: str, files: Files) -> None:
-    """Raise `RequestError` for a file whose columns are not those of the first.
+def refuse_others(connection: Any, side: str, files: Files) -> list[Column]:
+    """Raise `RequestError` for a file whose columns are not those of the first; return those.
 
     Integers may be of other width, since one that is too large is an error when it is read, and a
     later file's column may hold NULLs only.
     """
     import duckdb
 
-    if len(files.paths) < 2:
-        return
-    refuse_other_names(side, files, ((path, _folders(path)) for path in files.paths))
+    first = _columns(connection, side, files, files.paths[0])
     schemas = (
         f"select min(file_name) as path, list(({_NODE}) order by column_id) as nodes "
         f"from parquet_schema({listed(files.paths)}) group by file_name"
@@ -66,12 +77,9 @@ def refuse_others(connection: Any, side: str, files: Files) -> None:
         others = sorted(path for (path,) in one_of_each.fetchall())
     except duckdb.Error as error:
         raise unreadable(side, files, str(error)) from error
-    if len(others) == 1:
-        return
-    first = _columns(connection, side, files, files.paths[0])
-    for path in others:
+    for path in others if len(others) > 1 else ():
         other = _columns(connection, side, files, path)
-        refuse_other_names(side, files, ((files.paths[0], first), (path, other)))
+        refuse_other_names(side, files, [(files.paths[0], list(first)), (path, list(other))])
         for name, column in first.items():
             if not _is_read_as(other[name], column):
                 raise unreadable(
@@ -80,22 +88,7 @@ def refuse_others(connection: Any, side: str, files: Files) -> None:
                     f"column {name} is {column.native} in {files.paths[0]} and "
                     f"{other[name].native} in {path}: write all files with one type",
                 )
-
-
-def refuse_other_names(side: str, files: Files, named: Iterable[tuple[str, Iterable[str]]]) -> None:
-    """Raise `RequestError` for a file whose names of columns are not those of the first."""
-    first: tuple[str, frozenset[str]] | None = None
-    for path, names in named:
-        here = path, frozenset(names)
-        first = first or here
-        for one, other in ((first, here), (here, first)):
-            if more := sorted(one[1] - other[1]):
-                raise unreadable(
-                    side,
-                    files,
-                    f"column {more[0]} is in {one[0]} and not in {other[0]}: write it into all "
-                    "files, or compare these apart",
-                )
+    return list(first.values())
 
 
 def describe(connection: Any, side: str, files: Files, sql: str) -> list[Column]:
@@ -108,31 +101,10 @@ def describe(connection: Any, side: str, files: Files, sql: str) -> list[Column]
         raise unreadable(side, files, str(error)) from error
 
 
-def unreadable(side: str, files: Files, said: str) -> RequestError:
-    """Return the error that says why a side cannot be read."""
-    return RequestError(f"the {side} side {files.name} cannot be read: {said.splitlines()[0]}")
-
-
 def _columns(connection: Any, side: str, files: Files, path: str) -> Mapping[str, Column]:
-    """Return the columns that stand in a file itself."""
-    sql = f"read_parquet({listed([path])}, hive_partitioning=false)"
-    columns = describe(connection, side, files, sql)
-    return {column.name: column for column in _instants(connection, path, columns)}
-
-
-def _instants(connection: Any, path: str, columns: Iterable[Column]) -> list[Column]:
-    """Return the columns of a file, with those that Spark writes as INT96 as instants."""
-    found = connection.execute(
-        f"select name from parquet_schema({listed([path])}) where type = 'INT96'"
-    ).fetchall()
-    names, kind = {name for (name,) in found}, Kind("instant", 6)
-    return [replace(c, kind=kind, native=INT96) if c.name in names else c for c in columns]
-
-
-def _folders(path: str) -> list[str]:
-    """Return the columns that a file's folders name."""
-    parts = (part.partition("=") for part in Path(path).parts[:-1])
-    return [name for name, sign, _ in parts if sign]
+    """Return the columns that are in a file itself, by its own types."""
+    columns = describe(connection, side, files, read_parquet([path]))
+    return {column.name: column for column in as_stored(connection, path, columns)}
 
 
 def _is_read_as(column: Column, first: Column) -> bool:

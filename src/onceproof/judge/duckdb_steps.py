@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from onceproof.database import literal
 from onceproof.judge.columns import Plan
 from onceproof.judge.duckdb_hashes import row_hashes
 from onceproof.judge.duckdb_keys import Keys
-from onceproof.judge.duckdb_kinds import canonical, literal, quoted
+from onceproof.judge.duckdb_kinds import canonical, quoted
 from onceproof.judge.duckdb_parquet import PLACE, Source
 from onceproof.judge.found import CLASSES, Found
 

@@ -31,6 +31,11 @@ class Kind:
         """Whether a map is somewhere in it, whose entries have no order."""
         return self.name == "map" or any(kind.has_map for _, kind in self.parts)
 
+    @property
+    def has_nothing(self) -> bool:
+        """Whether it is, or has a part that is, of every kind, since all its values are NULL."""
+        return self.name == "nothing" or any(kind.has_nothing for _, kind in self.parts)
+
     def __str__(self) -> str:
         if self.name == "decimal":
             return f"decimal({self.digits},{self.scale})"

@@ -8,34 +8,39 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit, urlunsplit
 
+from onceproof.data_files import data_files
 from onceproof.errors import RequestError
 
 _FORMATS = {
     ".parquet": "parquet",
     ".csv": "csv",
-    ".tsv": "csv",
+    ".tsv": "tsv",
     ".jsonl": "json",
     ".ndjson": "json",
     ".json": "json",
 }
-_PACKED = (".gz", ".zst")
+_PACKED = {".gz": "gzip", ".zst": "zstd"}
 POSTGRES = ("postgresql://", "postgres://")
 SPARK_LOG = "_spark_metadata"
 
 
 @dataclass(frozen=True)
 class Files:
-    """The files of a side, in the order of their names; `name` is how the user called them."""
+    """The files of a side, in the order of their names; `name` is how the user called them.
+
+    Folders `name=value` between `root` and a file are columns; folders above `root` never are.
+    """
 
     name: str
     format: str
     paths: tuple[str, ...]
+    root: str
     has_spark_log: bool = False
 
     @property
-    def delimiter(self) -> str:
-        """What stands between two fields of a line."""
-        return "\t" if ".tsv" in self.paths[0] else ","
+    def is_text(self) -> bool:
+        """Whether the files are CSV or TSV, whose values have no type."""
+        return self.format in ("csv", "tsv")
 
 
 @dataclass(frozen=True)
@@ -59,8 +64,8 @@ Place = Files | PostgresTable
 def find_place(side: str, given: str | os.PathLike[str]) -> Place:
     """Find what was named, or raise `RequestError` that says what to write instead.
 
-    A folder stands for the files in it and below, except those whose name, or whose folder's name,
-    begins with `_` or `.`: so Spark marks what is no data.
+    A folder stands for all files in it and below, links included, except what `data_files` takes
+    for no data; a file of another format in it is an error.
     """
     text = os.fspath(given)
     if text.startswith(POSTGRES):
@@ -71,38 +76,57 @@ def find_place(side: str, given: str | os.PathLike[str]) -> Place:
                 "behind a #, as in postgresql://user@host/database#schema.table"
             )
         return PostgresTable(address, unquote(table))
-    paths = _paths(text)
+    try:
+        paths = _paths(text)
+    except OSError as error:
+        raise RequestError(
+            f"the {side} side {text} cannot be read: {error.filename}: {error.strerror}"
+        ) from None
     if not paths:
         raise RequestError(
             f"the {side} side {text} cannot be read: there is no parquet, CSV or JSON lines file"
         )
     formats = {path: _format(path) for path in paths}
-    if len(set(formats.values())) > 1 or None in formats.values():
-        odd = next(
-            path for path in paths if formats[path] != formats[paths[0]] or not formats[path]
-        )
-        raise RequestError(
-            f"the {side} side {text} cannot be read: {odd} is not of one format with the rest; "
-            f"files end in {', '.join(_FORMATS)}"
-        )
+    first = next(filter(None, formats.values()), None)
+    for path, found in formats.items():
+        if not found or found != first:
+            raise RequestError(
+                f"the {side} side {text} cannot be read: {path} is not of one format with the "
+                f"rest; move it elsewhere, or name files that end in {', '.join(_FORMATS)}, "
+                f"or these and {' or '.join(_PACKED)}"
+            )
     log = Path(text, SPARK_LOG).is_dir()
-    return Files(text, formats[paths[0]] or "", tuple(paths), has_spark_log=log)
+    return Files(text, first or "", tuple(paths), _root(text), has_spark_log=log)
+
+
+def packing(path: str) -> str | None:
+    """Return how a file is compressed as a whole, by its name."""
+    return _PACKED.get(Path(path).suffix.lower())
 
 
 def _paths(text: str) -> list[str]:
     path = Path(text)
     if path.is_dir():
-        inside = (found.relative_to(path) for found in path.rglob("*"))
-        data = [one for one in inside if not any(part[0] in "_." for part in one.parts)]
-        found = [str(path / one) for one in data if (path / one).is_file() and _format(str(one))]
-        return sorted(found)
+        return [str(one) for one in data_files(path)]
     if path.exists():
         return [text]
     return sorted(one for one in glob.glob(text, recursive=True) if Path(one).is_file())
 
 
+def _root(text: str) -> str:
+    """Return the folder below which folders count: of a pattern, what is before its first sign."""
+    path = Path(text)
+    if path.is_dir():
+        return text
+    if path.exists():
+        return str(path.parent)
+    parts = Path(text).parts
+    plain = next(i for i, part in enumerate(parts) if glob.has_magic(part))
+    return str(Path(*parts[:plain]))
+
+
 def _format(path: str) -> str | None:
     name = Path(path)
-    if name.suffix in _PACKED:
+    if packing(path):
         name = name.with_suffix("")
-    return _FORMATS.get(name.suffix)
+    return _FORMATS.get(name.suffix.lower())

@@ -55,6 +55,11 @@ def kind_of(native: Any) -> Kind | None:
     return _FLAT.get(native.simpleString())
 
 
+def written(kind: Kind) -> str:
+    """Return a kind without parts as a type of Spark's SQL."""
+    return _WRITTEN[kind]
+
+
 def _nested(name: str, children: list[tuple[str, Any]]) -> Kind | None:
     parts = [(part, kind_of(native)) for part, native in children]
     if not all(kind for _, kind in parts):

@@ -8,18 +8,15 @@ question are few they are kept, so that the details read no side again.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 from onceproof.errors import RequestError
 from onceproof.judge.columns import Plan, Request, match
-from onceproof.judge.duckdb_parquet import refuse_others
 from onceproof.judge.found import CLASSES, Found
-from onceproof.judge.places import Files, find_place
 from onceproof.judge.spark_buckets import Buckets
+from onceproof.judge.spark_frames import frame_of, refuse_cut
 from onceproof.judge.spark_keys import Keys
 from onceproof.judge.spark_kinds import columns_of
 
@@ -43,9 +40,15 @@ def compare_on_spark(
     given = {"expected": expected, "observed": observed}
     try:
         with _session(spark) as session:
-            frames = [_frame(session, side, place) for side, place in given.items()]
+            frames = [frame_of(session, side, place) for side, place in given.items()]
             plan = match(columns_of(frames[0]), columns_of(frames[1]), request)
+            for (side, place), frame in zip(given.items(), frames, strict=True):
+                refuse_cut(side, place, frame, plan)
             return plan, _find(Buckets(frames[0], frames[1], plan), of_each, progress)
+    except UnicodeDecodeError as error:
+        raise RequestError(
+            f"the sides cannot be compared: a text is not UTF-8 ({error}): write it as binary"
+        ) from error
     except PySparkException as error:
         said = str(error).splitlines()[0]
         raise RequestError(f"the sides cannot be compared: {said}") from error
@@ -75,39 +78,6 @@ def _session(given: Any) -> Iterator[Any]:
         yield made
     finally:
         made.stop()
-
-
-def _frame(session: Any, side: str, given: Any) -> Any:
-    if not isinstance(given, str | os.PathLike):
-        return given
-    text = os.fspath(given)
-    if "://" in text and not text.startswith("postgres"):
-        # Columns of all files, so that none is left out and two types of one are an error.
-        frame = session.read.option("mergeSchema", "true").parquet(text)
-    else:
-        place = find_place(side, text)
-        if not isinstance(place, Files) or place.format != "parquet":
-            raise RequestError(
-                f"the {side} side {place.name} is no parquet: the spark engine reads parquet and "
-                "DataFrames, the duckdb engine the rest"
-            )
-        frame = session.read.parquet(*([text] if os.path.isdir(text) else place.paths))
-    refuse_others_of(side, text, frame)
-    return frame
-
-
-def refuse_others_of(side: str, name: str, frame: Any) -> None:
-    """Raise `RequestError` for a file of this machine whose columns are not those of the first.
-
-    Spark takes the columns of one file for those of all.
-    """
-    import duckdb
-
-    read = [urlsplit(one) for one in frame.inputFiles()]
-    if all(one.scheme in ("", "file") for one in read):
-        paths = tuple(sorted(unquote(one.path) for one in read))
-        with duckdb.connect() as connection:
-            refuse_others(connection, side, Files(name, "parquet", paths))
 
 
 def _find(buckets: Buckets, of_each: int, progress: Callable[[str], None]) -> Found:

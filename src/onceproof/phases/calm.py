@@ -14,6 +14,7 @@ from typing import Any
 from onceproof.checkpoint.archive import queries
 from onceproof.checkpoint.coverage import Range, first_reads
 from onceproof.checkpoint.log import batches, planned
+from onceproof.database import open_database
 from onceproof.documents import read_object, write_whole
 from onceproof.errors import EvidenceError
 from onceproof.identity import Identity
@@ -105,7 +106,6 @@ def _watermarks(run: RunDirectory) -> dict[tuple[int, int], int]:
 
 def _late(run: RunDirectory, watermarks: Mapping[tuple[int, int], int]) -> int | None:
     """Return how many rows came behind the watermark; None where a row tells no event time."""
-    import duckdb
     import pyarrow as pa
 
     def bound(one: Range) -> int:
@@ -114,7 +114,7 @@ def _late(run: RunDirectory, watermarks: Mapping[tuple[int, int], int]) -> int |
     reads = first_reads(queries(run.checkpoint_log))
     names = ("topic", "partition", "begin", "end")
     columns = {name: [getattr(one, name) for one in reads] for name in names}
-    with duckdb.connect() as store:
+    with open_database() as store:
         store.register("ranges", pa.table(columns | {"bound": list(map(bound, reads))}))
         ((untold, late),) = query_parquet(run.ledger, _LATE, store)
     return None if untold else int(late)
@@ -122,6 +122,6 @@ def _late(run: RunDirectory, watermarks: Mapping[tuple[int, int], int]) -> int |
 
 _LATE = """
     select count(*) filter (where event_ms is null), count(*) filter (where event_ms <= bound)
-    from read_parquet(?, union_by_name=true) sent join ranges on sent.topic = ranges.topic
+    from {rows} sent join ranges on sent.topic = ranges.topic
         and sent.partition = ranges.partition and "offset" >= "begin" and "offset" < "end"
     where kind <> 'sentinel'"""

@@ -13,7 +13,7 @@ from onceproof.documents import count, read_object
 from onceproof.errors import EvidenceError, RequestError
 from onceproof.judge import Differences, compare
 from onceproof.judge.found import samples_of, write_details
-from onceproof.ledger import count_rows, parquet_files, query_parquet, rows_digest
+from onceproof.ledger import count_rows, parquet_files, query_parquet, readable, rows_digest
 from onceproof.phases.origins import origins
 from onceproof.plan import Writes
 from onceproof.references.declared import NOT_COMPARED, ORIGIN, reference_of
@@ -71,7 +71,7 @@ def _refuse_unwritten(run: RunDirectory, work: Work) -> None:
     """Raise where no reader ever saw a row: nobody knows whether the job writes there at all."""
     if not count_rows(run.expected) or count_rows(run.observed):
         return
-    query = "select count(*) from read_parquet(?) where copies > 0"
+    query = "select count(*) from {rows} where copies > 0"
     if run.reads.exists() and not query_parquet(run.reads, query)[0][0]:
         raise EvidenceError(
             f"no reader ever saw a row in {work.sink.target} ({work.sink.name}), and"
@@ -111,7 +111,8 @@ def _compared(run: RunDirectory, key: Sequence[str], part: Path) -> Differences:
 def _columns(folder: Path) -> list[str]:
     import pyarrow.parquet as parquet
 
-    names: list[str] = parquet.read_schema(parquet_files(folder)[0]).names
+    first = parquet_files(folder)[0]
+    names: list[str] = readable(first, lambda: parquet.read_schema(first)).names
     return names
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from onceproof.checkpoint.log import planned
+from onceproof.database import open_database
 from onceproof.evidence import by_partition, known
 from onceproof.ledger import Partition, query_parquet
 from onceproof.run import RunDirectory
@@ -14,7 +15,7 @@ from onceproof.run import RunDirectory
 Row = Mapping[str, Any]
 Place = tuple[str, int, int]  # topic, partition, offset
 _PLACES = """
-    select id, topic, "partition", "offset" from read_parquet(?, union_by_name=true)
+    select id, topic, "partition", "offset" from {rows}
     where "offset" is not null and id in (select unnest(getvariable('ids')))"""
 
 
@@ -97,11 +98,9 @@ def _batch(row: Row) -> int:
 
 def _deliveries(run: RunDirectory, ids: list[int]) -> Mapping[Any, list[Place]]:
     """Return where the ledger says that these events were delivered; some were sent again."""
-    import duckdb
-
     found: dict[Any, list[Place]] = defaultdict(list)
     if ids:
-        store = duckdb.connect()
+        store = open_database()
         store.execute("set variable ids = ?::bigint[]", [ids])
         for one, *place in known(lambda: query_parquet(run.ledger, _PLACES, store)) or []:
             found[one].append((place[0], place[1], place[2]))

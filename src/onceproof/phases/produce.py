@@ -165,7 +165,7 @@ class _Sender:
     def send_sentinel(self, sent: tuple[int, int], options: Mapping[str, Any]) -> None:
         """Send the one event that lies far ahead of all, if there is one: every window closes."""
         workload = self.work.workload
-        newest = query_parquet(self.run.ledger, "select max(event_ms) from read_parquet(?)")[0][0]
+        newest = query_parquet(self.run.ledger, "select max(event_ms) from {rows}")[0][0]
         events = find_workload(workload.name).sentinel(options, newest)
         if events is None:
             return

@@ -109,7 +109,7 @@ def newest(emitted: Any, reference: Reference) -> Any:
 def _counted(run: RunDirectory, ends: Mapping[tuple[str, int], int]) -> tuple[int, int]:
     """Return how many acknowledged records lie before and behind the last commit."""
     ((unknown,),) = query_parquet(
-        run.ledger, "select count(*) filter (where ack = 'unknown') from read_parquet(?)"
+        run.ledger, "select count(*) filter (where ack = 'unknown') from {rows}"
     )
     if unknown:
         raise EvidenceError(

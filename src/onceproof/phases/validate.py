@@ -16,7 +16,7 @@ from typing import Any
 
 from onceproof.documents import count, field, read_object, write_whole
 from onceproof.errors import EvidenceError
-from onceproof.ledger import parquet_files
+from onceproof.ledger import read_rows
 from onceproof.phases.compare import key_of
 from onceproof.run import RunDirectory
 from onceproof.work import Work
@@ -122,15 +122,12 @@ def _counts(summary: Mapping[str, Any], rows: Mapping[str, Any]) -> Any:
 def _once(run: RunDirectory, key: Sequence[str]) -> float:
     """Return the share of expected rows whose key is there once: all, if no input came twice."""
     import pyarrow.compute as pc
-    import pyarrow.parquet as parquet
 
-    keys = parquet.read_table(parquet_files(run.expected), columns=list(key))
+    keys = read_rows(run.expected, list(key))
     counts = keys.group_by(list(key)).aggregate([([], "count_all")])["count_all"]
     once = pc.sum(pc.equal(counts, 1)).as_py() or 0
     return once / keys.num_rows if keys.num_rows else 1.0
 
 
 def _observed(run: RunDirectory) -> Any:
-    import pyarrow.parquet as parquet
-
-    return parquet.read_table(parquet_files(run.observed)).to_pandas()
+    return read_rows(run.observed).to_pandas()

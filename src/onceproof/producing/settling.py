@@ -25,7 +25,7 @@ def settle(folder: Path, bootstrap: Sequence[str], topic: str) -> dict[str, int]
     """
     unknown = query_parquet(
         folder,
-        "select distinct partition from read_parquet(?) where ack = 'unknown' order by partition",
+        "select distinct partition from {rows} where ack = 'unknown' order by partition",
     )
     partitions = look(bootstrap, [topic])[topic]["partitions"]
     if unknown and any(bounds["start"] for bounds in partitions.values()):
@@ -50,7 +50,7 @@ def _places(
     rows = query_parquet(
         folder,
         'select id, any_value(payload), list("offset") filter ("offset" is not null)'
-        " from read_parquet(?) group by id having bool_or(ack = 'unknown')",
+        " from {rows} group by id having bool_or(ack = 'unknown')",
     )
     known = {number: set(offsets or ()) for number, _, offsets in rows}
     named = {payload: number for number, payload, _ in rows}
@@ -68,7 +68,7 @@ def _settle_file(path: Path, places: Mapping[int, list[int]]) -> None:
     import pyarrow
     import pyarrow.parquet as parquet
 
-    table = parquet.read_table(path)
+    table = parquet.read_table(path, partitioning=None)
     acks, offsets = table["ack"].to_pylist(), table["offset"].to_pylist()
     if UNKNOWN not in acks:
         return

@@ -81,7 +81,7 @@ def _net(folder: Path) -> Counter[tuple[Any, ...]]:
     rows = query_parquet(
         folder,
         f"select {', '.join(_REST)}, sum(copies)::bigint"  # noqa: S608
-        " from read_parquet(?, union_by_name=true) group by all having sum(copies) <> 0",
+        " from {rows} group by all having sum(copies) <> 0",
     )
     return Counter({row[:-1]: row[-1] for row in rows})
 

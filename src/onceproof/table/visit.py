@@ -160,6 +160,6 @@ def _rows_by_batch(run: RunDirectory) -> Counter[tuple[str, int | None]]:
 
     found: Counter[tuple[str, int | None]] = Counter()
     for path in run.differences.glob("*.parquet"):
-        for one in parquet.read_table(path, columns=["class", "rows", "batch"]).to_pylist():
+        for one in parquet.ParquetFile(path).read(["class", "rows", "batch"]).to_pylist():
             found[one["class"], one["batch"]] += one["rows"]
     return found

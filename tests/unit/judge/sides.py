@@ -1,9 +1,26 @@
 """Sides as files, of a few rows each."""
 
+import tempfile
+from pathlib import Path
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from onceproof.judge import compare
+from onceproof.judge import compare, comparison
+from onceproof.judge.duckdb_engine import compare_on_duckdb
+
+
+def in_this_process(monkeypatch):
+    """Let `compare` call the engine, instead of a process that does."""
+
+    def here(expected, observed, request, memory_bytes, of_each, progress):
+        with tempfile.TemporaryDirectory() as folder:
+            plan, found = compare_on_duckdb(
+                expected, observed, request, memory_bytes, of_each, Path(folder), progress
+            )
+        return plan.document(), found
+
+    monkeypatch.setattr(comparison, "compare_apart", here)
 
 
 def parquet(folder, name, columns, **types):

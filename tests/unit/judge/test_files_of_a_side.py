@@ -6,7 +6,7 @@ import pytest
 
 from onceproof.errors import RequestError
 from onceproof.judge import compare
-from onceproof.judge.spark_steps import refuse_others_of
+from onceproof.judge.spark_frames import refuse_others_of
 from tests.unit.judge.sides import parquet
 
 
