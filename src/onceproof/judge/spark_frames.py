@@ -62,14 +62,7 @@ def refuse_others_of(side: str, name: str, frame: Any) -> list[Column]:
     if not files.paths:
         return []
     with open_database() as connection:
-        inside = refuse_others(connection, side, files)
-    for column in inside:
-        if column.native.startswith(f"{INT96} within"):
-            raise RequestError(
-                f"column {column.name} is {column.native} in the {side} side, a type that is not "
-                "compared: write it as TIMESTAMP"
-            )
-    return inside
+        return refuse_others(connection, side, files)
 
 
 def refuse_cut(side: str, given: Any, frame: Any, plan: Plan) -> None:
@@ -78,7 +71,7 @@ def refuse_cut(side: str, given: Any, frame: Any, plan: Plan) -> None:
         return
     compared = {pair.name for pair in (*plan.key, *plan.exact, *plan.near)}
     inside = refuse_others_of(side, os.fspath(given), frame)
-    names = [one.name for one in inside if one.native == INT96 and one.name in compared]
+    names = [one.name for one in inside if one.native.startswith(INT96) and one.name in compared]
     refuse_nanoseconds_in(side, _files(os.fspath(given), frame), names)
 
 
