@@ -163,8 +163,10 @@ def test_spark_s_oldest_timestamps_are_read_however_far_they_are(target):
 def test_a_folder_s_name_is_a_value_of_its_column_or_an_error(target, name, day, found):
     folder = Path(target.address, f"output/v={day}")
     folder.mkdir()
-    parquet.write_table(pa.table({"order_id": ["a"]}), folder / "p.parquet")
-    (folder / "a.json").write_text('{"order_id": "a"}')
+    if name == "parquet":
+        parquet.write_table(pa.table({"order_id": ["a"]}), folder / "p.parquet")
+    else:
+        (folder / "a.json").write_text('{"order_id": "a"}')
     if found is None:
         with pytest.raises(StackError, match=f"column v holds '{day}', which is no bigint"):
             seen(name, target)

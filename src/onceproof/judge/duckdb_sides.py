@@ -40,8 +40,9 @@ def open_sides(
 
     Columns in `tolerant` are numbers, even where both sides are CSV.
     """
-    prepare(connection)
     sides = {"expected": expected, "observed": observed}
+    if any(files.is_text for files in sides.values()):
+        prepare(connection)
     lines = {
         side: JsonLines.look(side, files) for side, files in sides.items() if files.format == "json"
     }

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import traceback
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -60,25 +61,22 @@ def compare_apart(
 
 
 def _answer(order: dict[str, Any], errors: Path, progress: Callable[[str], None]) -> dict[str, Any]:
+    pipe = subprocess.PIPE
     last: dict[str, Any] = {}
-    with errors.open("wb") as err:
-        child = subprocess.Popen(
-            COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=err, text=True
-        )
-    try:
-        child.stdin.write(json.dumps(order))  # type: ignore[union-attr]
-        child.stdin.close()  # type: ignore[union-attr]
-    except BrokenPipeError:
-        pass  # it is dead already: its exit code tells why
-    try:
-        for line in child.stdout or ():
-            last = json.loads(line)
-            if "progress" in last:
-                progress(last["progress"])
-        code = child.wait()
-    finally:
-        child.kill()
-        child.wait()
+    with (
+        errors.open("wb") as err,
+        subprocess.Popen(COMMAND, stdin=pipe, stdout=pipe, stderr=err, text=True) as child,
+    ):
+        try:
+            with suppress(BrokenPipeError), child.stdin as given:  # type: ignore[union-attr]
+                given.write(json.dumps(order))  # a child that is dead tells why by its exit code
+            for line in child.stdout or ():
+                last = json.loads(line)
+                if "progress" in last:
+                    progress(last["progress"])
+            code = child.wait()
+        finally:
+            child.kill()
     if code or not last or "progress" in last:
         raise EngineError(_crash(code, errors.read_text(errors="replace")))
     return last

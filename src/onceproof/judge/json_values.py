@@ -133,8 +133,7 @@ def _time(value: Any, kind: Kind) -> Any:
     found = _INSTANT.fullmatch(value) if type(value) is str else None
     if not found or (found[4] and kind.name == "timestamp"):
         return None
-    fraction = (found[3] or "").rstrip("0")
-    offset = (found[4] or "Z").replace("UTC", "Z")
+    fraction, offset = (found[3] or "").rstrip("0"), (found[4] or "Z").replace("UTC", "Z")
     try:
         at = dt.datetime.fromisoformat(f"{found[1]}T{found[2] or '00:00'}{offset}")
     except ValueError:

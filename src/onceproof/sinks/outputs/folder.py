@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from onceproof.data_files import data_files
 from onceproof.errors import RequestError, StackError
 from onceproof.sinks import Reader, Sink, Target
 from onceproof.sinks.exact_cells import exact_text, from_json
@@ -67,15 +68,24 @@ def drop(target: Target) -> None:
 
 
 def files(target: Target, ending: str) -> Mapping[str, File]:
-    """Return the files that readers see, by their names."""
+    """Return the files that readers see, by their names, or raise `StackError` for another one."""
     folder = path_of(target)
     if (folder / MANIFEST).is_dir():
         return Manifest(folder).files()
     found = {}
-    for path in sorted(folder.rglob(f"*{ending}*")):
-        name = path.relative_to(folder)
-        if path.is_file() and not any(part[0] in "_." for part in name.parts):
-            found[str(name)] = File.of(path)
+    try:
+        for path in data_files(folder) if folder.is_dir() else ():
+            name = str(path.relative_to(folder))
+            if ending not in path.name.lower():
+                raise StackError(
+                    f"{folder} holds {name}, which is not a {ending} file: let the job write it "
+                    "elsewhere, or under a name that begins with _"
+                )
+            found[name] = File.of(path)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise StackError(f"{error.filename} cannot be listed: {error.strerror}") from None
     return found
 
 
@@ -107,15 +117,24 @@ def of_json(file: File, target: Target) -> Iterator[Any]:
     opened: Any = gzip.open if file.path.suffix == ".gz" else open
     with opened(file.path, "rt", encoding="utf-8") as lines:
         try:
-            rows = [named | from_json(line) for line in lines if line.strip()]
+            rows = [_with(named, from_json(line)) for line in lines if line.strip()]
         except (ValueError, TypeError) as error:
             raise StackError(f"{file.path.name} is not JSON lines: {error}") from None
     yield batch_of(target, rows, file.path.name)
 
 
+def _with(named: Mapping[str, Any], row: Any) -> dict[str, Any]:
+    if not isinstance(row, dict):
+        raise TypeError(f"{row!r} is no object")
+    if both := sorted(named.keys() & row.keys()):
+        raise ValueError(f"column {both[0]} is in the file and in the names of its folders")
+    return {**named, **row}
+
+
 def _named(path: Path, target: Target) -> Iterator[tuple[str, Any]]:
     """Yield the columns that a file's folders name; raises `StackError` for what is no value."""
-    for part in path.parts[:-1]:
+    folder = path_of(target)
+    for part in path.relative_to(folder).parts[:-1] if path.is_relative_to(folder) else ():
         name, sign, value = part.partition("=")
         if sign and name in target.columns:
             try:
@@ -127,7 +146,9 @@ def _named(path: Path, target: Target) -> Iterator[tuple[str, Any]]:
 def _column(rows: Any, name: str, kind: str, named: Mapping[str, Any], wanted: Any) -> Any:
     import pyarrow as pa
 
-    if name not in rows.schema.names and name in named:
+    if name in rows.schema.names and name in named:
+        raise ValueError(f"column {name} is in the file and in the names of its folders")
+    if name in named:
         return pa.repeat(pa.scalar(named[name], wanted), rows.num_rows)
     if name not in rows.schema.names:
         raise KeyError(f"it has no column {name}, but {', '.join(rows.schema.names)}")
