@@ -23,12 +23,18 @@ def find_attribute(place: str, wrong: str, write: str) -> Any:
     The module is one on PYTHONPATH, or a file by its whole path, `/path/to/module.py:attribute`.
     `wrong` begins the sentence of the error and `write` ends it with what to write instead.
     """
-    module, _, attribute = place.rpartition(":") if FILE in place else place.partition(":")
+    attribute = place.rpartition(":")[2] if FILE in place else place.partition(":")[2]
     try:
-        found = _load(Path(module)) if FILE in place else importlib.import_module(module)
-        return getattr(found, attribute)
+        return getattr(module_of(place), attribute)
     except (ImportError, AttributeError, ValueError, OSError) as error:
         raise RequestError(f"{wrong} cannot be had ({error}): write {write}") from None
+
+
+def module_of(place: str) -> ModuleType:
+    """Return the module of a `module:attribute`; an `ImportError` and the like are not caught."""
+    if FILE in place:
+        return _load(Path(place.rpartition(":")[0]))
+    return importlib.import_module(place.partition(":")[0])
 
 
 def located(place: str, folder: str) -> str:

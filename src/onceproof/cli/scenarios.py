@@ -59,10 +59,12 @@ def explain(
     from onceproof.phases.plan import plan_document
     from onceproof.phases.subject import find_subject
     from onceproof.scenario import find_scenario
+    from onceproof.scenario.deciding import deciding_files
     from onceproof.scenario.sentences import explain as sentences
 
     found = find_scenario(scenario)
-    under_test = find_subject(found.pipeline.command, {"here": found.folder}, subject)
+    beside = deciding_files(found)
+    under_test = find_subject(found.pipeline.command, {"here": found.folder}, subject, beside)
     plan = plan_document(found, seed, "run", under_test, {})
     typer.echo(f"{found.name}, seed {seed} ({found.file})")
     for heading, said in sentences(plan).items():

@@ -8,10 +8,17 @@ from typing import Any
 
 from onceproof.scenario import Scenario
 from onceproof.scenario.commands import OF_THE_JOB
+from onceproof.scenario.deciding import (
+    deciding_files,
+    digests_of,
+    expectations_of,
+    suites_digest,
+)
 from onceproof.scenario.from_plan import fields_of
 from onceproof.scenario.resolved import resolved
 
-Demands = Mapping[str, Any]
+Demands = dict[str, Any]
+_DECIDED_BY = "decided_by"
 # What is not compared is named here, so that a field to come is.
 _LEFT_OUT = {"name", "tags", "limits"}
 _LEFT_OUT_OF_A_JOB = {"command", "options"}  # a plan has the one with the other filled in
@@ -19,7 +26,9 @@ _LEFT_OUT_OF_A_JOB = {"command", "options"}  # a plan has the one with the other
 
 def demands_of(scenario: Scenario) -> Demands:
     """Return what is sent, what strikes, what is compared, and what the run is held to."""
-    return _demands(resolved(scenario))
+    suites = expectations_of(scenario)
+    deciding = digests_of(deciding_files(scenario), suites)
+    return _demands(resolved(scenario)) | {_DECIDED_BY: deciding}
 
 
 def not_demanded(plan: Mapping[str, Any], demands: Demands) -> str:
@@ -30,13 +39,19 @@ def not_demanded(plan: Mapping[str, Any], demands: Demands) -> str:
     if not isinstance(plan.get("workload"), Mapping):
         return ""
     try:
+        deciding = {**plan.get("decided_by", {}), **suites_digest(plan["expectations"])}
         found = _demands(fields_of(plan))
     except (KeyError, TypeError, ValueError, AttributeError):
         return _said("it cannot be read")
-    other = [n for n in sorted({*demands, *found}) if demands.get(n) != found.get(n)]
+    ours = {name: value for name, value in demands.items() if name != _DECIDED_BY}
+    other = [*_others(ours, found), *_others(demands[_DECIDED_BY], deciding)]
     if not other:
         return ""
     return _said(f"{', '.join(other)} {'is another' if len(other) == 1 else 'are others'}")
+
+
+def _others(ours: Mapping[str, Any], its: Mapping[str, Any]) -> list[str]:
+    return [name for name in sorted({*ours, *its}) if ours.get(name) != its.get(name)]
 
 
 def _said(why: str) -> str:

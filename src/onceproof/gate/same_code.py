@@ -20,7 +20,7 @@ def other_code(plan: Mapping[str, Any], first: Mapping[str, Any], name: str) -> 
 
 
 def _code_of(plan: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the digests of a job's files by their names, and the versions of what it ran on.
+    """Return the digests of a job's files and of what decides its expectation, and our versions.
 
     A run that is carried out again, or on another machine, finds the same file at another path.
     """
@@ -29,6 +29,8 @@ def _code_of(plan: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(files, Mapping):
         for word, digest in files.items():
             found.setdefault(PurePath(word).name, set()).add(str(digest))
+    if isinstance(deciding := plan.get("decided_by"), Mapping):
+        found |= deciding
     if isinstance(versions, Mapping):
         found |= {f"the version of {one}": versions.get(one) for one in _RUNS_ON}
     return found

@@ -10,6 +10,7 @@ from onceproof.errors import EvidenceError, RequestError
 from onceproof.phases.new_run import make_directory, name_of, write_plan
 from onceproof.phases.subject import find_subject, find_versions
 from onceproof.run import RunDirectory
+from onceproof.scenario.deciding import deciding_files, digests_of
 from onceproof.work import Work
 
 
@@ -24,7 +25,8 @@ def plan_again(run: RunDirectory, runs: Path, now: datetime | None = None) -> Ru
         work = Work.of(plan)
     except EvidenceError as error:
         raise RequestError(f"{run.root} cannot be run again: {error}") from None
-    found = find_subject(work.pipeline.command, {}, plan.get("subject_given", ""))
+    deciding = deciding_files(work)
+    found = find_subject(work.pipeline.command, {}, plan.get("subject_given", ""), deciding)
     again = make_directory(runs / work.scenario, work.seed, now)
     name = name_of(work.scenario, work.seed, again.root)
     changed = {
@@ -35,6 +37,7 @@ def plan_again(run: RunDirectory, runs: Path, now: datetime | None = None) -> Ru
         "sink": plan["sink"] | {"target": work.sink.target.replace(work.run, name)},
         "subject": found.text,
         "subject_files": dict(found.files),
+        "decided_by": digests_of(deciding, work.expectations),
         "versions": find_versions(),
     }
     return write_plan(again, plan | changed)

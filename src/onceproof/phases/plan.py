@@ -13,10 +13,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from onceproof.documents import read_object
 from onceproof.errors import RequestError
 from onceproof.faults.triggers import sentence
-from onceproof.home import expectations_folder
 from onceproof.phases.new_run import make_directory, name_of, write_plan
 from onceproof.phases.subject import Subject, find_subject, find_versions
 from onceproof.plan import Writes
@@ -24,6 +22,11 @@ from onceproof.references.declared import reference_of
 from onceproof.run import RunDirectory
 from onceproof.scenario import Scenario
 from onceproof.scenario.commands import fill
+from onceproof.scenario.deciding import (
+    deciding_files,
+    digests_of,
+    expectations_of,
+)
 from onceproof.sinks.outputs import is_output
 
 SCHEMA = 1
@@ -55,7 +58,8 @@ def make_plan(
     """
     _refuse_seed(seed)
     known = {"here": scenario.folder}
-    found = find_subject(scenario.pipeline.command, known, subject), find_versions()
+    beside = deciding_files(scenario)
+    found = find_subject(scenario.pipeline.command, known, subject, beside), find_versions()
     plan_document(scenario, seed, "nothing", *found)  # what cannot be planned leaves no directory
     run = make_directory(runs / scenario.name, seed, now, is_open=is_open)
     name = name_of(scenario.name, seed, run.root)
@@ -76,7 +80,7 @@ def plan_document(
 
     `given` is the subject as somebody gave it, for the replay.
     """
-    claim = scenario.claim
+    claim, suites = scenario.claim, expectations_of(scenario)
     return {
         "schema": SCHEMA,
         "scenario": scenario.name,
@@ -89,7 +93,8 @@ def plan_document(
         "source_options": dict(scenario.source_options),
         "sink": _sink(scenario, run),
         "faults": _faults(scenario),
-        "expectations": _expectations(scenario),
+        "expectations": suites,
+        "decided_by": digests_of(deciding_files(scenario), suites),
         "restart": dict(scenario.restart),
         "limits": {"run_s": int(scenario.limits.run_s), "stall_s": int(scenario.limits.stall_s)},
         "ends": scenario.ends,
@@ -165,16 +170,6 @@ def _faults(scenario: Scenario) -> list[dict[str, Any]]:
         }
         for fault in scenario.faults
     ]
-
-
-def _expectations(scenario: Scenario) -> dict[str, Any]:
-    """Return the suites: of the differences always, of the output where the pipeline has one."""
-    folder = expectations_folder()
-    found = {"differences": read_object(folder / "differences.json")}
-    own = folder / f"{scenario.pipeline.name}.json"
-    if scenario.is_ours and own.exists():
-        found["observed"] = read_object(own)
-    return found
 
 
 def _replay(scenario: Scenario, seed: int, subject: str) -> str:

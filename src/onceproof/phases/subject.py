@@ -44,10 +44,13 @@ class Subject:
     files: Mapping[str, str]
 
 
-def find_subject(command: Sequence[str], known: Mapping[str, Any], given: str = "") -> Subject:
+def find_subject(
+    command: Sequence[str], known: Mapping[str, Any], given: str = "", beside: Sequence[Path] = ()
+) -> Subject:
     """Return what is under test: `given` as it is, else what git says of the command's folders.
 
-    `known` are the placeholders beside {jobs} that have a value by now.
+    `known` are the placeholders beside {jobs} that have a value by now. The files `beside` decide
+    what is expected: uncommitted changes in their repositories count too.
     """
     paths = _files(command, {"jobs": jobs_folder(), **known})
     files = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in paths.items()}
@@ -58,7 +61,13 @@ def find_subject(command: Sequence[str], known: Mapping[str, Any], given: str = 
         files[_OURS] = of_the_job[_PACKAGE / "__init__.py"] = files_digest(
             _PACKAGE.rglob("*.py"), _PACKAGE
         )
-    return Subject(given or _version(of_the_job), files)
+    return Subject(given or _beside(_version(of_the_job), beside), files)
+
+
+def _beside(version: str, files: Sequence[Path]) -> str:
+    """Return the version, with `+dirty` where the repository of one of these files has changes."""
+    is_dirty = any(_commit(path.resolve()).endswith(_DIRTY) for path in files)
+    return version.removesuffix(_DIRTY) + _DIRTY if is_dirty else version
 
 
 def refuse_absent(pipeline: PipelinePart, folder: str) -> None:
