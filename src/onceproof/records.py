@@ -32,6 +32,7 @@ class Op(StrEnum):
     INPUT_TOPICS = "input.topics"
     ATTEMPT_START = "attempt.start"
     ATTEMPT_END = "attempt.end"
+    ATTEMPT_RAN_ON = "attempt.ran_on"
     RESTART = "restart"
     BATCH_OFFSETS = "batch.offsets"
     BATCH_COMMIT = "batch.commit"
@@ -61,6 +62,7 @@ NEEDS: dict[Op, Needs] = {
     Op.INPUT_TOPICS: Needs(proof={"topics": dict}),
     Op.ATTEMPT_START: Needs(attempt=True),
     Op.ATTEMPT_END: Needs(attempt=True),
+    Op.ATTEMPT_RAN_ON: Needs(attempt=True, proof={"sha256": str}),
     Op.RESTART: Needs(attempt=True, proof={"decided": str}),
     Op.BATCH_OFFSETS: Needs(batch=True, proof={"offsets": dict}),
     Op.BATCH_COMMIT: Needs(batch=True),

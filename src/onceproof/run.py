@@ -113,6 +113,11 @@ class RunDirectory:
         return self.root / "private"
 
     @property
+    def ran_on(self) -> Path:
+        """Folder of JSON: what each attempt of the job ran on."""
+        return self.root / "ran-on"
+
+    @property
     def executors(self) -> Path:
         """How many executors each later attempt of the job has, where a fault has rescaled it."""
         return self.root / "executors"

@@ -55,7 +55,7 @@ def test_a_newer_history_is_refused(address):
     open_store(address)
     with psycopg.connect(address, autocommit=True) as connection:
         connection.execute("update onceproof_version set version_num = '0999'")
-    with pytest.raises(RequestError, match="version 0999, and this onceproof knows 0002"):
+    with pytest.raises(RequestError, match="version 0999, and this onceproof knows 0003"):
         open_store(address)
 
 

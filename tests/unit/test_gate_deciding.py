@@ -112,7 +112,7 @@ def test_a_plan_that_does_not_say_what_decided_it_counts_no_more(folder):
 
 def test_the_same_files_in_another_folder_are_the_same_demands(folder):
     old = planned(folder)
-    shutil.move(folder, folder.parent / "there")
+    shutil.copytree(folder, folder.parent / "there")
     assert not_demanded(old, demands_of(scenario(folder.parent / "there"))) == ""
 
 

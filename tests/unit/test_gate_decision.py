@@ -18,9 +18,19 @@ def sound(*_):
     return ""
 
 
-def gate(entries, *, version="v1", issues=(), allow=(), trouble=sound, scenario=SCENARIO, **asked):
+def gate(
+    entries,
+    *,
+    version="v1",
+    issues=(),
+    allow=(),
+    trouble=sound,
+    other=sound,
+    scenario=SCENARIO,
+    **asked,
+):
     policy = Policy((Need(scenario, **asked),), tuple(allow))
-    return decide(policy, version, entries, issues, NOW, trouble)
+    return decide(policy, version, entries, issues, NOW, trouble, other)
 
 
 def closed(decision, *kinds):
@@ -175,7 +185,7 @@ def test_a_failure_weighs_more_than_a_lack():
 
 def test_one_need_that_is_not_met_closes_it():
     policy = Policy((Need(SCENARIO), Need(OTHER)))
-    found = decide(policy, "v1", [good()], [], NOW, sound)
+    found = decide(policy, "v1", [good()], [], NOW, sound, sound)
     assert (found.open, found.exit) == (False, 2)
     assert [(one.kind, one.scenario) for one in found.reasons] == [
         (Kind.MET, SCENARIO),
@@ -184,7 +194,7 @@ def test_one_need_that_is_not_met_closes_it():
 
 
 def test_a_policy_without_needs_is_never_open():
-    assert decide(Policy(()), "v1", [good()], [], NOW, sound).exit == 2
+    assert decide(Policy(()), "v1", [good()], [], NOW, sound, sound).exit == 2
 
 
 def issue(until=date(2026, 3, 12), number=1, **changes):

@@ -143,7 +143,7 @@ def test_a_newer_history_is_refused(store):
     with sqlite3.connect(store.shown) as connection:
         connection.execute("update onceproof_version set version_num = '0999'")
     connection.close()
-    with pytest.raises(RequestError, match="version 0999, and this onceproof knows 0002"):
+    with pytest.raises(RequestError, match="version 0999, and this onceproof knows 0003"):
         open_store(store.shown)
 
 

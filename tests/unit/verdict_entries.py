@@ -30,6 +30,8 @@ GOOD = Entry(
     tags=("quick",),
     evidence="e1",
     verdict_digest="d1",
+    ran_on="sha256:r1",
+    effects=("retried",),
 )
 
 

@@ -13,7 +13,7 @@ from onceproof.cli.output import Runs, print_document
 from onceproof.home import runs_folder
 
 if TYPE_CHECKING:
-    from onceproof.gate.decide import Decision
+    from onceproof.gate.decision import Decision
 
 _SUMMARY = "GITHUB_STEP_SUMMARY"
 

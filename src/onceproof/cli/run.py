@@ -146,9 +146,10 @@ def phase(
 
 def _live(found: RunDirectory, runs: Path, home: Path | None, *, as_json: bool) -> None:
     from onceproof.phases.whole_run import live_run
-    from onceproof.verdicts.record import record_run
+    from onceproof.verdicts.record import begin_run, record_run
 
     typer.echo(f"run {found.root}", err=True)
+    recorded(lambda: begin_run(found, runs))
     try:
         with one_interrupt(), shown() as (say, progress):
             verdict = live_run(found, home, say, progress)

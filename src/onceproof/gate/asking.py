@@ -6,9 +6,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from onceproof.errors import RequestError
-from onceproof.gate.decide import Decision, decide
+from onceproof.gate.decide import decide
+from onceproof.gate.decision import Decision
 from onceproof.gate.policy import read_policy
-from onceproof.gate.verification import trouble_of
+from onceproof.gate.verification import other_of, trouble_of
 from onceproof.verdicts.record import find_store
 
 
@@ -19,4 +20,4 @@ def ask(policy: Path, version: str, runs: Path) -> Decision:
     asked = read_policy(policy)
     store = find_store(runs)
     entries, issues = (store.entries(), store.issues()) if store else ((), ())
-    return decide(asked, version, entries, issues, datetime.now(UTC), trouble_of)
+    return decide(asked, version, entries, issues, datetime.now(UTC), trouble_of, other_of)

@@ -6,53 +6,27 @@ import difflib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
+from itertools import islice
 
 from onceproof.errors import RequestError
+from onceproof.gate.decision import Decision, Kind, Reason
 from onceproof.gate.demands import Demands
+from onceproof.gate.many_runs import below_rate, flakes
 from onceproof.gate.policy import Need, Policy
 from onceproof.verdict import EXIT_AS_CLAIMED, EXIT_NOT_AS_CLAIMED, EXIT_UNKNOWN, Grade
 from onceproof.verdicts.entry import Entry
 from onceproof.verdicts.issues import Issue, matches, shows
 
-Trouble = Callable[[Entry, Demands | None, Entry], str]
-
-
-class Kind(StrEnum):
-    """What a reason does: the first two close the gate."""
-
-    FAILURE = "failure"
-    LACK = "lack"
-    ACCEPTED = "accepted"
-    MET = "met"
-
-
-@dataclass(frozen=True)
-class Reason:
-    """A sentence about one scenario, and the run that shows it; both empty where there is none."""
-
-    kind: Kind
-    scenario: str
-    reason: str
-    run: str = ""
-
-
-@dataclass(frozen=True)
-class Decision:
-    """Whether the gate is open for a version, the exit code, and why."""
-
-    open: bool
-    exit: int
-    version: str
-    reasons: tuple[Reason, ...]
+Trouble = Callable[[Entry], str]
+Other = Callable[[Entry, Demands | None, Entry], str]
 
 
 @dataclass(frozen=True)
 class Case:
     """What is the same for each need.
 
-    `trouble` says what is wrong with the evidence of a run, of which so much was demanded, and
-    which counts together with another.
+    `trouble` says what is wrong with the evidence of a run, and `other` why it does not count: it
+    is no run of the scenario, or of other code than the first that counts, or ran on other things.
     """
 
     version: str
@@ -60,6 +34,7 @@ class Case:
     known: tuple[Issue, ...]
     now: datetime
     trouble: Trouble
+    other: Other
 
 
 def decide(
@@ -69,6 +44,7 @@ def decide(
     issues: Sequence[Issue],
     now: datetime,
     trouble: Trouble,
+    other: Other,
 ) -> Decision:
     """Return whether the history proves for this very version all that the policy asks for.
 
@@ -76,7 +52,7 @@ def decide(
     runs count, as many as the policy wants; what lies behind them is past, if it was also recorded
     before them.
     """
-    case = Case(version, _allowed(policy, issues), tuple(issues), now, trouble)
+    case = Case(version, _allowed(policy, issues), tuple(issues), now, trouble, other)
     newest_first = sorted(entries, key=lambda entry: entry.at, reverse=True)
     reasons = list(_of_version(version))
     for need in policy.needs:
@@ -116,11 +92,13 @@ def _of_version(version: str) -> Iterator[Reason]:
 def _of_need(need: Need, runs: Sequence[Entry], case: Case) -> list[Reason]:
     mine = [run for run in runs if run.subject == case.version]
     newest = mine[: need.passes]
-    reasons = [reason for run in newest for reason in _of_run(need, run, newest[0], case)]
+    first = next((run for run in newest if run.ran_on), newest[0] if newest else None)
+    reasons = [reason for run in newest for reason in _of_run(need, run, first or run, case)]
+    reasons += _of_many(need, mine, case)
     reasons += _of_recorded_last(need, newest, mine)
     reasons += _of_number(need, newest, runs, case.version)
     if not any(reason.kind in (Kind.FAILURE, Kind.LACK) for reason in reasons):
-        seeds, landed = len({run.seed for run in newest}), sum(run.landed for run in newest)
+        seeds, landed = len({run.seed for run in newest}), _landed(need, newest)
         said = f"runs: {len(newest)}, seeds: {seeds}, faults that struck: {landed}"
         reasons.append(Reason(Kind.MET, need.scenario, f"As asked for: {said}", newest[0].run))
     return reasons
@@ -142,9 +120,30 @@ def _of_number(
         yield lack(f"Runs of version {version}: {len(newest)}, and {need.passes} must pass")
     if (seeds := len({run.seed for run in newest})) < need.seeds:
         yield lack(f"Seeds among the newest {len(newest)} runs: {seeds}, and {need.seeds} must be")
-    if (landed := sum(run.landed for run in newest)) < need.landed:
-        said = f"Faults that struck in the newest {len(newest)} runs: {landed}"
+    if (landed := _landed(need, newest)) < need.landed:
+        least = f", with the effect {need.effect} or more" if need.effect else ""
+        said = f"Faults that struck in the newest {len(newest)} runs{least}: {landed}"
         yield lack(f"{said}, and {need.landed} must have")
+
+
+def _of_many(need: Need, mine: Sequence[Entry], case: Case) -> Iterator[Reason]:
+    """Say what the runs show together that a policy looks back at; of other code, none counts."""
+    if not need.looks_back:
+        return
+    first = next((run for run in mine if run.ran_on), None)
+    same = (one for one in mine if not case.other(one, need.demands, first or one))
+    runs = list(islice(same, need.looks_at))
+
+    def is_good(run: Entry) -> bool:
+        is_accepted = not run.is_unknown and _of_red(run, "", case)[0] is Kind.ACCEPTED
+        return (run.is_proved or (not run.as_claimed and is_accepted)) and not case.trouble(run)
+
+    for is_failure, said, run in (*below_rate(need, runs, is_good), *flakes(need, runs)):
+        yield Reason(Kind.FAILURE if is_failure else Kind.LACK, need.scenario, said, run)
+
+
+def _landed(need: Need, runs: Sequence[Entry]) -> int:
+    return sum(run.landed_with(need.effect) for run in runs)
 
 
 def _of_recorded_last(
@@ -175,7 +174,7 @@ def _of_run(need: Need, run: Entry, first: Entry, case: Case) -> Iterator[Reason
         yield because(Kind.LACK, f"It ran until {run.at.isoformat()}, which is yet to come")
     elif need.max_age is not None and case.now - run.at > need.max_age:
         yield because(Kind.LACK, f"Too old: it ran until {run.at.isoformat()}")
-    if said := case.trouble(run, need.demands, first):
+    if said := case.trouble(run) or case.other(run, need.demands, first):
         yield because(Kind.LACK, said)
 
 

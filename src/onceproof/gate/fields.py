@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from onceproof.scenario.kinds import Field, Many, Shape
-from onceproof.scenario.scalars import Scalar, text, whole
+from onceproof.scenario.scalars import Scalar, Word, number, text, whole
+from onceproof.verdicts.entry import DEGREES
 
 
 def _is_issue(value: object) -> bool:
@@ -16,6 +17,8 @@ _ISSUE = Scalar(
     _is_issue,
     {"type": ["integer", "string"], "minimum": 1, "minLength": 1},
 )
+ALLOW, REFUSE = "allow", "refuse"
+_RATE = number(0, 1, "a share such as 0.95, a number")
 _AGE = text(r"[1-9][0-9]{0,5}[mhd]", "a time such as 90m, 36h or 7d")
 NEED = Shape(
     {
@@ -31,6 +34,16 @@ NEED = Shape(
         "seeds": Field(whole(1, 1000), "so many different seeds among those runs", 1),
         "max_age": Field(_AGE, "none of those runs may be older; left out: any age", None),
         "landed": Field(whole(), "so many faults must have struck in those runs together", 0),
+        "effect": Field(
+            Word(DEGREES[1:]), "`landed` counts only faults with at least this effect", None
+        ),
+        "runs": Field(whole(1, 1000), "`rate` and `flaky` look at so many of its newest runs", 20),
+        "rate": Field(_RATE, "such a share of those must be as claimed; left out: any", None),
+        "flaky": Field(
+            Word((ALLOW, REFUSE)),
+            "refuse: none of those may be UNKNOWN, and no seed may have given both results",
+            ALLOW,
+        ),
     }
 )
 POLICY = Shape(

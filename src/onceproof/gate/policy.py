@@ -11,11 +11,12 @@ from typing import Any
 
 from onceproof.errors import RequestError
 from onceproof.gate.demands import Demands, demands_of
-from onceproof.gate.fields import POLICY
+from onceproof.gate.fields import ALLOW, POLICY
 from onceproof.scenario import Scenario, find_scenario, load_catalogue
 from onceproof.scenario.kinds import read_fields
 from onceproof.scenario.page import BAD, Item, compose
 
+_AS_GIVEN = ("passes", "seeds", "landed", "effect", "runs", "rate", "flaky")
 _UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 
 
@@ -23,7 +24,9 @@ _UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 class Need:
     """What one scenario must show: its newest `passes` runs, and what they must have among them.
 
-    A run whose plan makes other `demands` than the scenario shows nothing of it.
+    `landed` counts faults with this `effect` or a greater one. Of its newest `runs` the share
+    `rate` must be as claimed, and none may be `flaky` where that is refused. A run whose plan makes
+    other `demands` than the scenario shows nothing of it.
     """
 
     scenario: str
@@ -31,7 +34,21 @@ class Need:
     seeds: int = 1
     max_age: timedelta | None = None
     landed: int = 0
+    effect: str = ""
+    runs: int = 20
+    rate: float = 0.0
+    flaky: str = ALLOW
     demands: Demands | None = field(default=None, compare=False)
+
+    @property
+    def looks_back(self) -> bool:
+        """Whether it asks for more than the passes of the newest runs."""
+        return self.rate > 0 or self.flaky != ALLOW
+
+    @property
+    def looks_at(self) -> int:
+        """How many of the newest runs a gate looks at."""
+        return max(self.passes, self.runs) if self.looks_back else self.passes
 
 
 @dataclass(frozen=True)
@@ -79,8 +96,10 @@ def _needs(item: Item, given: Mapping[str, Any], catalogue: list[Scenario]) -> l
     if given["seeds"] > given["passes"]:
         said = f"{given['passes']} runs cannot have {given['seeds']} seeds: write"
         item.find("seeds").refuse(f"{said} passes: {given['seeds']} or more, or fewer seeds")
+    if "effect" in given and not given["landed"]:
+        item.find("effect").refuse("landed is 0, so no effect is counted: write landed: 1 or more")
     found = (_tagged if "tag" in given else _named)(item, given, catalogue)
-    told = {name: given[name] for name in ("passes", "seeds", "landed")}
+    told = {name: given[name] for name in _AS_GIVEN if name in given}
     age = _age(given.get("max_age"))
     return [Need(one.name, max_age=age, demands=demands_of(one), **told) for one in found]
 

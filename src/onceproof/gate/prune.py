@@ -31,17 +31,18 @@ class Kept:
 def rests_on(needs: Iterable[Need], entries: Sequence[Entry], now: datetime) -> set[str]:
     """Return the runs that a gate with these needs may look at, for whichever version it is asked.
 
-    They are, of each version, the newest runs of a scenario, as many as must pass. What is older
+    They are, of each version, the newest runs of a scenario, as many as it looks at. What is older
     than a need's `max_age` can open no gate, so it is not among them.
     """
     newest_first = sorted(entries, key=lambda entry: entry.at, reverse=True)
     found: set[str] = set()
     for need in needs:
-        counted: Counter[str] = Counter()
+        counted: Counter[tuple[str, str]] = Counter()
         for entry in (one for one in newest_first if one.scenario == need.scenario):
-            counted[entry.subject] += 1
+            version = entry.subject, entry.ran_on
+            counted[version] += 1
             is_fresh = need.max_age is None or now - entry.at <= need.max_age
-            if counted[entry.subject] <= need.passes and is_fresh:
+            if counted[version] <= need.looks_at and is_fresh:
                 found.add(entry.run)
     return found
 

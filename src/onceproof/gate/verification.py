@@ -1,27 +1,27 @@
-"""Whether the evidence of a run is still that on which its row in the history rests."""
+"""Whether the evidence of a run is still that on which its row rests, and what it is a run of."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from onceproof.digests import file_digest
 from onceproof.documents import read_object
 from onceproof.errors import EvidenceError
 from onceproof.gate.demands import Demands, not_demanded
-from onceproof.gate.same_code import other_code
+from onceproof.gate.same_code import other_code, other_ground
 from onceproof.run import RunDirectory
+from onceproof.verdict import Grade
 from onceproof.verdicts.digest import evidence_digest
 from onceproof.verdicts.entry import Entry
 
 
-def trouble_of(entry: Entry, demands: Demands | None = None, first: Entry | None = None) -> str:
+def trouble_of(entry: Entry) -> str:
     """Return what is wrong with a run's evidence, empty if it is as it was first judged.
 
-    The plan is part of it, so it tells whether the run was one of the scenario that demands this,
-    and of the same code as the `first` of those that count together.
+    A run that nobody has judged has no evidence yet; its row says so itself.
     """
+    if not entry.is_judged:
+        return ""
     if entry.pruned:
         return "Its evidence was pruned"
     run = RunDirectory(Path(entry.directory))
@@ -32,16 +32,28 @@ def trouble_of(entry: Entry, demands: Demands | None = None, first: Entry | None
             return "Its evidence was altered after it was first judged"
         if file_digest(run.verdict) != entry.verdict_digest:
             return "Its verdict.json is not the one that was recorded"
-        plan = read_object(run.plan)
-        said = not_demanded(plan, demands) if demands else ""
-        return said or (_beside(plan, first) if first else "")
     except EvidenceError as error:
         return f"Its evidence cannot be read: {error}"
+    return ""
 
 
-def _beside(plan: Mapping[str, Any], first: Entry) -> str:
+def other_of(entry: Entry, demands: Demands | None, first: Entry) -> str:
+    """Return why a run does not count together with the `first`, or shows nothing of the scenario.
+
+    The plan tells whether the run was one of the scenario that demands this, and of which code. An
+    UNKNOWN run may have ended before its job ran on anything. Where no evidence is left, there is
+    nothing to compare: that is trouble of its own.
+    """
+    run, its = (RunDirectory(Path(one.directory)) for one in (entry, first))
     try:
-        other = read_object(RunDirectory(Path(first.directory)).plan)
+        plan = read_object(run.plan)
+        said = not_demanded(plan, demands) if demands else ""
+        said = said or other_code(plan, read_object(its.plan), first.run)
+        if said or entry.verdict == Grade.UNKNOWN:
+            return said
+        if not entry.ran_on:
+            return "Nobody recorded what its job ran on: run the scenario again"
+        documents = read_object(run.verdict), read_object(its.verdict)
+        return other_ground(*documents, first.run)
     except EvidenceError:
-        return ""  # which is the trouble of the first
-    return other_code(plan, other, first.run)
+        return ""

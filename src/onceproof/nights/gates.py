@@ -9,9 +9,10 @@ from datetime import datetime
 from pathlib import Path
 
 from onceproof.errors import RequestError
-from onceproof.gate.decide import Decision, Kind, decide
+from onceproof.gate.decide import decide
+from onceproof.gate.decision import Decision, Kind
 from onceproof.gate.policy import read_policy
-from onceproof.gate.verification import trouble_of
+from onceproof.gate.verification import other_of, trouble_of
 from onceproof.verdict import EXIT_AS_CLAIMED, EXIT_NOT_AS_CLAIMED, Grade
 from onceproof.verdicts.entry import Entry
 from onceproof.verdicts.issues import Issue
@@ -85,7 +86,9 @@ def find_gates(
         )
     try:
         policy = read_policy(file)
-        decisions = [decide(policy, one, entries, issues, now, trouble_of) for one in versions]
+        decisions = [
+            decide(policy, one, entries, issues, now, trouble_of, other_of) for one in versions
+        ]
     except RequestError as error:
         return Gates(trouble=f"No gate is decided: {error}")
     by_name = {entry.run: entry for entry in entries}

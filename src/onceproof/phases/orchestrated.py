@@ -6,6 +6,7 @@ and after the caller of the first was killed. No second driver ever starts for o
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 from datetime import timedelta
@@ -31,9 +32,10 @@ from onceproof.process.handle import end_agent, find_agent, start_agent
 from onceproof.run import RunDirectory
 from onceproof.scenario.catalogue import find_scenario
 from onceproof.verdict import Grade, Verdict
-from onceproof.verdicts.record import record_run
+from onceproof.verdicts.record import begin_run, record_run
 from onceproof.work import Work
 
+log = logging.getLogger(__name__)
 _BEYOND_S = 120.0
 # Begun beside another, and ready when its turn comes: Spark, and a library of five seconds.
 _BESIDE = {"process": "recompute", "recompute": "validate"}
@@ -49,7 +51,12 @@ def plan_run(
     for path in sorted((runs / found.name).glob("*/plan.json")):
         if origin.orchestrator and read_object(path).get("orchestrator") == origin.orchestrator:
             release_run(RunDirectory(path.parent))
-    return make_plan(found, seed, runs, subject=subject, origin=origin, is_open=is_open)
+    run = make_plan(found, seed, runs, subject=subject, origin=origin, is_open=is_open)
+    try:
+        begin_run(run, runs)
+    except OnceproofError as error:
+        log.warning("the run's begin is not in the verdict history: %s", error)
+    return run
 
 
 def carry_out(run: RunDirectory, name: str, *options: Any) -> None:

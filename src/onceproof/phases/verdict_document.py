@@ -13,6 +13,7 @@ from onceproof.errors import EvidenceError
 from onceproof.evidence import Evidence, known
 from onceproof.guarantee import Anomaly
 from onceproof.phases.blame import MOST_SAMPLED, blame
+from onceproof.phases.ran_on import NOTHING, ran_on, versions_of
 from onceproof.phases.recovering import recovered, recoveries
 from onceproof.phases.timeline import elapsed, healed, timeline
 from onceproof.records import Op, Record
@@ -27,7 +28,7 @@ def verdict_document(
     """Return the document; what the evidence does not tell is null or empty, never made up."""
     plan, claim = known(lambda: evidence.plan), verdict.claim
     written: Mapping[str, Any] = plan.document if plan else {}
-    subject, versions = written.get("subject"), written.get("versions")
+    subject = written.get("subject")
     run = str(evidence.run.root.absolute())
     return {
         "schema": SCHEMA,
@@ -46,7 +47,7 @@ def verdict_document(
         **parts,
         "run": run,
         "replay": str(written.get("replay") or f"onceproof replay {run}"),
-        "versions": dict(versions) if isinstance(versions, Mapping) else {},
+        "versions": versions_of(written, parts["ran_on"]),
         "seed": plan.seed if plan else None,
         "plan": dict(written),
     }
@@ -144,6 +145,7 @@ def _timings(evidence: Evidence) -> dict[str, dict[str, float | None]]:
 
 
 _PARTS: dict[str, tuple[Callable[[Evidence], Any], Any]] = {
+    "ran_on": (ran_on, dict(NOTHING)),
     "samples": (_samples, []),
     "blame": (blame, []),
     "faults": (_faults, []),

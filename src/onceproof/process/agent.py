@@ -32,6 +32,7 @@ from onceproof.process.job import Job, source_of
 from onceproof.process.last_words import explained
 from onceproof.process.over import is_over
 from onceproof.process.progress import InputProgress, RunProgress, committed_records
+from onceproof.process.ran_on import RanOn
 from onceproof.process.recovery import Recovery
 from onceproof.process.restart import strategy_of
 from onceproof.process.struck import StruckJob
@@ -87,17 +88,20 @@ class Agent:
         """Live the run to its end; return what went wrong, empty if nothing did."""
         look = self.sink.reader()
         reads = ReadsLog(self.run, look)
-        faults = [self._thread(one.carry_out, one.fault.name) for one in self._disturbances()]
+        threads = [self._thread(one.carry_out, one.fault.name) for one in self._disturbances()]
         quiet = threading.Event()
         reader = self._thread(lambda: self._read_until(quiet, reads), "the reader")
+        ran_on = RanOn(self.run, self.history, self.supervisor)
+        threads.append(self._thread(lambda: ran_on.look_until(self.stop), "what the job ran on"))
         try:
             said = self.supervisor.supervise()
             if said:
                 said = explained(said, self.run, self.archive, self.supervisor.starts)
         finally:
             self.stop.set()
-            for one in faults:
+            for one in threads:
                 one.join()
+            ran_on.close()
             self._recover()
             quiet.set()
             reader.join()

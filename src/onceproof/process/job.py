@@ -22,6 +22,7 @@ from onceproof.forgetting import ADDRESS, forgetting
 from onceproof.needed_variables import variables_of
 from onceproof.prepared import Prepared
 from onceproof.process.attempt import ATTEMPT, Attempt, start
+from onceproof.process.ran_on import watched
 from onceproof.process.runtime import (
     NOT_INHERITED,
     jdbc_of,
@@ -77,7 +78,7 @@ class Job:
         self.run.logs.mkdir(exist_ok=True)
         tools, master = self._runs_on(local)
         self._write_settings(number, tools, master, local)
-        env = self._environment(tools, master, local)
+        env = watched(self._environment(tools, master, local), self.run, number)
         log = self.run.logs / f"driver-{number}.log"
         command, hidden = self.command(), self._hidden()
         return start(number, self.work.run, command, env, self.run.root, log, hidden)

@@ -11,6 +11,7 @@ import signal
 import sys
 from collections.abc import Sequence
 
+HOOK = "ONCEPROOF_HOOK"  # a folder that comes first on the command's PYTHONPATH, not on ours
 _PR_SET_PDEATHSIG = 1
 
 
@@ -24,6 +25,9 @@ def main(parent: int, command: list[str]) -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         sys.exit(f"the supervisor {parent} is gone")
+    if hook := os.environ.pop(HOOK, None):
+        path = os.environ.get("PYTHONPATH")
+        os.environ["PYTHONPATH"] = os.pathsep.join([hook, *([path] if path else [])])
     os.execvp(command[0], command)  # noqa: S606  a command of the user's own, with no shell
 
 

@@ -10,6 +10,9 @@ from typing import Any
 from onceproof.run import RunDirectory
 from onceproof.verdict import Grade
 
+NEVER_JUDGED = "The run was begun and not judged: it is under way, or was killed before its end"
+DEGREES = ("none", "felt", "retried", "restarted")  # of a fault's effect, the least first
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -17,7 +20,9 @@ class Entry:
 
     `at` is when its job ended. `broken` holds the classes that broke its promise, `findings` the
     checkers that did not pass and their grades. `landed` of the planned `faults` struck with
-    proof. `evidence` is the digest of what the judge read, `verdict_digest` that of `verdict.json`.
+    proof, and `effects` has the degree of each that did, empty where it was not measured. `ran_on`
+    is the digest of what the job ran on, empty where nothing is known. `evidence` is the digest of
+    what the judge read, empty until the run is judged, `verdict_digest` that of `verdict.json`.
     `number` tells in which order the history came to know of runs; a clock has no part in it.
     """
 
@@ -43,8 +48,15 @@ class Entry:
     tags: tuple[str, ...]
     evidence: str
     verdict_digest: str
+    ran_on: str = field(default="")
+    effects: tuple[str, ...] = field(default=())
     pruned: bool = field(default=False)
     number: int = field(default=0, compare=False)
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether there is a verdict; else the run was only begun."""
+        return self.evidence != ""
 
     @property
     def is_unknown(self) -> bool:
@@ -56,6 +68,13 @@ class Entry:
         """Whether it is as claimed in each of the ways in which a row can say so."""
         agreed = self.as_claimed and self.verdict == self.claims
         return agreed and not self.is_unknown and self.landed == self.faults
+
+    def landed_with(self, effect: str) -> int:
+        """Return how many faults struck, and had at least this effect where one is asked for."""
+        if not effect:
+            return self.landed
+        enough = DEGREES[DEGREES.index(effect) :]
+        return sum(degree in enough for degree in self.effects)
 
 
 def make_entry(
@@ -93,7 +112,42 @@ def make_entry(
         tags=tuple(map(_text, tags)) if isinstance(tags, list) else (),
         evidence=evidence,
         verdict_digest=verdict_digest,
+        ran_on=_text(document["ran_on"]["digest"]),
+        effects=tuple(_degree(fault) for fault in document["faults"] if fault["landed"]),
     )
+
+
+def begun_entry(run: RunDirectory, plan: Mapping[str, Any], at: datetime) -> Entry:
+    """Return the entry of a run that was planned and that nobody has judged yet."""
+    tags, faults = plan["tags"], plan["faults"]
+    return Entry(
+        run=name_of(run, plan),
+        directory=_text(run.root.absolute()),
+        scenario=_text(plan["scenario"]),
+        seed=plan["seed"],
+        subject=_text(plan["subject"]),
+        night=_text(plan.get("night")),
+        at=at,
+        verdict=Grade.UNKNOWN,
+        claims=_text(plan["claims"]),
+        as_claimed=False,
+        hold_to=_text(plan["hold_to"]),
+        reasons=(NEVER_JUDGED,),
+        findings={},
+        differences={},
+        broken=(),
+        faults=len(faults),
+        landed=0,
+        recovery_s=None,
+        seconds=0.0,
+        tags=tuple(map(_text, tags)),
+        evidence="",
+        verdict_digest="",
+    )
+
+
+def _degree(fault: Mapping[str, Any]) -> str:
+    return _text((fault.get("effect") or {}).get("degree"))
 
 
 def name_of(run: RunDirectory, plan: Mapping[str, Any]) -> str:

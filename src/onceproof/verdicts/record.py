@@ -15,7 +15,7 @@ from onceproof.records import Op
 from onceproof.run import RunDirectory
 from onceproof.verdict import Grade
 from onceproof.verdicts.digest import evidence_digest
-from onceproof.verdicts.entry import Entry, make_entry
+from onceproof.verdicts.entry import Entry, begun_entry, make_entry
 
 if TYPE_CHECKING:
     from onceproof.verdicts.store import Store
@@ -60,6 +60,17 @@ def ended_at(run: RunDirectory) -> datetime:
             f"the history says {wall} for the run's end, which is no time: it was damaged, so run"
             " the scenario again"
         ) from None
+
+
+def begin_run(run: RunDirectory, runs: Path) -> None:
+    """Record that a run was planned, before anything of it is started.
+
+    So a run leaves a row whatever ends it: killed, with all that it has started, it is UNKNOWN.
+    """
+    from onceproof.verdicts.store import open_store
+
+    entry = begun_entry(run, read_object(run.plan), datetime.now(UTC))
+    open_store(history_of(runs)).begin(entry)
 
 
 def record(store: Store, run: RunDirectory) -> Entry:

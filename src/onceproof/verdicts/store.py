@@ -20,7 +20,8 @@ from onceproof.verdicts.tables import ISSUES, RUNS
 # What a run is stays as it was first recorded; this is what judging it again may change.
 _JUDGED = (
     "directory", "verdict", "claims", "as_claimed", "hold_to", "reasons", "findings", "differences",
-    "broken", "faults", "landed", "recovery_s", "seconds", "verdict_digest", "pruned",
+    "broken", "faults", "landed", "recovery_s", "seconds", "verdict_digest", "ran_on",
+    "effects", "pruned",
 )  # fmt: skip
 
 
@@ -34,6 +35,8 @@ class Store:
     def record(self, entry: Entry) -> Entry:
         """Add a run, or give one that is known its new verdict; return its row as it is now.
 
+        One that was only begun becomes all that the entry says, and keeps its number.
+
         A verdict on other evidence than that of the first time changes nothing: else it would stand
         there as good once the evidence was put back.
         """
@@ -44,10 +47,18 @@ class Store:
             set_={name: adds.excluded[name] for name in _JUDGED},
             where=RUNS.c.evidence == adds.excluded.evidence,
         )
+        begun = update(RUNS).where(RUNS.c.run == entry.run, RUNS.c.evidence == "")
         with self._writing() as connection:
+            connection.execute(begun.values(_row(entry)))
             connection.execute(asked)
             found = connection.execute(select(RUNS).where(RUNS.c.run == entry.run))
             return _entry(found.mappings().one())
+
+    def begin(self, entry: Entry) -> None:
+        """Add a run that nobody has judged; one that is known stays as it is."""
+        kind = postgresql if self.engine.dialect.name == "postgresql" else sqlite
+        with self._writing() as connection:
+            connection.execute(kind.insert(RUNS).values(_row(entry)).on_conflict_do_nothing())
 
     def update(self, entry: Entry) -> Entry | None:
         """Give a run its new verdict if it is known; of another, the history learns nothing."""

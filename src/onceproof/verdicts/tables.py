@@ -18,7 +18,7 @@ from sqlalchemy import (
 
 # Named after us, because the database may be somebody's who has tables of his own.
 VERSION_TABLE = "onceproof_version"
-REVISIONS = ("0001", "0002")  # every migration, the newest last
+REVISIONS = ("0001", "0002", "0003")  # every migration, the newest last
 METADATA = MetaData()
 
 RUNS = Table(
@@ -47,6 +47,8 @@ RUNS = Table(
     Column("tags", JSON, nullable=False),
     Column("evidence", Text, nullable=False),
     Column("verdict_digest", Text, nullable=False),
+    Column("ran_on", Text, nullable=False, server_default=""),
+    Column("effects", JSON, nullable=False, server_default="[]"),
     Column("pruned", Boolean, nullable=False),
 )
 

@@ -15,7 +15,8 @@ from onceproof.verdicts.entry import Entry
 class Trend:
     """One scenario's runs as numbers; rates are shares from 0 to 1.
 
-    A run is flaky if it is UNKNOWN, or if its version and seed gave both results.
+    A run is flaky if it is UNKNOWN, or if its version gave both results with its seed, on
+    the same Spark, Java, Python and jars.
     """
 
     scenario: str
@@ -34,16 +35,16 @@ def trends(entries: Iterable[Entry]) -> list[Trend]:
     return [_trend(name, by_scenario[name]) for name in sorted(by_scenario)]
 
 
+def _same(run: Entry) -> tuple[str, str, int | None]:
+    return run.subject, run.ran_on, run.seed
+
+
 def _trend(scenario: str, runs: Sequence[Entry]) -> Trend:
-    results: dict[tuple[str, int | None], set[bool]] = defaultdict(set)
+    results: dict[tuple[str, str, int | None], set[bool]] = defaultdict(set)
     for run in runs:
         if run.verdict != Grade.UNKNOWN:
-            results[run.subject, run.seed].add(run.as_claimed)
-    flaky = [
-        run
-        for run in runs
-        if run.verdict == Grade.UNKNOWN or len(results[run.subject, run.seed]) > 1
-    ]
+            results[_same(run)].add(run.as_claimed)
+    flaky = [run for run in runs if run.verdict == Grade.UNKNOWN or len(results[_same(run)]) > 1]
     recoveries = [run.recovery_s for run in runs if run.recovery_s is not None]
     return Trend(
         scenario,

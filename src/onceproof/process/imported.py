@@ -1,0 +1,100 @@
+"""What an attempt's Python has imported: files by their digest, packages by their version."""
+
+from __future__ import annotations
+
+import sysconfig
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import Path
+
+from onceproof.errors import EvidenceError
+
+_INSTALLED = ("site-packages", "dist-packages")
+_PACKAGE = Path(__file__).parents[1]
+# A library folder of any Python: .../lib/python3.11/
+_STDLIB = "lib/python"
+
+
+@dataclass
+class Imported:
+    """What one attempt's Python wrote down, read on from where the last look ended.
+
+    `files` has the digests of the job's own files, by their path within their package. Onceproof's
+    own files are left out: its code has a digest in the plan.
+    """
+
+    place: Path
+    digest: Callable[[Path], str]
+    pythons: set[str] = field(default_factory=set)
+    files: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    packages: dict[str, str] = field(default_factory=dict)
+    unreadable: set[str] = field(default_factory=set)
+    _read: int = 0
+    _names: dict[Path, dict[str, str]] = field(default_factory=dict)
+
+    def look(self) -> None:
+        """Take in what was written since the last look."""
+        if not self.place.exists():
+            return
+        with self.place.open("rb") as file:
+            file.seek(self._read)
+            text = file.read()
+        whole = text[: text.rfind(b"\n") + 1]
+        self._read += len(whole)
+        for line in whole.decode("utf-8", "surrogateescape").splitlines():
+            kind, _, value = line.partition(" ")
+            if kind == "python":
+                self.pythons.add(value)
+            else:
+                self._take(Path(value))
+
+    def _take(self, path: Path) -> None:
+        folder = next((one for one in path.parents if one.name in _INSTALLED), None)
+        if folder is not None and (known := self._package(folder, path)):
+            self.packages[known[0]] = known[1]
+        elif folder is not None or not (_is_library(path) or _PACKAGE in path.parents):
+            self._take_own(path)
+
+    def _package(self, folder: Path, path: Path) -> tuple[str, str] | None:
+        """Return name and version of the installed package that a file belongs to."""
+        if folder not in self._names:
+            self._names[folder] = _installed_in(folder)
+        top = path.relative_to(folder).parts[0].partition(".")[0]
+        found = self._names[folder].get(top)
+        return (found.partition(" ")[0], found.partition(" ")[2]) if found else None
+
+    def _take_own(self, path: Path) -> None:
+        real = next((one for one in (path, *path.parents) if one.is_file()), None)
+        if real is None:
+            self.unreadable.add(path.name)  # gone, or never a file
+            return
+        try:
+            self.files[_name(real)].add(self.digest(real))
+        except EvidenceError:
+            self.unreadable.add(path.name)
+
+
+def _installed_in(folder: Path) -> dict[str, str]:
+    """Return `name version` of what is installed in a folder, by the names that are imported."""
+    found = {}
+    for one in metadata.distributions(path=[str(folder)]):
+        name = one.metadata["Name"]
+        tops = (one.read_text("top_level.txt") or "").split()
+        tops += [part.parts[0].partition(".")[0] for part in one.files or () if part.parts]
+        found.update(dict.fromkeys({*tops, name.replace("-", "_")}, f"{name} {one.version}"))
+    return found
+
+
+def _is_library(path: Path) -> bool:
+    text = str(path)
+    return _STDLIB in text or text.startswith(sysconfig.get_path("stdlib"))
+
+
+def _name(path: Path) -> str:
+    """Return the path of a file from the top of its package, which is the same everywhere."""
+    top = path.parent
+    while (top / "__init__.py").exists() and top != top.parent:
+        top = top.parent
+    return path.relative_to(top).as_posix()

@@ -1,0 +1,165 @@
+"""What a job ran on is seen from outside, of living processes and of drivers that are killed."""
+
+import json
+import shutil
+import sys
+import textwrap
+from pathlib import Path
+from types import SimpleNamespace
+from zipfile import ZipFile
+
+import pytest
+
+from onceproof.digests import file_digest
+from onceproof.history import History
+from onceproof.polling import wait_for
+from onceproof.process.ran_on import RanOn
+from onceproof.records import Op
+from tests.unit.test_job import job
+
+JOB = """\
+    import os, sys
+    import helper
+    assert not any("hook" in one for one in sys.path), sys.path
+    assert "hook" not in os.environ.get("PYTHONPATH", ""), os.environ["PYTHONPATH"]
+    open({ready!r}, "w").close()
+    __import__("signal").pause()
+"""
+
+
+@pytest.fixture
+def looked(tmp_path):
+    """Starts a command as an attempt, looks at it until it is ready, kills it, and looks again."""
+
+    def look(command, ready=None, **runtime):
+        made = job(tmp_path, *command, **runtime)
+        attempt = made.start(1)
+        supervisor = SimpleNamespace(current=attempt, rival=None, starts=1)
+        ran_on = RanOn(made.run, History(made.run.history), supervisor)
+
+        def is_ready():
+            ran_on.look()
+            said = attempt.log.read_text()
+            assert attempt.is_alive or ready is None, said
+            return ready.exists() if ready else not attempt.is_alive
+
+        try:
+            wait_for(is_ready, 30, "the job is not ready")
+            ran_on.look()
+        finally:
+            attempt.kill()
+        ran_on.look()
+        ran_on.close()
+        (record,) = [one for one in History(made.run.history).read() if one.actor == "ran_on"]
+        path = made.run.ran_on / "1.json"
+        assert (record.op, record.attempt) == (Op.ATTEMPT_RAN_ON, 1)
+        assert record.proof["sha256"] == file_digest(path)
+        return json.loads(path.read_text())
+
+    return look
+
+
+def python_job(tmp_path, text=JOB):
+    folder = tmp_path / "code"
+    folder.mkdir()
+    ready = tmp_path / "ready"
+    (folder / "helper.py").write_text("ONE = 1\n")
+    (folder / "job.py").write_text(textwrap.dedent(text.format(ready=str(ready))))
+    return folder, ready
+
+
+def test_a_killed_python_job_has_told_its_interpreter_and_the_files_it_imported(looked, tmp_path):
+    folder, ready = python_job(tmp_path)
+    found = looked(["{python}", str(folder / "job.py")], ready)
+    version = ".".join(map(str, sys.version_info[:3]))
+    assert found["python"] == [f"{sys.implementation.name} {version}"]
+    assert found["files"] == {
+        name: [file_digest(folder / name)] for name in ("helper.py", "job.py")
+    }
+    assert found["unknown"] == ["java", "spark", "jars"]
+
+
+def test_the_jobs_own_sitecustomize_and_pythonpath_are_as_they_were(looked, tmp_path):
+    folder, ready = python_job(tmp_path)
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "sitecustomize.py").write_text("import builtins\nbuiltins.own_was_here = True\n")
+    text = (folder / "job.py").read_text()
+    assert_own = "import os\nassert own_was_here and os.environ['PYTHONPATH'] == {!r}\n"
+    (folder / "job.py").write_text(assert_own.format(str(own)) + text)
+    found = looked(["{python}", str(folder / "job.py")], ready, env={"PYTHONPATH": str(own)})
+    assert set(found["files"]) == {"sitecustomize.py", "helper.py", "job.py"}
+
+
+def test_an_installed_package_is_told_by_its_version_and_a_package_of_its_own_by_its_files(
+    looked, tmp_path
+):
+    folder, ready = python_job(tmp_path)
+    (folder / "mine/inner").mkdir(parents=True)
+    for place in ("mine", "mine/inner"):
+        (folder / place / "__init__.py").write_text(f"# {place}\n")
+    text = (folder / "job.py").read_text()
+    (folder / "job.py").write_text(f"import yaml, mine.inner\n{text}")
+    found = looked(["{python}", str(folder / "job.py")], ready)
+    assert set(found["packages"]) == {"PyYAML"}
+    assert {"mine/__init__.py", "mine/inner/__init__.py"} <= set(found["files"])
+
+
+def test_a_python_that_tells_nothing_is_named_as_not_known(looked, tmp_path):
+    ready = tmp_path / "ready"
+    code = f"open({str(ready)!r}, 'w').close(); __import__('signal').pause()"
+    found = looked(["{python}", "-I", "-S", "-c", code], ready)
+    assert {"python", "files"} <= set(found["unknown"])
+
+
+def a_jar(path, **files):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with ZipFile(path, "w") as jar:
+        for name, text in files.items():
+            jar.writestr(name, text)
+    return path
+
+
+@pytest.fixture
+def java(tmp_path):
+    """A program that /proc shows as java, with the class path and the open jar that it is given."""
+    program = tmp_path / "jdk/bin/java"
+    program.parent.mkdir(parents=True)
+    shutil.copy(Path("/bin/bash").resolve(), program)
+    (tmp_path / "jdk/release").write_text('IMPLEMENTOR="x"\nJAVA_VERSION="17.0.9"\n')
+    jars = tmp_path / "spark/jars"
+    built = {"spark-version-info.properties": "version=4.1.0\nuser=x\n"}
+    a_jar(jars / "spark-core_2.13-4.1.0.jar", **built)
+    a_jar(jars / "other.jar", a="a")
+    a_jar(tmp_path / "iceberg.jar", a="1.4.2")
+    a_jar(tmp_path / "open.jar", a="b")
+    a_jar(tmp_path / "named.jar", a="c")
+    ready = tmp_path / "ready"
+    script = f"exec 9<{tmp_path}/open.jar; : > {ready}; sleep 600; :"
+    class_path = f"{tmp_path}/iceberg.jar:{jars}/*"
+    named = f"--jars={tmp_path}/named.jar,{tmp_path}/gone.jar"
+    return [str(program), "-c", script, "-cp", class_path, named], ready
+
+
+def test_the_jars_of_a_jvm_are_those_of_its_class_path_its_command_and_its_open_files(
+    looked, java, tmp_path
+):
+    found = looked(*java)
+    names = ["iceberg.jar", "named.jar", "open.jar", "other.jar", "spark-core_2.13-4.1.0.jar"]
+    assert list(found["jars"]) == names
+    assert found["jars"]["iceberg.jar"] == [file_digest(tmp_path / "iceberg.jar")]
+    assert (found["spark"], found["java"], found["python"]) == (["4.1.0"], ["17.0.9"], [])
+    assert found["unknown"] == []
+
+
+def test_classes_in_a_folder_of_the_class_path_are_named_as_not_known(looked, java, tmp_path):
+    (tmp_path / "classes/deep").mkdir(parents=True)
+    (tmp_path / "classes/deep/A.class").write_text("x")
+    command, ready = java
+    command[4] += f":{tmp_path}/classes"
+    assert looked(command, ready)["unknown"] == ["classes in classes"]
+
+
+def test_an_attempt_that_nobody_saw_leaves_a_record_in_which_nothing_is_known(looked):
+    found = looked(["{python}", "-I", "-S", "-c", "pass"])
+    assert {"java", "spark", "jars", "python", "files"} == set(found["unknown"])
