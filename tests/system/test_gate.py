@@ -11,7 +11,8 @@ from onceproof.phases.judge import judge_run
 from onceproof.run import RunDirectory
 from onceproof.verdicts.record import record_run
 from tests.system.command import SCHEMAS, document, run
-from tests.unit.handwritten_run import HandwrittenRun, plan
+from tests.unit.handwritten_run import HandwrittenRun, good_history, plan
+from tests.unit.ran_on_records import with_ran_on
 
 pytestmark = pytest.mark.system
 SCENARIO = "copy_events__two_phase_table__kill_driver"
@@ -52,7 +53,8 @@ def lived(runs, seed, **fields):
     def clocks(seq):
         return 100 + seq / 2, began + seq / 2
 
-    HandwrittenRun(told, clocks=clocks, **fields).write(folder)
+    history = with_ran_on(good_history(), folder)
+    HandwrittenRun(told, history, clocks=clocks, **fields).write(folder)
     judge_run(folder)
     record_run(RunDirectory(folder), runs)
     return RunDirectory(folder)

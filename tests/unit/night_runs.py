@@ -7,12 +7,14 @@ from onceproof.run import RunDirectory
 from onceproof.verdicts.record import entry_of, history_of
 from onceproof.verdicts.store import open_store
 from tests.unit.handwritten_run import HandwrittenRun
+from tests.unit.ran_on_records import with_ran_on
 
 
 def judged(made: HandwrittenRun, runs, name, **plan):
     """Write a run below the runs folder as its plan says, and judge it."""
     made.plan |= {"run": name, "subject": "git:9f2c41d"} | plan
     run = RunDirectory(runs / made.plan["scenario"] / name)
+    made.history = with_ran_on(made.history, run.root)
     made.write(run.root)
     judge_run(run.root)
     return run

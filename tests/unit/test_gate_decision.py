@@ -174,7 +174,7 @@ def test_a_good_run_that_is_recorded_late_hides_no_red_one():
 def test_the_evidence_of_each_run_is_held_against_the_newest_that_counts_with_it():
     looked = []
     runs = [good(1), good(2, 2), good(3, 3)]
-    gate(runs, passes=2, trouble=lambda run, _, first: looked.append((run.run, first.run)))
+    gate(runs, passes=2, other=lambda run, _, first: looked.append((run.run, first.run)))
     assert looked == [("run_1", "run_1"), ("run_2", "run_1")]
 
 

@@ -1,15 +1,16 @@
 """Runs of one version that were not of the same code do not count together."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from onceproof.digests import file_digest
 from onceproof.gate.same_code import other_code
-from onceproof.gate.verification import trouble_of
+from onceproof.gate.verification import other_of, trouble_of
 from onceproof.run import RunDirectory
 from onceproof.verdicts.digest import evidence_digest
-from tests.unit.verdict_entries import good
+from tests.unit.verdict_entries import good, unknown
 
 ONE = {
     "subject": "v1",
@@ -46,23 +47,73 @@ def test_two_files_of_one_name_are_both_compared():
     assert other_code(ONE | {"subject_files": files}, ONE, "run_1") == f"{SAID}job.py is another"
 
 
-def lived(runs, number, **changes):
+RAN_ON = {
+    "spark": "4.2.0",
+    "java": "17.0.9",
+    "python": "cpython 3.11.7",
+    "packages": {"pyspark": "4.2.0"},
+    "jars": {"iceberg.jar": "1.4.2"},
+    "files": {"common.py": "d1"},
+    "unknown": [],
+}
+
+
+def lived(runs, number, ran_on=RAN_ON, **changes):
     run = RunDirectory(runs / f"run_{number}")
     run.root.mkdir()
     run.plan.write_text(json.dumps(ONE | changes))
-    run.verdict.write_text("{}")
+    run.verdict.write_text(json.dumps({"ran_on": ran_on}))
     digests = {"evidence": evidence_digest(run), "verdict_digest": file_digest(run.verdict)}
     return good(number, directory=str(run.root), **digests)
 
 
-def test_a_run_of_other_code_than_the_first_is_in_trouble(tmp_path):
+def test_a_run_of_other_code_than_the_first_does_not_count_with_it(tmp_path):
     first, same = lived(tmp_path, 1), lived(tmp_path, 2)
     other = lived(tmp_path, 3, subject_files={"{here}/job.py": "d9", "onceproof": "d2"})
-    found = [trouble_of(one, None, first) for one in (first, same, other)]
+    found = [other_of(one, None, first) for one in (first, same, other)]
     assert found == ["", "", f"{SAID}job.py is another"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"spark": "4.1.0"}, "the version of spark is another"),
+        ({"python": "cpython 3.12.1"}, "the version of python is another"),
+        ({"java": "21.0.1"}, "the version of java is another"),
+        ({"jars": {"iceberg.jar": "1.5.0"}}, "iceberg.jar is another"),
+        ({"jars": {}}, "iceberg.jar is another"),
+        ({"jars": RAN_ON["jars"] | {"more.jar": "x"}}, "more.jar is another"),
+        ({"files": {"common.py": "d2"}}, "common.py is another"),
+        ({"packages": {"pyspark": "4.1.0"}}, "pyspark is another"),
+        ({"unknown": ["jars"]}, "what is not known is another"),
+    ],
+)
+def test_a_run_on_other_things_does_not_count_with_the_first(tmp_path, changes, said):
+    first, other = lived(tmp_path, 1), lived(tmp_path, 2, RAN_ON | changes)
+    assert other_of(other, None, first) == (
+        f"It did not run on the same as run_1, which has the same version: {said}"
+    )
+
+
+def test_a_file_that_only_one_of_two_runs_imported_makes_no_other_code(tmp_path):
+    more = {"files": {"common.py": "d1", "late.py": "d2"}, "packages": {}}
+    first, second = lived(tmp_path, 1), lived(tmp_path, 2, RAN_ON | more)
+    assert other_of(second, None, first) == other_of(first, None, second) == ""
+
+
+def test_a_run_of_which_nobody_recorded_what_it_ran_on_does_not_count(tmp_path):
+    first, older = lived(tmp_path, 1), replace(lived(tmp_path, 2), ran_on="")
+    assert other_of(older, None, first) == (
+        "Nobody recorded what its job ran on: run the scenario again"
+    )
+    assert other_of(replace(older, verdict="UNKNOWN"), None, first) == ""
 
 
 def test_a_first_run_that_is_gone_is_its_own_trouble(tmp_path):
     first, second = good(1, directory=str(tmp_path / "gone")), lived(tmp_path, 2)
-    assert trouble_of(second, None, first) == ""
-    assert trouble_of(first, None, first).startswith("Its evidence is gone")
+    assert other_of(second, None, first) == ""
+    assert trouble_of(first).startswith("Its evidence is gone")
+
+
+def test_a_run_that_was_not_judged_has_no_evidence_to_be_in_trouble(tmp_path):
+    assert trouble_of(unknown(evidence="", directory=str(tmp_path / "gone"))) == ""

@@ -133,10 +133,42 @@ def test_an_issue_of_an_older_history_accepts_no_more_than_its_run_shows(store):
     with sqlite3.connect(store.shown) as connection:
         for name in ("hold_to", "at_most", "sentences"):
             connection.execute(f"alter table onceproof_issues drop column {name}")
+        for name in ("ran_on", "effects"):
+            connection.execute(f"alter table onceproof_runs drop column {name}")
         connection.execute("update onceproof_version set version_num = '0001'")
     connection.close()
     nothing = {"hold_to": "", "at_most": {}, "sentences": ()}
     assert open_store(store.shown).issues() == [kept, replace(lone, **nothing)]
+
+
+def test_a_row_of_an_older_history_knows_neither_what_it_ran_on_nor_effects(store):
+    store.record(good())
+    with sqlite3.connect(store.shown) as connection:
+        for name in ("ran_on", "effects"):
+            connection.execute(f"alter table onceproof_runs drop column {name}")
+        connection.execute("update onceproof_version set version_num = '0002'")
+    connection.close()
+    assert open_store(store.shown).entries() == [replace(good(), ran_on="", effects=())]
+
+
+def begun(**changes):
+    nothing = {"evidence": "", "verdict_digest": "", "ran_on": "", "effects": ()}
+    return unknown(hours=3, **nothing | changes)
+
+
+def test_a_run_that_was_begun_has_a_row_that_its_verdict_completes(store):
+    store.begin(begun())
+    store.begin(good(2, 2))
+    assert store.find("run_1") == begun()
+    found = store.record(red())
+    assert (found, found.number) == (red(), 1)
+    assert store.entries() == [red(), good(2, 2)]
+
+
+def test_beginning_a_run_that_is_known_changes_nothing(store):
+    store.record(good())
+    store.begin(begun())
+    assert store.entries() == [good()]
 
 
 def test_a_newer_history_is_refused(store):

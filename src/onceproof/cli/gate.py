@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from onceproof.cli.output import Runs, print_document
+from onceproof.errors import RequestError
 from onceproof.home import runs_folder
 
 if TYPE_CHECKING:
@@ -33,14 +34,26 @@ def register(app: typer.Typer) -> None:
 
 
 def gate(
-    policy: Annotated[Path, typer.Option(help="The file that says what must have passed.")],
-    version: Annotated[str, typer.Option(help="The version: the `subject` of its runs.")],
+    policy: Annotated[
+        Path | None, typer.Option(help="The file that says what must have passed.")
+    ] = None,
+    version: Annotated[str, typer.Option(help="The version: the `subject` of its runs.")] = "",
     shape: Annotated[Format, typer.Option("--format", help="How it is printed.")] = Format.TEXT,
+    example: Annotated[
+        bool, typer.Option("--example", help="Print a policy for the catalogue, and nothing else.")
+    ] = False,
     runs: Runs = None,
 ) -> None:
     """Open the gate for a version, or not: exit 0 open, 1 a run failed, 2 evidence is missing."""
-    from onceproof.gate.asking import ask
+    from onceproof.gate.asking import ask, example_policy
 
+    if example:
+        typer.echo(example_policy(), nl=False)
+        return
+    if policy is None:
+        raise RequestError(
+            "--policy is missing: write the policy's file; `onceproof gate --example` prints one"
+        )
     decision = ask(policy, version, runs_folder(runs))
     _print(decision, shape)
     raise typer.Exit(decision.exit)

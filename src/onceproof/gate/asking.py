@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.resources
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,6 +12,12 @@ from onceproof.gate.decision import Decision
 from onceproof.gate.policy import read_policy
 from onceproof.gate.verification import other_of, trouble_of
 from onceproof.verdicts.record import find_store
+
+
+def example_policy() -> str:
+    """Return the text of a policy for the catalogue, with a comment to each field."""
+    place = importlib.resources.files("onceproof.gate").joinpath("example.yaml")
+    return place.read_text(encoding="utf-8")
 
 
 def ask(policy: Path, version: str, runs: Path) -> Decision:

@@ -52,7 +52,7 @@ def _code_of(plan: Mapping[str, Any]) -> dict[str, Any]:
         for word, digest in files.items():
             found.setdefault(PurePath(word).name, set()).add(str(digest))
     if isinstance(deciding := plan.get("decided_by"), Mapping):
-        found |= {f"{name} of the expectation": digest for name, digest in deciding.items()}
+        found |= {f"{name} of its expectation": digest for name, digest in deciding.items()}
     if isinstance(versions, Mapping):
         found |= {f"the version of {one}": versions.get(one) for one in _OURS}
     return found
