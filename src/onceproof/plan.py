@@ -15,7 +15,7 @@ from onceproof.documents import field, read_object
 from onceproof.errors import EvidenceError, RequestError
 from onceproof.guarantee import Anomaly, Guarantee, Promise
 from onceproof.verdict import Claim, Grade
-from onceproof.work import FAILED, OVER
+from onceproof.work import ALLOWED, DEMANDS, FAILED, OVER, REFUSED
 
 E = TypeVar("E", bound=StrEnum)
 
@@ -35,6 +35,7 @@ class PlannedFault:
     target: str
     trigger: str
     verb: str
+    effect: str = ""  # the least degree of effect that it must have
 
     @property
     def ends_driver(self) -> bool:
@@ -50,6 +51,7 @@ class Plan:
 
     `versioned` says that the sink's rows carry a number that only grows within a key, and
     `fails_for_good` that the restart strategy must give up, on a job with these `last_words`.
+    `unexplained_allowed` says that the job may fail where no planned fault explains it.
     """
 
     scenario: str
@@ -60,6 +62,7 @@ class Plan:
     faults: tuple[PlannedFault, ...]
     fails_for_good: bool
     last_words: str
+    unexplained_allowed: bool
     document: Mapping[str, Any]
 
     @classmethod
@@ -91,18 +94,31 @@ class Plan:
             faults=_faults(document),
             fails_for_good=document.get("ends", OVER) == FAILED,
             last_words=str(document.get("last_words", "")),
+            unexplained_allowed=document.get("unexplained", REFUSED) == ALLOWED,
             document=document,
         )
 
 
 def _faults(document: Mapping[str, Any]) -> tuple[PlannedFault, ...]:
     faults = tuple(
-        PlannedFault(*(field(fault, name, str, "a planned fault") for name in _FAULT_FIELDS))
+        PlannedFault(
+            *(field(fault, name, str, "a planned fault") for name in _FAULT_FIELDS),
+            effect=_demanded(fault),
+        )
         for fault in field(document, "faults", list, "the plan")
     )
     if len({fault.name for fault in faults}) < len(faults):
         raise EvidenceError("the plan has two faults of one name: give each its own")
     return faults
+
+
+def _demanded(fault: Mapping[str, Any]) -> str:
+    found = fault.get("effect", "")
+    if found not in ("", *DEMANDS):
+        raise EvidenceError(
+            f"a planned fault demands the effect {found!r}: it must be one of {', '.join(DEMANDS)}"
+        )
+    return str(found)
 
 
 _FAULT_FIELDS = ("name", "target", "trigger", "verb")

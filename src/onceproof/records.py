@@ -45,6 +45,7 @@ class Op(StrEnum):
     SINK_RECOVER = "sink.recover"
     SINK_OPEN = "sink.open"
     FENCED = "fenced"
+    ENGINE = "engine"
     HISTORY_TORN = "history.torn"
 
 
@@ -70,6 +71,7 @@ NEEDS: dict[Op, Needs] = {
     Op.POLL: Needs(proof={"poll": int, "rows": int, "since": int}),
     Op.READ: Needs(proof={"rows": int, "digest": str}),
     Op.FENCED: Needs(batch=True, proof={"what": str}),
+    Op.ENGINE: Needs(attempt=True, proof={"events": int, "sha256": str}),
     Op.SINK_OPEN: Needs(proof={"open": int, "hidden": int}),
 }
 

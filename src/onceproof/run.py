@@ -118,6 +118,20 @@ class RunDirectory:
         return self.root / "ran-on"
 
     @property
+    def engine(self) -> Path:
+        """Folder of what Spark recorded of failures, one file an attempt."""
+        return self.root / "engine"
+
+    @property
+    def spark_local(self) -> Path:
+        """Folder of the job's temporary files, there until the run is released."""
+        return self.root / "spark-local"
+
+    def raw_log(self, attempt: int) -> Path:
+        """Folder of Spark's event logs of one attempt, there until the run is released."""
+        return self.spark_local / "events" / str(attempt)
+
+    @property
     def executors(self) -> Path:
         """How many executors each later attempt of the job has, where a fault has rescaled it."""
         return self.root / "executors"

@@ -18,6 +18,10 @@ from onceproof.documents import count, field, read_object
 EARLIEST, LATEST = "earliest", "latest"
 # How a job ends: it has committed all input, or its restart strategy has given up.
 OVER, FAILED = "over", "failed"
+# Whether attempts and tasks may fail where no planned fault explains it.
+REFUSED, ALLOWED = "refused", "allowed"
+# The degrees of effect that a fault may be asked for, from the least to the most.
+DEMANDS = ("felt", "retried", "restarted")
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,7 @@ class FaultPart:
     target: str
     when: Mapping[str, Any]
     how: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    effect: str = ""  # the least degree of effect that it must have
 
 
 @dataclass(frozen=True)
@@ -158,4 +163,5 @@ def _fault(fault: Mapping[str, Any]) -> FaultPart:
         field(fault, "target", str, where),
         field(fault, "when", dict, where),
         field({"how": {}, **fault}, "how", dict, where),
+        str(fault.get("effect", "")),
     )

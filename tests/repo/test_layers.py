@@ -25,7 +25,7 @@ LAYERS = [
     ["doubt", "history", "reads", "needed_variables"],
     ["plan"],
     ["evidence"],
-    ["checkpoint"],
+    ["checkpoint", "effects"],
     ["judge", "references", "setup", "sinks", "small_disks", "workloads"],
     ["checkers", "model", "prepared", "stacks", "targets"],
     ["scheduling", "spark", "topics"],

@@ -10,6 +10,7 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable, Sequence
 
+from onceproof.checkers.effects import effects
 from onceproof.checkers.ended import ended
 from onceproof.checkers.expectations import expectations
 from onceproof.checkers.faults_landed import faults_landed
@@ -26,6 +27,7 @@ from onceproof.checkers.state import state
 from onceproof.checkers.stuck import stuck
 from onceproof.checkers.torn import torn
 from onceproof.checkers.uncommitted_read import uncommitted_read
+from onceproof.checkers.unexplained import unexplained
 from onceproof.checkers.zombie import zombie
 from onceproof.errors import EvidenceError
 from onceproof.evidence import Evidence
@@ -37,6 +39,8 @@ CHECKERS: tuple[Checker, ...] = (
     rows,
     expectations,
     faults_landed,
+    effects,
+    unexplained,
     input_committed,
     input_kept,
     phases,

@@ -6,12 +6,19 @@ from collections.abc import Iterable
 
 from onceproof.errors import RequestError
 from onceproof.failpoints import TASK
-from onceproof.faults import disturb_links, find_mechanism, strike_brokers, strike_member
+from onceproof.faults import (
+    disturb_links,
+    find_mechanism,
+    kill_executor,
+    strike_brokers,
+    strike_member,
+)
+from onceproof.faults.busy import WORKER
 from onceproof.stacks import Stack
 from onceproof.stacks.link_verbs import lacks_links
 from onceproof.work import FaultPart
 
-_IN_EXECUTORS = ("executor", "executor:any", "executor:all", "task")
+_IN_EXECUTORS = (*kill_executor.TARGETS, WORKER, "task")
 
 
 def refuse_unable(stack: Stack, faults: Iterable[FaultPart]) -> None:
@@ -26,7 +33,9 @@ def lacks(stack: Stack, fault: FaultPart) -> str:
     if mechanism is disturb_links.MECHANISM:
         return lacks_links(stack)
     if mechanism in (strike_member.MECHANISM, strike_brokers.MECHANISM, strike_brokers.RESTART):
-        return stack.lacks(strike_member.VERBS.get(fault.verb, "stop"), fault.target)
+        target = "worker:any" if fault.target == WORKER else fault.target
+        if said := stack.lacks(strike_member.VERBS.get(fault.verb, "stop"), target):
+            return said
     is_there = fault.target in _IN_EXECUTORS or fault.when.get("failpoint") in TASK
     needs_executors = is_there or fault.verb == "rescale"
     if needs_executors and not stack.runs_executors_here:

@@ -11,10 +11,12 @@ from collections.abc import Sequence
 
 from onceproof.errors import StackError
 from onceproof.faults import Mechanism, Proof, Scene, nothing_to_heal, told
+from onceproof.faults.busy import busy_executor
 from onceproof.identity import Identity
 from onceproof.polling import wait_for
 from onceproof.work import FaultPart
 
+BUSY = "executor:busy"
 _DIES_WITHIN_S = 10.0
 _COME_WITHIN_S = 60.0
 _SIGNALS = {"kill": signal.SIGKILL, "stop": signal.SIGTERM}
@@ -46,9 +48,11 @@ def executors(scene: Scene) -> list[Identity]:
 
 
 def pick(fault: FaultPart, scene: Scene, living: Sequence[Identity]) -> Sequence[Identity]:
-    """Return the executors that a fault means: all, the one at the failpoint, else any."""
+    """Return the executors that a fault means: all, a busy one, the one at the failpoint, any."""
     if fault.target == "executor:all":
         return living
+    if fault.target == BUSY:
+        return [busy_executor(scene)]
     if fault.target == "executor" and scene.halted:
         above = scene.halted.ancestors()
         running = [one for one in living if one in above]
@@ -58,5 +62,5 @@ def pick(fault: FaultPart, scene: Scene, living: Sequence[Identity]) -> Sequence
     return [scene.rng.choice(sorted(living))]
 
 
-TARGETS = ("executor", "executor:any", "executor:all")
+TARGETS = ("executor", "executor:any", "executor:all", BUSY)
 MECHANISM = Mechanism(tuple(_SIGNALS), TARGETS, strike, nothing_to_heal)

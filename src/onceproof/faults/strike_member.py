@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from onceproof.faults import Mechanism, Proof, Scene
+from onceproof.faults.busy import WORKER, busy_worker
 from onceproof.faults.open_transaction import open_transaction
 from onceproof.faults.strike_brokers import ALL
 from onceproof.stacks import Verb
@@ -24,9 +25,12 @@ def strike(fault: FaultPart, scene: Scene) -> Proof:
 def run_target(fault: FaultPart, scene: Scene) -> str:
     """Return a target as the stack takes it: `broker:leader=N` is that of the run's own topic.
 
-    `broker:coordinator` is that of a transaction which is open in the run's output.
+    `broker:coordinator` is that of a transaction which is open in the run's output, `worker:busy`
+    that of an executor of the job.
     """
     target = fault.target
+    if target == WORKER:
+        return busy_worker(scene)
     if target == COORDINATOR:
         return f"{COORDINATOR}={open_transaction(scene)}"
     if target.startswith(LEADER) and "/" not in target:

@@ -28,6 +28,7 @@ from onceproof.scenario.deciding import (
     expectations_of,
 )
 from onceproof.sinks.outputs import is_output
+from onceproof.work import ALLOWED
 
 SCHEMA = 1
 
@@ -97,8 +98,7 @@ def plan_document(
         "decided_by": digests_of(deciding_files(scenario), suites),
         "restart": dict(scenario.restart),
         "limits": {"run_s": int(scenario.limits.run_s), "stall_s": int(scenario.limits.stall_s)},
-        "ends": scenario.ends,
-        **({"last_words": scenario.last_words} if scenario.last_words else {}),
+        **_ending(scenario),
         "hold_to": claim.promise.guarantee,
         "claims": claim.verdict,
         "anomalies": sorted(claim.anomalies),
@@ -167,9 +167,19 @@ def _faults(scenario: Scenario) -> list[dict[str, Any]]:
             "when": dict(fault.when),
             "how": dict(fault.how),
             "trigger": sentence(fault.when),
+            **({"effect": fault.effect} if fault.effect else {}),
         }
         for fault in scenario.faults
     ]
+
+
+def _ending(scenario: Scenario) -> dict[str, Any]:
+    """Return how the job must end, and what may fail on the way; defaults are left out."""
+    return {
+        "ends": scenario.ends,
+        **({"last_words": scenario.last_words} if scenario.last_words else {}),
+        **({"unexplained": ALLOWED} if scenario.unexplained == ALLOWED else {}),
+    }
 
 
 def _replay(scenario: Scenario, seed: int, subject: str) -> str:

@@ -39,7 +39,7 @@ def _release(run: RunDirectory, work: Work) -> None:
     unmount_disks(run)
     for folder in (
         run.private,
-        run.root / "spark-local",
+        run.spark_local,
         run.root / "spark-recompute",
         run.output,
     ):

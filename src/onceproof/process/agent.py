@@ -20,6 +20,7 @@ from typing import Any
 
 from onceproof.checkpoint.archive import Archive
 from onceproof.checkpoint.checks import troubles
+from onceproof.effects.engine_log import record_engine
 from onceproof.errors import OnceproofError
 from onceproof.faults import Scene
 from onceproof.history import History
@@ -102,6 +103,8 @@ class Agent:
             for one in threads:
                 one.join()
             ran_on.close()
+            for attempt in range(1, self.supervisor.starts + 1):
+                record_engine(self.run, self.run.raw_log(attempt), attempt, self.history)
             self._recover()
             quiet.set()
             reader.join()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -79,6 +80,7 @@ class Disturbance:
         halted = Identity.of(facts["pid"]) if point else None
         scene = replace(self.scene, point=point, halted=halted)
         batch = facts.get("batch")
+        began = {"since": self.history.last_seq(), "wall": time.time()}
         if point and (halted is None or not halted.is_alive):
             reason = f"process {facts['pid']} at {point.name} had died before it was struck"
             self._record(Op.FAULT_STRIKE, Outcome.FAILED, {"reason": reason, **facts}, batch)
@@ -99,7 +101,13 @@ class Disturbance:
         planned, committed = self.archive.newest
         name = self.fault.when.get("failpoint")
         told = {"failpoint": name} if name else {}
-        proof |= {**told, "moment": facts, "planned": planned, "committed": committed}
+        proof |= {
+            **told,
+            "moment": facts,
+            "planned": planned,
+            "committed": committed,
+            "began": began,
+        }
         if self._has_missed(batch, planned, committed):
             reason = f"the moment in batch {batch} had passed when {self.fault.target} died"
             self._record(Op.FAULT_STRIKE, Outcome.FAILED, {"reason": reason, **proof}, batch)

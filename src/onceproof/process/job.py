@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from onceproof.documents import write_whole
+from onceproof.effects import engine_log
 from onceproof.errors import RequestError
 from onceproof.failpoints import FOLDER
 from onceproof.fencing import FILE
@@ -73,7 +74,7 @@ class Job:
 
     def start(self, number: int) -> Attempt:
         """Start attempt `number`; its settings and its log are kept in the run's directory."""
-        local = self.run.root / "spark-local"
+        local = self.run.spark_local
         local.mkdir(exist_ok=True)
         self.run.logs.mkdir(exist_ok=True)
         tools, master = self._runs_on(local)
@@ -132,6 +133,7 @@ class Job:
         found = dict(settings(tools, master, local))
         if self.run.executors.exists():
             found["spark.cores.max"] = self.run.executors.read_text()
+        found |= engine_log.settings(self.run.raw_log(number))
         if secret := [name for name, value in self._given.items() if names_in(value)]:
             found["spark.redaction.regex"] = f"{_REDACTED}|^spark.executorEnv.({'|'.join(secret)})$"
         self._write(self.run.root / "spark.conf", found, ours | self._given)

@@ -47,6 +47,7 @@ def templates(*folders: Path) -> Any:
         lstrip_blocks=True,
     )
     pages.filters |= {"shown": _shown, "count": _count, "clock": _clock, "minute": _minute}
+    pages.filters["effect"] = _effect
     sheets = (sheet for folder in (_HERE, *folders) for sheet in folder.glob("*.css"))
     style = "".join(sheet.read_text(encoding="utf-8") for sheet in sheets)
     pages.globals["style"] = Markup(style)  # noqa: S704
@@ -65,6 +66,15 @@ def _shown(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name} {_shown(each)}" for name, each in value.items())
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _effect(value: Mapping[str, Any] | None) -> str:
+    """Return the degree of an effect, and those of its numbers that are not 0."""
+    if value is None:
+        return NOTHING
+    numbers = [f"{name} {_shown(one)}" for name, one in value.items() if name != "degree" and one]
+    told = f" ({', '.join(numbers)})" if numbers else ""
+    return f"{value['degree']}{told}"
 
 
 def _count(value: int | None) -> str:

@@ -27,6 +27,7 @@ from onceproof.workloads import find_workload
 
 T = TypeVar("T")
 Options = Mapping[str, Any]
+_AS_THEY_ARE = ("name", "tags", "source_options", "restart", "ends", "last_words", "unexplained")
 
 
 def build(owner: Item, items: Mapping[str, Item]) -> Scenario | None:
@@ -55,18 +56,13 @@ def build(owner: Item, items: Mapping[str, Item]) -> Scenario | None:
     values = draft.values
     return Scenario(
         file=owner.page.file,
-        name=values["name"],
-        tags=values["tags"],
+        **{name: values[name] for name in _AS_THEY_ARE},
         is_ours=draft.own_command is None,
         pipeline=pipeline,
         workload=workload,
         sink=Sink(draft.sink_name, located_options(draft), sink),
-        source_options=values["source_options"],
         faults=_faults(draft),
-        restart=values["restart"],
         limits=LimitsPart(**values["limits"]),
-        ends=values["ends"],
-        last_words=values["last_words"],
         claim=claim,
     )
 
@@ -176,6 +172,6 @@ def _pipeline(draft: Draft) -> PipelinePart | None:
 
 def _faults(draft: Draft) -> tuple[FaultPart, ...]:
     return tuple(
-        FaultPart(name, fault["do"], fault["target"], fault["when"], fault["how"])
+        FaultPart(name, fault["do"], fault["target"], fault["when"], fault["how"], fault["effect"])
         for name, fault in zip(draft.fault_names(), draft.values["faults"], strict=True)
     )

@@ -7,6 +7,8 @@ from collections import Counter
 
 from onceproof import failpoints
 from onceproof.checkpoint.damage_kinds import CHECKPOINT
+from onceproof.faults.busy import WORKER
+from onceproof.faults.kill_executor import BUSY
 from onceproof.references import Reference
 from onceproof.scenario.crosschecks import skips_lost_input
 from onceproof.scenario.draft import Draft
@@ -61,11 +63,23 @@ def misplaced(verb: str, target: str, step: str | None, sink: type[Sink] | None)
         return f"{sink.__name__} writes no files: write checkpoint, or another sink"
     if target == "task" and not in_task:
         return f"a task is struck at a step of its own: write one of {', '.join(failpoints.TASK)}"
-    if target == "executor" and step in failpoints.HALTS and not in_task:
-        return f"the driver waits at {step}, and no executor: write executor:any, or another step"
+    if said := _idle(target, step):
+        return said
     waits = step in failpoints.HALTS and (not in_task or verb == "hijack")
     if (verb, target) in _OF_WHO_WAITS and not waits:
         return f"{verb} is done to a {target} that waits: write a failpoint that it comes to"
+    return ""
+
+
+def _idle(target: str, step: str | None) -> str:
+    """Say why no task runs, or waits, when a fault that needs one strikes; empty if one does."""
+    if step not in failpoints.HALTS or step in failpoints.TASK:
+        return ""
+    if target == "executor":
+        return f"the driver waits at {step}, and no executor: write executor:any, or another step"
+    if target in (BUSY, WORKER):
+        steps = ", ".join(failpoints.TASK)
+        return f"no task runs while the driver waits at {step}: write a batch, or one of {steps}"
     return ""
 
 

@@ -12,41 +12,21 @@ from onceproof.guarantee import Anomaly, Guarantee
 from onceproof.references import REFERENCES
 from onceproof.references.declared import WORDS
 from onceproof.scenario import restart
-from onceproof.scenario.how import HOW
+from onceproof.scenario.fault_fields import FAULT, NAME
 from onceproof.scenario.kinds import Either, Field, Many, Shape
-from onceproof.scenario.page import BAD, Item, none_of
+from onceproof.scenario.page import Item
 from onceproof.scenario.scalars import ANY, ELEMENT, Every, Tree, Word, text, whole
-from onceproof.scenario.targets import TARGETS, find_target, verbs
-from onceproof.scenario.triggers import When
 from onceproof.sinks import OUTPUTS, SINKS
 from onceproof.sinks.table_casts import TYPES
 from onceproof.verdict import Grade
-from onceproof.work import EARLIEST, FAILED, LATEST, OVER
+from onceproof.work import ALLOWED, EARLIEST, FAILED, LATEST, OVER, REFUSED
 from onceproof.workloads import WORKLOADS
 
 TAKEN_ONCE = "taken_once"
-NAME = text(r"[a-z][a-z0-9_]{0,59}", "at most 60 small letters, digits and _")
 OURS = tuple(one.name for one in WORKLOADS)
 LONGEST_NAME = 120
 _THREE_WORDS = "[a-z][a-z0-9_]*?__[a-z][a-z0-9_]*?__[a-z][a-z0-9_]*"
 _NAMES = f"pipeline__sink__fault, at most {LONGEST_NAME} small letters, digits and _"
-
-
-@dataclass(frozen=True)
-class Target:
-    """What a fault strikes, by its role."""
-
-    def read(self, item: Item) -> Any:
-        """Return the text."""
-        if find_target(value := item.plain()):
-            return value
-        item.refuse(none_of(value, TARGETS))
-        return BAD
-
-    def schema(self) -> dict[str, Any]:
-        """Return the words, and those with a number as patterns."""
-        patterns = [name.replace("<partition>", "[0-9]+") for name in TARGETS]
-        return {"type": "string", "pattern": f"^({'|'.join(patterns)})$"}
 
 
 @dataclass(frozen=True)
@@ -113,15 +93,6 @@ WORKLOAD = Shape(
     },
     others=Tree(),
 )
-FAULT = Shape(
-    {
-        "do": Field(Word(verbs()), "what is done"),
-        "target": Field(Target(), "to whom it is done"),
-        "when": Field(When(), "the moment at which it strikes"),
-        "how": Field(HOW, "how it is done, where the verb leaves that open", {}),
-        "name": Field(NAME, "its name in the report, made from verb and target", None),
-    }
-)
 LIMITS = Shape(
     {
         "run_s": Field(whole(1), "seconds that the run may take", 300),
@@ -181,6 +152,11 @@ SCENARIO = Shape(
             text(r".{1,200}", "a regular expression of up to 200 letters"),
             "with `ends: failed`, what the log of its last attempt must end in; left out: anything",
             "",
+        ),
+        "unexplained": Field(
+            Word((REFUSED, ALLOWED)),
+            "whether attempts and tasks may fail where no planned fault explains it",
+            REFUSED,
         ),
         "hold_to": Field(
             _GUARANTEE,

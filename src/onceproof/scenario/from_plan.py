@@ -12,7 +12,17 @@ from onceproof.scenario.commands import ENTRY, OF_THE_JOB
 
 Fields = dict[str, Any]
 _OF_A_JOB = ("command", "reference", "starting")
-_AS_THEY_ARE = ("tags", "restart", "limits", "ends", "last_words", "hold_to", "claims", "anomalies")
+_AS_THEY_ARE = (
+    "tags",
+    "restart",
+    "limits",
+    "ends",
+    "last_words",
+    "unexplained",
+    "hold_to",
+    "claims",
+    "anomalies",
+)
 
 
 def fields_of(plan: Mapping[str, Any]) -> Fields:
@@ -35,7 +45,7 @@ def fields_of(plan: Mapping[str, Any]) -> Fields:
         },
         "faults": [
             {"name": one["name"], "do": one["verb"], "target": one["target"], "when": one["when"]}
-            | ({"how": one["how"]} if one.get("how") else {})
+            | {name: one[name] for name in ("how", "effect") if one.get(name)}
             for one in plan["faults"]
         ],
         **{name: plan[name] for name in _AS_THEY_ARE if name in plan},

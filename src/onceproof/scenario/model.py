@@ -56,6 +56,7 @@ class Scenario:
     limits: LimitsPart
     ends: str
     last_words: str
+    unexplained: str
     claim: Claim
     in_catalogue: bool = False
     folder: str = "."

@@ -7,6 +7,7 @@ from typing import Any
 
 from onceproof.scenario.commands import OF_THE_JOB
 from onceproof.scenario.model import Scenario
+from onceproof.work import ALLOWED
 
 
 def resolved(scenario: Scenario) -> dict[str, Any]:
@@ -32,6 +33,7 @@ def resolved(scenario: Scenario) -> dict[str, Any]:
                 "target": fault.target,
                 "when": dict(fault.when),
                 **({"how": dict(fault.how)} if fault.how else {}),
+                **({"effect": fault.effect} if fault.effect else {}),
             }
             for fault in scenario.faults
         ],
@@ -39,6 +41,7 @@ def resolved(scenario: Scenario) -> dict[str, Any]:
         "limits": {"run_s": int(scenario.limits.run_s), "stall_s": int(scenario.limits.stall_s)},
         "ends": scenario.ends,
         **({"last_words": scenario.last_words} if scenario.last_words else {}),
+        **({"unexplained": ALLOWED} if scenario.unexplained == ALLOWED else {}),
         "hold_to": claim.promise.guarantee.value,
         "claims": claim.verdict.value,
         "anomalies": sorted(one.value for one in claim.anomalies),

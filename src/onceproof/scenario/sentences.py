@@ -82,10 +82,14 @@ def _fails_for_good(plan: Plan) -> bool:
 def _struck(plan: Plan) -> list[str]:
     said = [
         f"{fault['name']}: {fault['verb']} {say_target(fault['target'])}{_how(fault)}; trigger:"
-        f" {fault['trigger']}. Proof: {say_proof(fault['verb'], fault['target'])}."
+        f" {fault['trigger']}. Proof: {say_proof(fault['verb'], fault['target'])}.{_effect(fault)}"
         for fault in plan["faults"]
     ]
     return said or ["Nothing: this is a calm run."]
+
+
+def _effect(fault: Mapping[str, Any]) -> str:
+    return f" Its effect must be at least: {fault['effect']}." if fault.get("effect") else ""
 
 
 def _how(fault: Mapping[str, Any]) -> str:

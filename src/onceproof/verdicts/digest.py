@@ -25,6 +25,7 @@ def evidence_parts(run: RunDirectory) -> tuple[Path, ...]:
         run.history,
         run.fenced,
         run.ran_on,
+        run.engine,
         run.recomputed,
         run.validation,
         run.reads,

@@ -1,0 +1,115 @@
+"""The effect of each strike: the failures that belong to it, counted, and the degree they make."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from onceproof.effects import Degree
+from onceproof.effects.engine import Engine, Event, read_engine
+from onceproof.effects.engine_log import NO_LOG
+from onceproof.effects.passed_input import passed_input
+from onceproof.effects.slow import slower
+from onceproof.effects.windows import Window, cause_of_end, newest, windows
+from onceproof.evidence import Evidence
+from onceproof.records import Op, Outcome, Record
+
+# What each number shows; the first degree that one of its numbers reaches is the effect's.
+RESTARTED = ("attempts_ended",)
+RETRIED = ("tasks_failed", "stages_again", "batches_again")
+FELT = ("executors_lost", "polls_failed", "connections", "input_passed")
+_NUMBERS = {
+    "task_failed": "tasks_failed",
+    "stage_again": "stages_again",
+    "batch_again": "batches_again",
+    "executor_lost": "executors_lost",
+}
+# Who connects, where a link's rule means the job or its producer and nobody else.
+_OF_THE_JOB = ("driver=", "executor=", "producer")
+
+
+@dataclass(frozen=True)
+class Failures:
+    """All that failed in a run, each with the window of the fault that explains it, if one does."""
+
+    windows: list[Window]
+    attempts: list[tuple[Record, Window | None]]
+    events: list[tuple[Event, Window | None]]
+    engine: Engine
+
+
+def failures(evidence: Evidence) -> Failures:
+    """Return the failures of a run; raise `EvidenceError` if the engine's record is damaged."""
+    found, engine = windows(evidence), read_engine(evidence)
+    starts = {one.attempt: one for one in evidence.of(Op.ATTEMPT_START)}
+    attempts = [
+        (end, cause_of_end(end, starts.get(end.attempt), found))
+        for end in evidence.of(Op.ATTEMPT_END)
+        if end.outcome is Outcome.FAILED
+    ]
+    events = [
+        (one, newest(window for window in found if window.has_time(one.at_s)))
+        for one in engine.events
+        if not _when_over(evidence, one)
+    ]
+    return Failures(found, attempts, events, engine)
+
+
+def measure(evidence: Evidence, strike: Record) -> dict[str, Any]:
+    """Return the effect of one strike: its degree, and the numbers behind it."""
+    found = failures(evidence)
+    window = next(one for one in found.windows if one.strike.seq == strike.seq)
+    counts = Counter(_NUMBERS[one.what] for one, cause in found.events if cause is window)
+    counts["attempts_ended"] = sum(cause is window for _, cause in found.attempts)
+    counts["polls_failed"] = sum(
+        not one.is_ok and window.has(one.seq) for one in evidence.of(Op.POLL)
+    )
+    counts["connections"] = _connections(evidence, strike)
+    counts["input_passed"] = passed_input(evidence, strike)
+    told: dict[str, Any] = {name: counts[name] for name in (*RESTARTED, *RETRIED, *FELT)}
+    told |= slower(evidence, window)
+    unknown = _unknown(evidence, found.engine, window)
+    return {"degree": str(_degree(told)), **told, **({"engine": NO_LOG} if unknown else {})}
+
+
+def _degree(told: Mapping[str, Any]) -> Degree:
+    if any(told[name] for name in RESTARTED):
+        return Degree.RESTARTED
+    if any(told[name] for name in RETRIED):
+        return Degree.RETRIED
+    is_felt = any(value for name, value in told.items() if name not in (*RESTARTED, *RETRIED))
+    return Degree.FELT if is_felt else Degree.NONE
+
+
+def _connections(evidence: Evidence, strike: Record) -> int:
+    """Count what links did to the job and its producer alone: connections, or bytes of them."""
+    rule = strike.proof.get("rule")
+    pairs = rule.get("pairs", []) if isinstance(rule, dict) else []
+    if not pairs or not all(str(who).startswith(_OF_THE_JOB) for who, _ in pairs):
+        return 0
+    heals = [one for one in evidence.of(Op.FAULT_HEAL) if one.actor == strike.actor]
+    counts = [one.proof.get("counts") for one in (strike, *heals)]
+    told = [one for one in counts if isinstance(one, dict)]
+    return max((sum(value for value in one.values()) for one in told), default=0)
+
+
+def _when_over(evidence: Evidence, event: Event) -> bool:
+    """Whether an event came after the last commit, when the job was being ended."""
+    commits = [one.wall for one in evidence.of(Op.BATCH_COMMIT) if one.is_ok]
+    ended_well = any(
+        one.is_ok and one.attempt == event.attempt for one in evidence.of(Op.ATTEMPT_END)
+    )
+    return ended_well and bool(commits) and event.at_s >= commits[-1]
+
+
+def _unknown(evidence: Evidence, engine: Engine, window: Window) -> bool:
+    """Whether an attempt that lived in the window left no record of the engine."""
+    ends = {one.attempt: one.seq for one in evidence.of(Op.ATTEMPT_END)}
+    return any(
+        one.attempt in engine.unknown
+        and one.seq <= window.last
+        and ends.get(one.attempt, window.last) >= window.first
+        for one in evidence.of(Op.ATTEMPT_START)
+    )
