@@ -140,14 +140,14 @@ def record_engine(run: RunDirectory, raw: Path, attempt: int, history: History) 
     run.engine.mkdir(exist_ok=True)
     path = run.engine / f"{attempt}.jsonl"
     write_whole(path, "".join(f"{json.dumps(one)}\n" for one in found.events))
-    proof = {
+    told: dict[str, Any] = {
         "events": len(found.events),
         "sha256": file_digest(path),
         "spark": found.spark,
         "counts": found.counts,
         "log_bytes": size,
     }
-    history.append(ACTOR, Op.ENGINE, attempt=attempt, proof=proof)
+    history.append(ACTOR, Op.ENGINE, attempt=attempt, proof=told)
 
 
 def _logs(raw: Path) -> Iterator[Path]:
