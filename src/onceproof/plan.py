@@ -100,16 +100,17 @@ class Plan:
 
 
 def _faults(document: Mapping[str, Any]) -> tuple[PlannedFault, ...]:
-    faults = tuple(
-        PlannedFault(
-            *(field(fault, name, str, "a planned fault") for name in _FAULT_FIELDS),
-            effect=_demanded(fault),
-        )
-        for fault in field(document, "faults", list, "the plan")
-    )
+    faults = tuple(_fault(one) for one in field(document, "faults", list, "the plan"))
     if len({fault.name for fault in faults}) < len(faults):
         raise EvidenceError("the plan has two faults of one name: give each its own")
     return faults
+
+
+def _fault(fault: Mapping[str, Any]) -> PlannedFault:
+    name, target, trigger, verb = (
+        field(fault, one, str, "a planned fault") for one in ("name", "target", "trigger", "verb")
+    )
+    return PlannedFault(name, target, trigger, verb, _demanded(fault))
 
 
 def _demanded(fault: Mapping[str, Any]) -> str:
@@ -119,9 +120,6 @@ def _demanded(fault: Mapping[str, Any]) -> str:
             f"a planned fault demands the effect {found!r}: it must be one of {', '.join(DEMANDS)}"
         )
     return str(found)
-
-
-_FAULT_FIELDS = ("name", "target", "trigger", "verb")
 
 
 def _one_of(kind: type[E], value: Any) -> E:

@@ -1,0 +1,257 @@
+"""What a strike changed: each kind of evidence, its degree, and what a scenario may demand."""
+
+import hashlib
+import json
+
+import pytest
+
+from onceproof.checkers import run_checkers
+from onceproof.checkers.effects import effects
+from onceproof.checkers.faults_landed import landed
+from onceproof.checkers.unexplained import unexplained
+from onceproof.effects.measure import measure
+from onceproof.run import RunDirectory
+from onceproof.verdict import Grade
+from tests.unit.handwritten_run import DRIVER, HandwrittenRun, did, offsets, plan, topics
+
+PASS, UNKNOWN, FAIL = Grade
+EXECUTOR = {"name": "f", "verb": "kill", "target": "executor:any", "trigger": "x"}
+STRIKE_AT = 7  # the place of the strike in a history; its `seq` is one more
+
+
+def one_attempt(fault, strike, *more, heal=None, effect=""):
+    """A run of one attempt in which a fault strikes in batch 1; four batches are committed."""
+    history = [
+        did("input.topics", **topics(0)),
+        did("attempt.start", "supervisor", attempt=1, **DRIVER),
+        did("input.progress", "produce", offered=12, acknowledged=12),
+        did("batch.offsets", "archiver", batch=0, **offsets(3)),
+        did("batch.commit", "archiver", batch=0),
+        did("poll", "reader", poll=1, rows=3),
+        did("batch.offsets", "archiver", batch=1, **offsets(6)),
+        did("fault.strike", fault["name"], **strike),
+        *more,
+        did("batch.commit", "archiver", batch=1),
+        *([did("fault.heal", fault["name"], **heal)] if heal else []),
+        did("batch.offsets", "archiver", batch=2, **offsets(9)),
+        did("batch.commit", "archiver", batch=2),
+        did("batch.offsets", "archiver", batch=3, **offsets(12)),
+        did("batch.commit", "archiver", batch=3),
+        did("attempt.end", "supervisor", attempt=1),
+    ]
+    planned = {**fault, **({"effect": effect} if effect else {})}
+    return HandwrittenRun(plan=plan(faults=[planned]), history=history, ledger=list(range(12)))
+
+
+def with_engine(run, folder, *events, attempt=1):
+    """Give the run the engine's record of an attempt: events and their seconds since the start."""
+    engine = RunDirectory(folder).engine
+    engine.mkdir(parents=True, exist_ok=True)
+    lines = [{"event": what, "at_ms": int(at_s * 1000), **told} for what, at_s, told in events]
+    text = "".join(f"{json.dumps(one)}\n" for one in lines)
+    (engine / f"{attempt}.jsonl").write_text(text)
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    run.history.append(
+        did("engine", "engine", attempt=attempt, events=len(lines), sha256=digest, spark="4.2.0")
+    )
+    return run
+
+
+def at(seq):
+    """The wall clock of a handwritten record."""
+    return 1.7e9 + seq / 2
+
+
+def measured(run, folder):
+    evidence = run.write(folder)
+    return measure(evidence, next(iter(landed(evidence).values())))
+
+
+def found(checker, run, folder):
+    [finding] = run_checkers(run.write(folder), [checker])
+    assert not finding.traceback
+    return finding
+
+
+DEAD = {"dead": [{"pid": 9, "started": 9}], "executors_before": 1}
+FAILED = ("task_failed", at(8), {"why": "ExecutorLostFailure"})
+
+
+def test_an_executor_that_had_no_task_has_no_effect(tmp_path):
+    run = with_engine(one_attempt(EXECUTOR, DEAD), tmp_path)
+    assert measured(run, tmp_path)["degree"] == "none"
+
+
+def test_an_executor_that_was_given_up_without_a_task_is_felt(tmp_path):
+    run = with_engine(one_attempt(EXECUTOR, DEAD), tmp_path, ("executor_lost", at(8), {}))
+    effect = measured(run, tmp_path)
+    assert (effect["degree"], effect["executors_lost"]) == ("felt", 1)
+
+
+@pytest.mark.parametrize("what", ["task_failed", "stage_again", "batch_again"])
+def test_what_ran_again_is_retried(what, tmp_path):
+    run = with_engine(one_attempt(EXECUTOR, DEAD), tmp_path, (what, at(8), {}))
+    assert measured(run, tmp_path)["degree"] == "retried"
+
+
+def test_a_driver_that_died_restarts_the_job(tmp_path):
+    run = HandwrittenRun()
+    effect = measured(run, tmp_path)
+    assert (effect["degree"], effect["attempts_ended"]) == ("restarted", 1)
+    assert effect["engine"] == "no event log"
+
+
+def test_a_task_that_failed_before_the_strike_is_not_its_effect(tmp_path):
+    run = with_engine(one_attempt(EXECUTOR, DEAD), tmp_path, ("task_failed", at(5), {}))
+    assert measured(run, tmp_path)["degree"] == "none"
+
+
+def test_a_strike_that_takes_long_has_effects_since_it_began(tmp_path):
+    began = {"began": {"since": 4, "wall": at(4)}}
+    run = one_attempt(EXECUTOR, DEAD | began)
+    run = with_engine(run, tmp_path, ("task_failed", at(5), {}))
+    assert measured(run, tmp_path)["degree"] == "retried"
+
+
+def test_a_task_that_failed_when_the_job_worked_again_is_not_its_effect(tmp_path):
+    run = with_engine(one_attempt(EXECUTOR, DEAD), tmp_path, ("task_failed", at(12), {}))
+    assert measured(run, tmp_path)["degree"] == "none"
+    assert found(unexplained, run, tmp_path).verdict is UNKNOWN
+
+
+def test_a_failure_while_a_fault_is_not_yet_healed_is_its_effect(tmp_path):
+    store = {"name": "f", "verb": "pause", "target": "store", "trigger": "x"}
+    run = one_attempt(store, {"pid": 5, "started": 5}, heal={"member": "store"})
+    run = with_engine(run, tmp_path, ("task_failed", at(10), {}))
+    assert measured(run, tmp_path)["degree"] == "retried"
+
+
+def test_a_poll_that_failed_is_felt(tmp_path):
+    failed = did("poll", "reader", "failed", why="the store is away")
+    run = with_engine(one_attempt(EXECUTOR, DEAD, failed), tmp_path)
+    assert measured(run, tmp_path)["polls_failed"] == 1
+
+
+@pytest.mark.parametrize(
+    ("who", "degree"), [("driver=r", "felt"), ("producer", "felt"), ("broker:2", "none")]
+)
+def test_a_cut_counts_where_only_the_job_can_have_felt_it(who, degree, tmp_path):
+    cut = {"name": "f", "verb": "cut", "target": "broker:1", "trigger": "x"}
+    strike = {"rule": {"pairs": [[who, "broker:1"]]}, "counts": {"reset": 1}}
+    run = with_engine(one_attempt(cut, strike), tmp_path)
+    assert measured(run, tmp_path)["degree"] == degree
+
+
+def test_commits_that_were_much_later_than_ever_before_are_felt(tmp_path):
+    run = with_engine(one_attempt(EXECUTOR, DEAD), tmp_path)
+    run.history[5:5] = [
+        did("batch.offsets", "archiver", batch=1, **offsets(4)),
+        did("batch.commit", "archiver", batch=1),
+    ]
+    strike = 10
+    run.clocks = lambda seq: (100 + seq, 1.7e9 + seq + (9 if seq > strike else 0))
+    assert measured(run, tmp_path)["commit_s"] >= 9
+
+
+@pytest.mark.parametrize(
+    ("offset", "degree"), [(5, "none"), (8, "felt"), (20, "none")], ids=["read", "ahead", "unread"]
+)
+def test_aborted_input_counts_where_the_job_went_past_it(offset, degree, tmp_path):
+    abort = {"name": "f", "verb": "abort", "target": "input", "trigger": "x"}
+    strike = {"aborted": 1, "offsets": {"0": [offset, offset]}}
+    run = with_engine(one_attempt(abort, strike), tmp_path)
+    assert measured(run, tmp_path)["degree"] == degree
+
+
+def test_an_effect_that_is_demanded_and_missing_is_unknown(tmp_path):
+    run = with_engine(one_attempt(EXECUTOR, DEAD, effect="retried"), tmp_path)
+    finding = found(effects, run, tmp_path)
+    assert finding.verdict is UNKNOWN
+    assert finding.reason == (
+        "f had the effect none, and its scenario demands retried: a fault that changes nothing"
+        " proves nothing"
+    )
+
+
+def test_a_demanded_task_failure_is_unknown_without_the_engines_record(tmp_path):
+    finding = found(effects, one_attempt(EXECUTOR, DEAD, effect="retried"), tmp_path)
+    assert (finding.verdict, "no event log" in finding.reason) == (UNKNOWN, True)
+
+
+@pytest.mark.parametrize("demanded", ["felt", "retried"])
+def test_an_effect_that_reaches_the_demand_passes(demanded, tmp_path):
+    run = with_engine(one_attempt(EXECUTOR, DEAD, effect=demanded), tmp_path, FAILED)
+    assert found(effects, run, tmp_path).verdict is PASS
+
+
+def test_an_effect_that_nobody_knows_is_unknown(tmp_path):
+    run = one_attempt(EXECUTOR, DEAD, effect="retired")
+    assert found(effects, run, tmp_path).verdict is UNKNOWN
+
+
+def test_an_engines_record_that_was_changed_is_unknown(tmp_path):
+    run = with_engine(one_attempt(EXECUTOR, DEAD), tmp_path)
+    (tmp_path / "engine/1.jsonl").write_text(json.dumps({"event": "task_failed", "at_ms": 1}))
+    for checker in (effects, unexplained):
+        assert found(checker, run, tmp_path).verdict is UNKNOWN
+
+
+def test_an_engines_record_that_nobody_recorded_is_unknown(tmp_path):
+    run = with_engine(one_attempt(EXECUTOR, DEAD), tmp_path)
+    (tmp_path / "engine/2.jsonl").write_text("")
+    assert found(effects, run, tmp_path).verdict is UNKNOWN
+
+
+def test_an_engines_record_that_is_missing_is_unknown(tmp_path):
+    run = with_engine(one_attempt(EXECUTOR, DEAD), tmp_path)
+    (tmp_path / "engine/1.jsonl").unlink()
+    assert found(effects, run, tmp_path).verdict is UNKNOWN
+
+
+def died_again(**changes):
+    """The good run, in which attempt 2 dies too after it has committed the batch."""
+    run = HandwrittenRun(plan=plan(**changes))
+    end = next(n for n, one in enumerate(run.history) if one.get("attempt") == 2 and n > 10)
+    run.history[end : end + 1] = [
+        did("attempt.end", "supervisor", "failed", attempt=2),
+        did("restart", "supervisor", attempt=2, decided="start", said="NullPointerException"),
+        did("attempt.start", "supervisor", attempt=3),
+        did("attempt.end", "supervisor", attempt=3),
+    ]
+    return run
+
+
+def test_a_death_that_no_fault_explains_is_unknown(tmp_path):
+    finding = found(unexplained, died_again(), tmp_path)
+    assert (finding.verdict, finding.numbers) == (UNKNOWN, {"attempts": 1, "tasks": 0})
+    assert finding.reason == (
+        "Attempt 2 died (NullPointerException): no planned fault explains it"
+    )
+
+
+def test_a_death_that_no_fault_explains_may_be_allowed(tmp_path):
+    finding = found(unexplained, died_again(unexplained="allowed"), tmp_path)
+    assert (finding.verdict, finding.numbers["attempts"]) == (PASS, 1)
+
+
+def test_damage_explains_that_the_next_attempt_cannot_start(tmp_path):
+    fault = {"name": "kill_driver", "verb": "damage", "target": "checkpoint:x", "trigger": "x"}
+    run = died_again(faults=[fault])
+    commit = [n for n, one in enumerate(run.history) if one["op"] == "batch.commit"][-1]
+    run.history.append(run.history.pop(commit))  # nothing was committed before it died
+    assert found(unexplained, run, tmp_path).verdict is PASS
+
+
+def test_a_missed_strike_explains_whom_it_killed(tmp_path):
+    run = died_again()
+    at_end = next(n for n, one in enumerate(run.history) if one["op"] == "restart") - 1
+    missed = did("fault.strike", "kill_driver", "failed", dead=[{"pid": 2, "started": 2}])
+    run.history.insert(at_end, missed)
+    starts = [one for one in run.history if one["op"] == "attempt.start"]
+    starts[1]["proof"] |= {"pid": 2, "started": 2}
+    assert found(unexplained, run, tmp_path).verdict is PASS
+
+
+def test_a_task_that_is_ended_with_the_job_is_no_failure(tmp_path):
+    run = with_engine(one_attempt(EXECUTOR, DEAD), tmp_path, ("task_failed", at(16), {}))
+    assert found(unexplained, run, tmp_path).verdict is PASS
