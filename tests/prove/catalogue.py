@@ -45,8 +45,18 @@ def told(found: dict) -> dict:
     names = ("scenario", "verdict", "as_claimed", "reasons", "differences")
     return {name: found[name] for name in names} | {
         "landed": [one["landed"] for one in found["faults"]],
+        "effects": {one["name"]: effect(one["effect"]) for one in found["faults"]},
         "seconds": found["timeline"]["seconds"],
     }
+
+
+def effect(measured: dict | None) -> str:
+    """Return the degree of an effect and the numbers behind it."""
+    if measured is None:
+        return "did not land"
+    numbers = [f"{name} {one}" for name, one in measured.items() if name != "degree" and one]
+    told = f" ({'; '.join(numbers)})" if numbers else ""
+    return f"{measured['degree']}{told}"
 
 
 def section(found: list[dict]) -> str:
@@ -55,8 +65,8 @@ def section(found: list[dict]) -> str:
     lines = [
         f"{len(found)} scenarios of {len(load_catalogue())}, seed {SEED}: {claimed} as claimed.",
         "",
-        "| scenario | verdict | as claimed | faults landed | differences | seconds |",
-        "|---|---|---|---|---|---|",
+        "| scenario | verdict | as claimed | faults landed | effect | differences | seconds |",
+        "|---|---|---|---|---|---|---|",
         *(row(one) for one in sorted(found, key=lambda one: one["scenario"])),
     ]
     said = [
@@ -74,6 +84,7 @@ def row(found: dict) -> str:
         found["verdict"],
         "yes" if found["as_claimed"] else "NO",
         landed,
+        ", ".join(dict.fromkeys(found["effects"].values())) or "none planned",
         differences(found),
         f"{found['seconds']:.0f}",
     ]

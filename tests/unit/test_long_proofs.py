@@ -50,13 +50,14 @@ def test_of_the_catalogue_is_told_what_did_not_end_as_it_claims(monkeypatch):
     assert not [one for one in names if "append" in one]
     good = {"scenario": "b", "verdict": "FAIL", "as_claimed": True, "reasons": ["2 rows lost"]}
     good |= {"differences": {"lost": 2, "stuck": 0}, "landed": [True], "seconds": 3.0}
+    good["effects"] = {"kill": catalogue.effect({"degree": "retried", "tasks_failed": 2})}
     bad = {**good, "scenario": "a", "as_claimed": False, "differences": {}, "landed": []}
+    bad["effects"] = {}
     said = catalogue.section([good, bad])
     assert said.startswith("2 scenarios of ")
     assert ", seed 7: 1 as claimed." in said
-    assert (
-        "| `a` | FAIL | NO | none | none | 3 |\n| `b` | FAIL | yes | 1 of 1 | 2 lost | 3 |" in said
-    )
+    assert "| `a` | FAIL | NO | none | none planned | none | 3 |\n" in said
+    assert "| `b` | FAIL | yes | 1 of 1 | retried (tasks_failed 2) | 2 lost | 3 |\n" in said
     assert said.endswith("- `a`: 2 rows lost")
 
 

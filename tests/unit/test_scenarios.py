@@ -113,6 +113,11 @@ def test_a_job_of_somebody_else_is_told_what_its_command_takes():
     assert (found.pipeline.name, found.is_ours) == ("mine", False)
 
 
+def test_every_fault_of_the_catalogue_demands_an_effect():
+    faults = [(one.name, fault) for one in load_catalogue() for fault in one.faults]
+    assert [(name, fault.name) for name, fault in faults if not fault.effect] == []
+
+
 def test_the_catalogue_loads_and_its_names_are_unique():
     found = [one.name for one in load_catalogue()]
     assert len(found) == len(set(found)) >= 20
