@@ -154,6 +154,25 @@ def test_commits_that_were_much_later_than_ever_before_are_felt(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("counts", "is_felt"),
+    [
+        (((10, 9), (20, 19), (30, 19), (40, 39)), True),
+        (((10, 9), (20, 20), (30, 29), (40, 39)), False),
+    ],
+    ids=["none is acknowledged", "nothing was sent for long"],
+)
+def test_a_producer_that_waits_long_is_felt(counts, is_felt, tmp_path):
+    sent = [did("input.progress", "produce", offered=a, acknowledged=b) for a, b in counts]
+    run = one_attempt(EXECUTOR, DEAD)
+    run.history[2:3] = sent[:2]
+    run.history[9:9] = sent[2:]
+    run = with_engine(run, tmp_path)
+    run.clocks = lambda seq: (100 + seq, 1.7e9 + seq + (9 if seq > 9 else 0))
+    effect = measured(run, tmp_path)
+    assert ("acknowledgement_s" in effect) is is_felt
+
+
+@pytest.mark.parametrize(
     ("offset", "degree"), [(5, "none"), (8, "felt"), (20, "none")], ids=["read", "ahead", "unread"]
 )
 def test_aborted_input_counts_where_the_job_went_past_it(offset, degree, tmp_path):
@@ -255,3 +274,39 @@ def test_a_missed_strike_explains_whom_it_killed(tmp_path):
 def test_a_task_that_is_ended_with_the_job_is_no_failure(tmp_path):
     run = with_engine(one_attempt(EXECUTOR, DEAD), tmp_path, ("task_failed", at(16), {}))
     assert found(unexplained, run, tmp_path).verdict is PASS
+
+
+CHANGED_NOTHING = {
+    "an idle executor": (EXECUTOR, DEAD),
+    "a worker without an executor": (
+        {"name": "f", "verb": "kill", "target": "worker:any", "trigger": "x"},
+        {"member": "worker:2", "pid": 1, "started": 2, "ended": [1]},
+    ),
+    "a master that the job does not need": (
+        {"name": "f", "verb": "kill", "target": "master", "trigger": "x"},
+        {"member": "master", "pid": 1, "started": 2, "ended": [1]},
+    ),
+    "a cut that only another broker felt": (
+        {"name": "f", "verb": "cut", "target": "broker:1", "trigger": "x"},
+        {
+            "rule": {"pairs": [["anyone", "broker:1"], ["broker:1", "broker:2"]]},
+            "counts": {"reset": 1},
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("which", CHANGED_NOTHING)
+def test_a_strike_that_changed_nothing_is_unknown_where_an_effect_is_demanded(which, tmp_path):
+    fault, strike = CHANGED_NOTHING[which]
+    run = with_engine(one_attempt(fault, strike, effect="felt"), tmp_path)
+    assert found(effects, run, tmp_path).verdict is UNKNOWN
+
+
+def test_an_executor_killed_between_two_attempts_changed_nothing(tmp_path):
+    run = HandwrittenRun(plan=plan(faults=[EXECUTOR | {"effect": "felt"}]))
+    run.history = [one for one in run.history if one["op"] != "fault.strike"]
+    end = next(n for n, one in enumerate(run.history) if one["op"] == "attempt.end")
+    run.history.insert(end + 1, did("fault.strike", "f", **DEAD))
+    assert found(effects, run, tmp_path).verdict is UNKNOWN
+    assert measured(run, tmp_path)["attempts_ended"] == 0

@@ -49,12 +49,20 @@ def failures(evidence: Evidence) -> Failures:
         for end in evidence.of(Op.ATTEMPT_END)
         if end.outcome is Outcome.FAILED
     ]
+    ended_by = {end.attempt: cause for end, cause in attempts if cause}
     events = [
-        (one, newest(window for window in found if window.has_time(one.at_s)))
+        (one, _cause_of(one, found, ended_by.get(one.attempt)))
         for one in engine.events
         if not _when_over(evidence, one)
     ]
     return Failures(found, attempts, events, engine)
+
+
+def _cause_of(event: Event, found: list[Window], ended_by: Window | None) -> Window | None:
+    """Return the fault that an event belongs to: by its time, or as the one that ended the job."""
+    if by_time := newest(window for window in found if window.has_time(event.at_s)):
+        return by_time
+    return ended_by if ended_by and event.at_s >= ended_by.begins_s else None
 
 
 def measure(evidence: Evidence, strike: Record) -> dict[str, Any]:

@@ -48,11 +48,15 @@ def _acknowledgements(evidence: Evidence) -> Spans:
     """Yield the times from one acknowledgement to the next, while records were under way."""
     since: Record | None = None
     for record in evidence.of(Op.INPUT_PROGRESS):
-        offered, done = (int(record.proof.get(name, 0)) for name in ("offered", "acknowledged"))
-        if since:
+        is_waiting = since is not None and _done(since) < int(since.proof.get("offered", 0))
+        if since and is_waiting:
             yield since, record
-        if since is None or done > int(since.proof["acknowledged"]) or done == offered:
-            since = record if done else None
+        if since is None or not is_waiting or _done(record) > _done(since):
+            since = record if _done(record) else None
+
+
+def _done(record: Record) -> int:
+    return int(record.proof.get("acknowledged", 0))
 
 
 _SPANS: dict[str, Callable[[Evidence], Spans]] = {
