@@ -13,6 +13,7 @@ from onceproof.scenario import find_scenario, load_catalogue
 from onceproof.scenario.from_plan import fields_of, to_yaml
 from onceproof.scenario.random_faults import CHOICES, fitting, with_random_faults
 from onceproof.scenario.reading import read_file, read_text
+from onceproof.scenario.resolved import resolved
 from tests.repo.tree import ROOT
 
 CALM = [one for one in load_catalogue() if one.name.endswith("__calm")]
@@ -78,3 +79,14 @@ def test_a_job_of_somebody_else_comes_back_from_its_plan_too(tmp_path):
         assert again.sink.name == scenario.sink.name
         assert again.pipeline.reference == scenario.pipeline.reference
         assert again.pipeline.output == scenario.pipeline.output
+
+
+def test_what_may_fail_and_must_be_felt_comes_back_from_a_plan(tmp_path):
+    scenario = find_scenario("app_views__upsert_table__kill_executor")
+    allowed = replace(scenario, unexplained="allowed")
+    plan = read_object(make_plan(allowed, 3, tmp_path / "runs").plan)
+    assert (plan["unexplained"], plan["faults"][0]["effect"]) == ("allowed", "retried")
+    [again] = read_text(to_yaml(fields_of(plan)), "shrunk.yaml")
+    assert (again.unexplained, again.faults) == ("allowed", scenario.faults)
+    [told] = read_text(to_yaml(resolved(allowed)), "resolved.yaml")
+    assert told.unexplained == "allowed"

@@ -188,3 +188,14 @@ def test_rows_of_a_sample_stand_below_each_other(tmp_path):
     judge_run(tmp_path)
     page = evidence.run.report.read_text()
     assert "id 7, _attempt 1\nid 7, _attempt 2" in page
+
+
+def test_the_effect_of_each_fault_stands_on_the_page_in_junit_and_on_the_terminal(run, tmp_path):
+    document = judged(run, tmp_path)
+    assert document["faults"][0]["effect"]["degree"] == "restarted"
+    page = (tmp_path / "report.html").read_text()
+    assert "restarted (attempts_ended 1, engine no event log)" in page
+    assert "kill_driver restarted" in (tmp_path / "junit.xml").read_text()
+    out = io.StringIO()
+    print_verdict(document, Console(file=out, width=200))
+    assert "The effect of each strike: kill_driver restarted" in out.getvalue()
