@@ -79,7 +79,7 @@ def test_a_control_shows_the_batch_that_was_applied_twice(outcome, tmp_path):
 def test_an_upsert_outlives_leader_executor_and_driver(outcome):
     faults = [
         kill("broker:leader=0", acknowledged=0.2),
-        kill("executor", failpoint="task_done", batch=2),
+        kill("executor", failpoint="task_done", batch=2) | {"effect": "retried"},
         kill("driver", failpoint="written", batch=4),
     ]
     code, found = outcome(

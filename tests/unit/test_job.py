@@ -69,3 +69,14 @@ def test_another_spark_has_a_cluster_of_its_own(tmp_path):
     assert "spark.master local-cluster[2,1,1024]\n" in told
     assert "SharedArchiveFile" not in told
     assert made.command()[0] == sys.executable
+
+
+def test_each_attempt_has_an_event_log_of_its_own_among_what_is_removed(tmp_path):
+    made = job(tmp_path, sys.executable, "-c", SAYS)
+    said(made)
+    told = (tmp_path / "spark.conf").read_text()
+    folder = made.run.spark_local / "events" / "1"
+    assert folder.is_dir()
+    assert f"spark.eventLog.dir {folder.as_uri()}\n" in told
+    assert "spark.eventLog.enabled true\n" in told
+    assert "spark.eventLog.rolling.enabled false\n" in told
