@@ -215,6 +215,12 @@ def test_an_engines_record_that_was_changed_is_unknown(tmp_path):
         assert found(checker, run, tmp_path).verdict is UNKNOWN
 
 
+def test_an_engines_record_of_another_length_is_unknown(tmp_path):
+    run = with_engine(one_attempt(EXECUTOR, DEAD), tmp_path, FAILED)
+    run.history[-1]["proof"]["events"] = 2
+    assert found(effects, run, tmp_path).verdict is UNKNOWN
+
+
 def test_an_engines_record_that_nobody_recorded_is_unknown(tmp_path):
     run = with_engine(one_attempt(EXECUTOR, DEAD), tmp_path)
     (tmp_path / "engine/2.jsonl").write_text("")
@@ -243,9 +249,7 @@ def died_again(**changes):
 def test_a_death_that_no_fault_explains_is_unknown(tmp_path):
     finding = found(unexplained, died_again(), tmp_path)
     assert (finding.verdict, finding.numbers) == (UNKNOWN, {"attempts": 1, "tasks": 0})
-    assert finding.reason == (
-        "Attempt 2 died (NullPointerException): no planned fault explains it"
-    )
+    assert finding.reason == ("Attempt 2 died (NullPointerException): no planned fault explains it")
 
 
 def test_a_death_that_no_fault_explains_may_be_allowed(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,7 +40,7 @@ def read_engine(evidence: Evidence) -> Engine:
     for record in evidence.of(Op.ENGINE):
         if record.is_ok and record.attempt is not None:
             known.add(record.attempt)
-            found += _events(evidence, record.attempt, record.proof["sha256"])
+            found += _events(evidence, record.attempt, record.proof)
     started = {one.attempt for one in evidence.of(Op.ATTEMPT_START) if one.attempt is not None}
     if files := {path.name for path in evidence.run.engine.glob("*")} - {
         f"{one}.jsonl" for one in known
@@ -49,10 +50,10 @@ def read_engine(evidence: Evidence) -> Engine:
     return Engine(tuple(found), frozenset(started - known))
 
 
-def _events(evidence: Evidence, attempt: int, digest: str) -> list[Event]:
+def _events(evidence: Evidence, attempt: int, proof: Mapping[str, Any]) -> list[Event]:
     path = evidence.run.engine / f"{attempt}.jsonl"
     name = f"engine/{path.name}"
-    if file_digest(path) != digest:
+    if file_digest(path) != proof["sha256"]:
         raise EvidenceError(f"{name} is not the file that the history names: it was changed")
     found = []
     for line in path.read_text(encoding="utf-8").splitlines():
@@ -61,4 +62,8 @@ def _events(evidence: Evidence, attempt: int, digest: str) -> list[Event]:
         if what not in EVENTS:
             raise EvidenceError(f"{name} has the unknown event {what!r}")
         found.append(Event(what, attempt, count(one, "at_ms", name) / 1000, one))
+    if len(found) != proof["events"]:
+        raise EvidenceError(
+            f"{name} holds {len(found):,} events, and the history says {proof['events']:,}"
+        )
     return found

@@ -9,7 +9,7 @@ from typing import Any
 from onceproof.guarantee import Anomaly, Guarantee, Promise
 from onceproof.references.declared import CALM, EACH_ONCE
 from onceproof.scenario.targets import say_proof, say_target
-from onceproof.work import FAILED, LATEST
+from onceproof.work import ALLOWED, FAILED, LATEST
 
 Plan = Mapping[str, Any]
 
@@ -170,6 +170,10 @@ def _words(anomalies: Iterable[Anomaly]) -> str:
 def _unknown(plan: Plan) -> list[str]:
     limits = plan["limits"]
     proof = ["a fault leaves no proof, or strikes when all is committed;"] if plan["faults"] else []
+    if any(fault.get("effect") for fault in plan["faults"]):
+        proof.append("a fault has less effect on the job than it must have;")
+    if plan.get("unexplained") != ALLOWED:
+        proof.append("an attempt dies, or a task fails, and no planned fault explains it;")
     return [
         *proof,
         f"the run takes longer than {limits['run_s']} s, or the job makes no progress for"
