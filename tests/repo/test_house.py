@@ -26,7 +26,7 @@ def test_no_module_is_called_after_nothing():
 
 @pytest.mark.parametrize("path", MODULES, ids=name)
 def test_a_file_is_one_thing(path):
-    assert len(path.read_text().splitlines()) <= 200
+    assert len(path.read_text().splitlines()) <= 300
 
 
 @pytest.mark.parametrize("path", MODULES, ids=name)
