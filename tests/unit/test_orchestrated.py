@@ -162,7 +162,8 @@ def test_a_judged_run_keeps_its_evidence_when_it_is_released(run):
 def of_history(run):
     """The verdicts that the history has, as names and grades."""
     store = find_store(run.root.parents[1])
-    return [(one.run, one.verdict) for one in store.entries()] if store else []
+    found = store.entries() if store else []
+    return [(one.run, one.verdict) for one in found if one.is_judged]
 
 
 @pytest.fixture
@@ -181,6 +182,24 @@ def test_a_verdict_that_could_not_be_recorded_is_recorded_at_the_release(run, no
     release_run(run)
     release_run(run)
     assert of_history(run) == [(json.loads(run.plan.read_text())["run"], "UNKNOWN")]
+
+
+def test_a_run_is_in_the_history_from_its_plan_on_whoever_ends_it(run):
+    (row,) = find_store(run.root.parents[1]).entries()
+    assert (row.run, row.verdict, row.is_judged) == (
+        json.loads(run.plan.read_text())["run"],
+        "UNKNOWN",
+        False,
+    )
+    assert row.reasons[0].startswith("The run was begun and not judged")
+
+
+def test_a_run_is_planned_also_where_the_history_does_not_answer(no_history, tmp_path, caplog):
+    run = plan_run(CALM, 7, tmp_path / "other", "", Origin("night-1", "dag-run-2"))
+    assert run.plan.exists()
+    assert "the run's begin is not in the verdict history" in caplog.text
+    no_history.undo()
+    assert find_store(tmp_path / "other") is None
 
 
 def test_a_judged_run_is_released_also_where_the_history_does_not_answer(run, no_history):
