@@ -85,7 +85,12 @@ def test_a_command_that_is_killed_is_released_by_its_agent(begun, stack, tmp_pat
     child.kill()
     child.communicate(timeout=60)
     nothing_is_left(stack, of)
+    store = open_store(tmp_path / "runs" / "history.sqlite")
+    (row,) = store.entries()
+    assert (row.verdict, row.is_judged) == ("UNKNOWN", False)
     assert run("judge", of.root)[0] == 2
+    (row,) = store.entries()
+    assert (row.verdict, row.is_judged) == ("UNKNOWN", True)
 
 
 def test_a_job_dies_with_its_agent_and_no_second_one_is_ever_started(begun, stack, tmp_path):

@@ -81,7 +81,7 @@ def plan_document(
 
     `given` is the subject as somebody gave it, for the replay.
     """
-    claim, suites = scenario.claim, expectations_of(scenario)
+    claim = scenario.claim
     return {
         "schema": SCHEMA,
         "scenario": scenario.name,
@@ -94,8 +94,7 @@ def plan_document(
         "source_options": dict(scenario.source_options),
         "sink": _sink(scenario, run),
         "faults": _faults(scenario),
-        "expectations": suites,
-        "decided_by": digests_of(deciding_files(scenario), suites),
+        **_deciding(scenario),
         "restart": dict(scenario.restart),
         "limits": {"run_s": int(scenario.limits.run_s), "stall_s": int(scenario.limits.stall_s)},
         **_ending(scenario),
@@ -180,6 +179,11 @@ def _ending(scenario: Scenario) -> dict[str, Any]:
         **({"last_words": scenario.last_words} if scenario.last_words else {}),
         **({"unexplained": ALLOWED} if scenario.unexplained == ALLOWED else {}),
     }
+
+
+def _deciding(scenario: Scenario) -> dict[str, Any]:
+    suites = expectations_of(scenario)
+    return {"expectations": suites, "decided_by": digests_of(deciding_files(scenario), suites)}
 
 
 def _replay(scenario: Scenario, seed: int, subject: str) -> str:
