@@ -71,7 +71,8 @@ def _scenarios(folder: Path, runtime: dict) -> Path:
 def _line(found: dict) -> str:
     counts = found["differences"].items()
     differences = ", ".join(f"{count:,} {name}" for name, count in counts if count) or "none"
-    cells = [found["scenario"], PYSPARK, found["verdict"], found["as_claimed"], differences]
+    spark = found["versions"].get("spark", "not known")
+    cells = [found["scenario"], spark, found["verdict"], found["as_claimed"], differences]
     return f"| {' | '.join(map(str, cells))} |"
 
 

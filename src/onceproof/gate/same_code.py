@@ -60,4 +60,5 @@ def _code_of(plan: Mapping[str, Any]) -> dict[str, Any]:
 
 def _ground_of(ran_on: Mapping[str, Any]) -> dict[str, Any]:
     found = {f"the version of {name}": ran_on.get(name) for name in _RAN_ON}
-    return {**found, **ran_on.get("jars", {}), "what is not known": ran_on.get("unknown")}
+    unknown = [one for one in ran_on.get("unknown", []) if not one.startswith("file ")]
+    return {**found, **ran_on.get("jars", {}), "what is not known": unknown}

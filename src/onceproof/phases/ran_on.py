@@ -15,8 +15,9 @@ from onceproof.evidence import Evidence
 from onceproof.records import Op, Record
 
 _ONE_EACH = ("spark", "java", "python")
-_OF_EACH_FILE = ("jars", "files")
+_BY_NAME = ("packages", "jars", "files")
 # Of what was imported, a run that was struck earlier may have imported less.
+_ONE_FILE = "file "
 _IN_THE_DIGEST = ("spark", "java", "python", "jars", "unknown")
 NOTHING: Mapping[str, Any] = {
     "digest": "",
@@ -38,21 +39,22 @@ def ran_on(evidence: Evidence) -> dict[str, Any]:
     records = {one.attempt: one for one in evidence.of(Op.ATTEMPT_RAN_ON)}
     if not records:
         raise EvidenceError("nobody recorded what the job ran on")
-    told = [_document(evidence, record) for record in records.values()]
+    many = [_document(evidence, record) for record in records.values()]
     started = {one.attempt for one in evidence.of(Op.ATTEMPT_START)}
-    unknown = set.intersection(*(set(one["unknown"]) for one in told))
-    unknown |= {one for document in told for one in document["unknown"] if " " in one}
+    unknown = set.intersection(*(set(one["unknown"]) for one in many))
+    unknown |= {one for document in many for one in document["unknown"] if " " in one}
     unknown |= {f"attempt {number}" for number in started - records.keys()}
-    found: dict[str, Any] = {name: _texts(one[name] for one in told) for name in _ONE_EACH}
-    found["packages"] = {name: one for each in told for name, one in each["packages"].items()}
-    for name in _OF_EACH_FILE:
-        digests: dict[str, set[str]] = defaultdict(set)
-        for document in told:
-            for file, some in document[name].items():
-                digests[file] |= set(some)
-        found[name] = {file: " ".join(sorted(some)) for file, some in sorted(digests.items())}
+    found: dict[str, Any] = {name: _texts(one[name] for one in many) for name in _ONE_EACH}
+    for name in _BY_NAME:
+        values: dict[str, set[str]] = defaultdict(set)
+        for document in many:
+            for one, some in document[name].items():
+                values[one] |= {some} if isinstance(some, str) else set(some)
+        found[name] = {one: " ".join(sorted(some)) for one, some in sorted(values.items())}
     found["unknown"] = sorted(unknown)
-    return {"digest": _digest({name: found[name] for name in _IN_THE_DIGEST}), **found}
+    told = {name: found[name] for name in _IN_THE_DIGEST}
+    told["unknown"] = [one for one in found["unknown"] if not one.startswith(_ONE_FILE)]
+    return {"digest": _digest(told), **found}
 
 
 def versions_of(plan: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, str]:
@@ -69,7 +71,7 @@ def _document(evidence: Evidence, record: Record) -> dict[str, Any]:
     if file_digest(path) != record.proof.get("sha256"):
         raise EvidenceError(f"{path.name} is not the file that the history knows")
     document, where = read_object(path), f"what attempt {record.attempt} ran on"
-    for name in ("packages", *_OF_EACH_FILE):
+    for name in _BY_NAME:
         field(document, name, dict, where)
     for name in (*_ONE_EACH, "unknown"):
         field(document, name, list, where)

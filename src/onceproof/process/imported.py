@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sysconfig
+import re
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from onceproof.errors import EvidenceError
 _INSTALLED = ("site-packages", "dist-packages")
 _PACKAGE = Path(__file__).parents[1]
 # A library folder of any Python: .../lib/python3.11/
-_STDLIB = "lib/python"
+_STDLIB = re.compile(r"/lib/(python|pypy)\d+\.\d+/")
 
 
 @dataclass
@@ -88,8 +88,7 @@ def _installed_in(folder: Path) -> dict[str, str]:
 
 
 def _is_library(path: Path) -> bool:
-    text = str(path)
-    return _STDLIB in text or text.startswith(sysconfig.get_path("stdlib"))
+    return _STDLIB.search(str(path)) is not None
 
 
 def _name(path: Path) -> str:
