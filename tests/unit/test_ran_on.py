@@ -1,9 +1,11 @@
 """What a job ran on is seen from outside, of living processes and of drivers that are killed."""
 
 import json
+import re
 import shutil
 import sys
 import textwrap
+from importlib.metadata import version
 from pathlib import Path
 from types import SimpleNamespace
 from zipfile import ZipFile
@@ -13,6 +15,7 @@ import pytest
 from onceproof.digests import file_digest
 from onceproof.history import History
 from onceproof.polling import wait_for
+from onceproof.process.imported import Imported
 from onceproof.process.ran_on import RanOn
 from onceproof.records import Op
 from tests.unit.test_job import job
@@ -101,7 +104,9 @@ def test_an_installed_package_is_told_by_its_version_and_a_package_of_its_own_by
     text = (folder / "job.py").read_text()
     (folder / "job.py").write_text(f"import yaml, mine.inner\n{text}")
     found = looked(["{python}", str(folder / "job.py")], ready)
-    assert set(found["packages"]) == {"PyYAML"}
+    assert list(found["packages"]) == ["PyYAML"]
+    said = rf"{re.escape(version('PyYAML'))} sha256:[0-9a-f]{{12}}"
+    assert re.fullmatch(said, found["packages"]["PyYAML"])
     assert {"mine/__init__.py", "mine/inner/__init__.py"} <= set(found["files"])
 
 
@@ -110,6 +115,29 @@ def test_a_python_that_tells_nothing_is_named_as_not_known(looked, tmp_path):
     code = f"open({str(ready)!r}, 'w').close(); __import__('signal').pause()"
     found = looked(["{python}", "-I", "-S", "-c", code], ready)
     assert {"python", "files"} <= set(found["unknown"])
+
+
+def test_a_package_of_the_same_version_and_another_code_is_another(tmp_path):
+    site = tmp_path / "site-packages"
+    (site / "mine").mkdir(parents=True)
+    (site / "mine/__init__.py").write_text("x = 1\n")
+    info = site / "mine-0.1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 0.1.0\n")
+    lines = ["../../bin/mine,sha256=aa,9", "mine/__init__.py,sha256=bb,6", "mine/x.txt,sha256=c,1"]
+    notes = tmp_path / "imported-1.txt"
+    notes.write_text(f"python cpython 3.11.7\nfile {site}/mine/__init__.py\n")
+
+    def told(*changed):
+        (info / "RECORD").write_text("\n".join((*lines, *changed)) + "\n")
+        found = Imported(notes, file_digest)
+        found.look()
+        return found.packages["mine"]
+
+    same = told()
+    assert same.startswith("0.1.0 sha256:")
+    assert told("../../bin/more,sha256=dd,9") == same
+    assert told("mine/more.py,sha256=ee,1") != same
 
 
 def a_jar(path, **files):

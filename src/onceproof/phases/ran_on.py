@@ -62,7 +62,7 @@ def versions_of(plan: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, 
     own = plan.get("versions")
     ours = own.get("onceproof") if isinstance(own, Mapping) else None
     told = {name: found[name] for name in _ONE_EACH} | {"onceproof": ours}
-    told["pyspark"] = found["packages"].get("pyspark")
+    told["pyspark"] = found["packages"].get("pyspark", "").partition(" ")[0]
     return {name: str(one) for name, one in told.items() if one}
 
 

@@ -1,7 +1,8 @@
-"""What an attempt's Python has imported: files by their digest, packages by their version."""
+"""What an attempt's Python has imported: files by their digest, packages by version and RECORD."""
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections import defaultdict
 from collections.abc import Callable
@@ -32,7 +33,7 @@ class Imported:
     packages: dict[str, str] = field(default_factory=dict)
     unreadable: set[str] = field(default_factory=set)
     _read: int = 0
-    _names: dict[Path, dict[str, str]] = field(default_factory=dict)
+    _installed: dict[Path, dict[str, metadata.Distribution]] = field(default_factory=dict)
 
     def look(self) -> None:
         """Take in what was written since the last look."""
@@ -58,12 +59,15 @@ class Imported:
             self._take_own(path)
 
     def _package(self, folder: Path, path: Path) -> tuple[str, str] | None:
-        """Return name and version of the installed package that a file belongs to."""
-        if folder not in self._names:
-            self._names[folder] = _installed_in(folder)
+        """Return the installed package that a file belongs to: its name, version and digest."""
+        if folder not in self._installed:
+            self._installed[folder] = _installed_in(folder)
         top = path.relative_to(folder).parts[0].partition(".")[0]
-        found = self._names[folder].get(top)
-        return (found.partition(" ")[0], found.partition(" ")[2]) if found else None
+        one = self._installed[folder].get(top)
+        if one is None:
+            return None
+        name = str(one.metadata["Name"])
+        return name, self.packages.get(name) or f"{one.version}{_digest(one)}"
 
     def _take_own(self, path: Path) -> None:
         real = next((one for one in (path, *path.parents) if one.is_file()), None)
@@ -76,15 +80,22 @@ class Imported:
             self.unreadable.add(path.name)
 
 
-def _installed_in(folder: Path) -> dict[str, str]:
-    """Return `name version` of what is installed in a folder, by the names that are imported."""
-    found = {}
+def _installed_in(folder: Path) -> dict[str, metadata.Distribution]:
+    """Return what is installed in a folder, by the names that are imported."""
+    found: dict[str, metadata.Distribution] = {}
     for one in metadata.distributions(path=[str(folder)]):
-        name = one.metadata["Name"]
-        tops = (one.read_text("top_level.txt") or "").split()
-        tops += [part.parts[0].partition(".")[0] for part in one.files or () if part.parts]
-        found.update(dict.fromkeys({*tops, name.replace("-", "_")}, f"{name} {one.version}"))
+        tops = {one.metadata["Name"].replace("-", "_")}
+        tops |= {part.parts[0].partition(".")[0] for part in one.files or () if part.parts}
+        found.update(dict.fromkeys(tops, one))
     return found
+
+
+def _digest(one: metadata.Distribution) -> str:
+    """Return the digest of a package's code, as its RECORD has it; empty where it has none."""
+    code = re.compile(r"(?!\.\.)[^,]*\.(py|so),sha256=.*")
+    lines = [line for line in (one.read_text("RECORD") or "").splitlines() if code.fullmatch(line)]
+    text = "\n".join(sorted(lines))
+    return f" sha256:{hashlib.sha256(text.encode()).hexdigest()[:12]}" if lines else ""
 
 
 def _is_library(path: Path) -> bool:
