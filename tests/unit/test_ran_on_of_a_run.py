@@ -6,7 +6,7 @@ import pytest
 
 from onceproof.phases.judge import judge_run
 from onceproof.run import RunDirectory
-from onceproof.verdicts.record import begin_run, entry_of, record_run
+from onceproof.verdicts.record import begin_run, entry_of, find_store, judged_again, record_run
 from tests.unit.handwritten_run import HandwrittenRun, good_history, plan
 from tests.unit.ran_on_records import ran_on, with_ran_on
 
@@ -90,3 +90,15 @@ def test_a_run_that_was_begun_is_unknown_until_its_verdict_is_recorded(tmp_path)
     found = record_run(RunDirectory(folder), tmp_path / "runs")
     assert (found.verdict, found.number) == ("PASS", 1)
     assert found == entry_of(RunDirectory(folder))
+
+
+def test_a_run_that_is_judged_while_it_goes_on_stays_begun(tmp_path):
+    folder, runs = tmp_path / "runs/scenario/a", tmp_path / "runs"
+    one(folder)
+    run = RunDirectory(folder)
+    begin_run(run, runs)
+    assert judged_again(run, runs) is None
+    (row,) = find_store(runs).entries()
+    assert not row.is_judged
+    run.released.touch()
+    assert judged_again(run, runs) == entry_of(run)

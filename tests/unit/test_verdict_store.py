@@ -65,13 +65,6 @@ def test_a_verdict_on_altered_evidence_changes_nothing(store):
     assert store.entries() == [replace(red(), pruned=True)]
 
 
-def test_an_update_learns_of_no_new_run(store):
-    assert store.update(good()) is None
-    assert store.entries() == []
-    store.record(red())
-    assert store.update(good()).verdict == "PASS"
-
-
 def test_the_newest_run_comes_first_and_filters_hold(store):
     for one in (
         good(1, 3, night="n1"),

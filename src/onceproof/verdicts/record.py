@@ -101,6 +101,13 @@ def find_store(runs: Path) -> Store | None:
 
 
 def judged_again(run: RunDirectory, runs: Path) -> Entry | None:
-    """Give a run that the history knows its new verdict; of others, it learns nothing."""
-    store = find_store(runs)
-    return store.update(entry_of(run)) if store else None
+    """Give a run that the history knows its new verdict; of others, it learns nothing.
+
+    Nor does it of a run that was begun and is not released: its evidence is still being written.
+    """
+    if (store := find_store(runs)) is None:
+        return None
+    entry = entry_of(run)
+    known = store.find(entry.run)
+    is_over = known is not None and (known.is_judged or run.released.exists())
+    return store.record(entry) if is_over else None

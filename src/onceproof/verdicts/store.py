@@ -60,10 +60,6 @@ class Store:
         with self._writing() as connection:
             connection.execute(kind.insert(RUNS).values(_row(entry)).on_conflict_do_nothing())
 
-    def update(self, entry: Entry) -> Entry | None:
-        """Give a run its new verdict if it is known; of another, the history learns nothing."""
-        return self.record(entry) if self.find(entry.run) else None
-
     def find(self, run: str) -> Entry | None:
         """Return the row of a run by its name."""
         return next(iter(self._read(select(RUNS).where(RUNS.c.run == run))), None)
