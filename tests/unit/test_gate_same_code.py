@@ -95,6 +95,14 @@ def test_a_run_on_other_things_does_not_count_with_the_first(tmp_path, changes, 
     )
 
 
+def test_another_spark_is_named_before_its_many_jars(tmp_path):
+    other = {"spark": "4.1.0", "jars": {f"a{number}.jar": "x" for number in range(200)}}
+    first, second = lived(tmp_path, 1), lived(tmp_path, 2, RAN_ON | other)
+    said = other_of(second, None, first)
+    assert "same version: the version of spark, a0.jar, a1.jar" in said
+    assert said.endswith("and 196 more are others")
+
+
 def test_a_file_that_only_one_of_two_runs_imported_makes_no_other_code(tmp_path):
     more = {"files": {"common.py": "d1", "late.py": "d2"}, "packages": {}}
     first, second = lived(tmp_path, 1), lived(tmp_path, 2, RAN_ON | more)

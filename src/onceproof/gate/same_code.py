@@ -7,6 +7,8 @@ from pathlib import PurePath
 from typing import Any
 
 _OURS = ("onceproof", "pyspark")
+_VERSION = "the version of "
+_SHOWN = 6  # another Spark has some two hundred other jars
 _RAN_ON = ("spark", "java", "python")
 # Of these a run may have imported less than another before it was struck.
 _WHERE_BOTH = ("files", "packages")
@@ -33,7 +35,9 @@ def other_ground(verdict: Mapping[str, Any], first: Mapping[str, Any], name: str
 def _said(how: str, name: str, other: list[str]) -> str:
     if not other:
         return ""
-    what = f"{', '.join(other)} {'is another' if len(other) == 1 else 'are others'}"
+    shown = sorted(other, key=lambda one: not one.startswith(_VERSION))[:_SHOWN]
+    more = f" and {len(other) - _SHOWN} more" if len(other) > _SHOWN else ""
+    what = f"{', '.join(shown)}{more} {'is another' if len(other) == 1 else 'are others'}"
     return f"It {how} {name}, which has the same version: {what}"
 
 
@@ -54,11 +58,11 @@ def _code_of(plan: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(deciding := plan.get("decided_by"), Mapping):
         found |= {f"{name} of its expectation": digest for name, digest in deciding.items()}
     if isinstance(versions, Mapping):
-        found |= {f"the version of {one}": versions.get(one) for one in _OURS}
+        found |= {f"{_VERSION}{one}": versions.get(one) for one in _OURS}
     return found
 
 
 def _ground_of(ran_on: Mapping[str, Any]) -> dict[str, Any]:
-    found = {f"the version of {name}": ran_on.get(name) for name in _RAN_ON}
+    found = {f"{_VERSION}{name}": ran_on.get(name) for name in _RAN_ON}
     unknown = [one for one in ran_on.get("unknown", []) if not one.startswith("file ")]
     return {**found, **ran_on.get("jars", {}), "what is not known": unknown}
