@@ -43,6 +43,11 @@ def test_a_rate_that_is_met_opens_it_and_only_so_many_runs_are_looked_at():
     assert gate(runs, rate=1, runs=19).open
 
 
+def test_a_rate_is_met_by_that_very_share():
+    runs = [*map(good, range(1, 8)), *(red(one, one) for one in range(8, 101))]
+    assert gate(runs, runs=100, rate=0.07).open
+
+
 def test_a_rate_missed_for_unknown_runs_alone_is_a_lack():
     runs = [good(1, 1), unknown(2, 2), unknown(3, 3)]
     assert closed(gate(runs, rate=0.5), Kind.LACK) == [

@@ -16,11 +16,11 @@ def below_rate(
 ) -> Iterator[tuple[bool, str, str]]:
     """Yield, if too few runs are as claimed: whether failures suffice for that, why, and a run."""
     bad = [run for run in runs if not is_good(run)]
-    if len(runs) - len(bad) >= need.rate * len(runs):
+    if not runs or (len(runs) - len(bad)) / len(runs) >= need.rate:
         return
     red = [run for run in bad if run.verdict != Grade.UNKNOWN and not run.as_claimed]
     said = f"As claimed: {len(runs) - len(bad)} of the newest {len(runs)} runs"
-    is_failure = len(runs) - len(red) < need.rate * len(runs)
+    is_failure = (len(runs) - len(red)) / len(runs) < need.rate
     yield is_failure, f"{said}, and the rate must be {need.rate:g}", (red or bad)[0].run
 
 
