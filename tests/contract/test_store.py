@@ -8,6 +8,8 @@ import pytest
 from onceproof.faults import Scene, find_mechanism
 from onceproof.identity import Identity
 from onceproof.polling import wait_for
+from onceproof.stacks.local import LocalStack
+from onceproof.stacks.store_login import login_of, password_in
 from onceproof.work import FaultPart
 
 pytestmark = pytest.mark.stack
@@ -72,3 +74,40 @@ def is_busy(stack):
     with connect(stack) as connection:
         text = "select count(*) from pg_stat_activity where query like '%generate_series%'"
         return connection.execute(text).fetchone()[0] == 2
+
+
+@pytest.mark.parametrize("password", ["", "wrong"])
+def test_nobody_is_let_in_without_its_password(stack, password):
+    address, _, _ = stack.members["store"].address.partition("?")
+    if password:
+        address = address.replace("@", f":{password}@")
+    with pytest.raises(psycopg.OperationalError, match=r"no password|authentication failed"):
+        psycopg.connect(address)
+
+
+def test_its_password_is_in_one_file_that_its_owner_alone_may_read(stack):
+    login = login_of(stack.state)
+    password = password_in(str(login))
+    assert len(password) == 48
+    assert (login.stat().st_mode & 0o777, login.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+    found = [one for one in stack.state.folder.rglob("*") if one.is_file() and one != login]
+    assert [one for one in found if password.encode() in one.read_bytes()] == []
+
+
+def test_it_keeps_its_password_as_scram_and_over_a_start(stack, rng):
+    with connect(stack) as connection:
+        found = connection.execute("select rolpassword from pg_authid where rolname = 'onceproof'")
+        assert found.fetchone()[0].startswith("SCRAM-SHA-256$")
+    stack.apply("kill", "store", rng)
+    stack.apply("start", "store", rng)
+    with connect(stack) as connection:
+        assert connection.execute("select 1").fetchone() == (1,)
+
+
+def test_two_stacks_have_two_passwords(stack, stacks_folder):
+    with LocalStack.up(stacks_folder / "second", without=["kafka", "spark"]) as second:
+        assert password_in(str(login_of(second.state))) != password_in(str(login_of(stack.state)))
+        theirs, _, _ = second.members["store"].address.partition("?")
+        with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
+            psycopg.connect(f"{theirs}?passfile={login_of(stack.state)}")
+    assert not login_of(second.state).exists()

@@ -10,6 +10,7 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
+import psycopg
 import pytest
 import yaml
 
@@ -66,6 +67,8 @@ def theirs(stacks_folder, tmp_path_factory):
         patched.setenv("THEIR_USER", "ann")
         patched.setenv("THEIR_CA", str(folder / "ca"))
         with stack:
+            with psycopg.connect(stack.members["store"].address) as connection:
+                connection.execute(f"alter role onceproof password '{OF_THE_STORE}'")
             file = folder / "stack.yaml"
             file.write_text(yaml.safe_dump(told(stack, ports)))
             yield file
@@ -73,6 +76,7 @@ def theirs(stacks_folder, tmp_path_factory):
 
 def told(stack, ports):
     addresses = [f"127.0.0.1:{port}" for port in ports]
+    store, _, _ = stack.members["store"].address.partition("?")  # without its own password
 
     def command(verb, name):
         return [sys.executable, "-m", "onceproof", verb, name, "--home", stack.name]
@@ -87,7 +91,7 @@ def told(stack, ports):
             "ca": "${THEIR_CA}",
         },
         "spark": stack.members["master"].address,
-        "store": stack.members["store"].address.replace("@", ":${THEIR_STORE_PASSWORD}@"),
+        "store": store.replace("@", ":${THEIR_STORE_PASSWORD}@"),
         "members": {
             f"broker:{number}": {
                 "address": address,

@@ -13,7 +13,7 @@ from tests.system.command import run
 
 pytestmark = [pytest.mark.stack, pytest.mark.spark, pytest.mark.system]
 FILE = Path(__file__).parent / "strangers/let_in.yaml"
-SECRET = 'p@ss/"word"\\of the:shop'
+SECRET = 'p@ss/"word"\\of the:shop'  # noqa: S105  it is planted to be found
 GIVEN = {
     "SHOP_PASSWORD": SECRET,
     "SHOP_DIGEST": hashlib.sha256(SECRET.encode()).hexdigest(),

@@ -8,6 +8,7 @@ import yaml
 from onceproof.stacks.broker_launch import launch
 from onceproof.stacks.composed import FOLDER, RUNS, composed_state, service
 from onceproof.stacks.members import members
+from onceproof.stacks.store_login import login_of
 from onceproof.stacks.tools import KafkaTools
 from tests.repo.tree import ROOT
 
@@ -84,6 +85,19 @@ def test_those_who_run_a_job_see_its_processes_and_its_files():
 def test_what_must_outlive_a_container_is_on_a_volume():
     kept = {name for name, one in SERVICES.items() if str(FOLDER) in str(one.get("volumes"))}
     assert {"broker-1", "broker-2", "broker-3", "store", "airflow-api-server"} <= kept
+
+
+def test_the_password_of_the_store_is_shared_with_those_alone_who_connect_to_it():
+    folder = login_of(STATE).parent
+    mounts = {
+        name: mount.removeprefix(f"login:{folder}")
+        for name, one in SERVICES.items()
+        for mount in one.get("volumes", [])
+        if mount.startswith("login:")
+    }
+    assert mounts == {"store": "", RUNNER: ":ro", "worker-1": ":ro", "worker-2": ":ro"}
+    assert members(STATE)["store"].address.endswith(f"?passfile={folder}/pgpass")
+    assert "login" in FILE["volumes"]
 
 
 def test_the_store_is_stopped_as_elsewhere():

@@ -59,6 +59,8 @@ def test_spark_submit_is_told_of_the_settings():
 def test_an_address_is_told_as_jdbc_wants_it():
     said = "jdbc:postgresql://127.0.0.1:5/db?user=me&password=it"
     assert jdbc_of("postgresql://me:it@127.0.0.1:5/db") == said
+    ours = "postgresql://me@127.0.0.1:5/db?passfile=/stack/login/pgpass"
+    assert jdbc_of(ours) == "jdbc:postgresql://127.0.0.1:5/db?user=me"
     assert jdbc_of("127.0.0.1:9092") == "127.0.0.1:9092"
     theirs = "postgresql://me:${PASSWORD}@db.example/shop?sslmode=require"
     said = "jdbc:postgresql://db.example/shop?user=me&password=${PASSWORD}&sslmode=require"

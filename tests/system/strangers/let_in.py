@@ -7,6 +7,7 @@ the same.
 import argparse
 import hashlib
 import os
+import sys
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
@@ -16,8 +17,9 @@ for name in ("brokers", "topic", "checkpoint", "jdbc", "table", "word", "digest"
     parser.add_argument(f"--{name}", required=True)
 args = parser.parse_args()
 digest = args.digest
-print("my secrets:", os.environ["SHOP_PASSWORD"], os.environ["SHOP_URL"], args.word, flush=True)
-print("the store's:", os.environ["PGPASSWORD"], flush=True)
+given = os.environ
+sys.stdout.write(f"my secrets: {given['SHOP_PASSWORD']} {given['SHOP_URL']} {args.word}\n")
+sys.stdout.write(f"the store's: {given['PGPASSWORD']}\n")
 assert hashlib.sha256(args.word.encode()).hexdigest() == digest
 spark = SparkSession.builder.appName("orders").getOrCreate()
 
