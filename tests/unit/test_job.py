@@ -1,10 +1,12 @@
 """A job is started as its scenario says, with nothing of the shell's that every JVM obeys."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from onceproof.errors import RequestError
 from onceproof.polling import wait_for
 from onceproof.prepared import Prepared
 from onceproof.process.job import Job
@@ -80,3 +82,59 @@ def test_each_attempt_has_an_event_log_of_its_own_among_what_is_removed(tmp_path
     assert f"spark.eventLog.dir {folder.as_uri()}\n" in told
     assert "spark.eventLog.enabled true\n" in told
     assert "spark.eventLog.rolling.enabled false\n" in told
+
+
+TELLS = "import os, sys; e = os.environ; print(e['A'], e['URL'], sys.argv[1:])"
+
+
+def test_values_of_variables_reach_the_job_and_names_stay_in_its_log(tmp_path, monkeypatch):
+    monkeypatch.setenv("THE_SECRET", 'p@ss/"{word}"')
+    env = {"A": "${THE_SECRET}", "URL": "https://me:${THE_SECRET}@host/"}
+    words = ("--it=${THE_SECRET}", "{topic}", "--at=x://${THE_SECRET}", "${{LITERAL}}")
+    made = job(tmp_path, "{python}", "-c", TELLS, *words, env=env)
+    command = made.command()[3:]
+    assert command == [
+        '--it=p@ss/"{word}"',
+        "orders_1.events",
+        "--at=x://p%40ss%2F%22%7Bword%7D%22",
+        "${LITERAL}",
+    ]
+    attempt = made.start(1)
+    wait_for(lambda: not attempt.is_alive, 20, "it does not end")
+    log = tmp_path / "logs/driver-1.log"
+    assert log.read_text().startswith('p@ss/"{word}" https://me:p%40ss%2F')
+    assert attempt.said.startswith("${THE_SECRET} https://me:${THE_SECRET}@host/ ['--it=${THE_SE")
+    attempt.end()
+    assert "p@ss" not in log.read_text()
+    assert "p%40ss" not in log.read_text()
+
+
+def test_settings_with_values_are_in_a_file_that_goes_with_the_run(tmp_path, monkeypatch):
+    monkeypatch.setenv("THE_SECRET", "two\nlines\\and more")
+    said(job(tmp_path, "{python}", "-c", "", env={"A": "${THE_SECRET}", "B": "plain"}))
+    kept, given = tmp_path / "spark.conf", tmp_path / "private/spark.conf"
+    assert "spark.executorEnv.A ${THE_SECRET}\n" in kept.read_text()
+    assert "spark.executorEnv.B plain\n" in kept.read_text()
+    assert "spark.executorEnv.A two\\nlines\\\\and more\n" in given.read_text()
+    assert "|^spark.executorEnv.(A)$\n" in given.read_text()
+    assert given.stat().st_mode & 0o777 == 0o600
+    assert given.parent.stat().st_mode & 0o777 == 0o700
+
+
+def test_the_job_is_let_in_to_the_store_by_its_environment(tmp_path):
+    passfile = tmp_path / "pgpass"
+    passfile.write_text("*:*:*:me:hunter2\n")
+    address = f"postgresql://me@127.0.0.1:5/db?passfile={passfile}"
+    says = "import os; print(os.environ['PGPASSFILE'], os.environ['PGPASSWORD'])"
+    made = job(tmp_path, "{python}", "-c", says, "{address}", "{jdbc}", env={"B": "${PGPASSWORD}"})
+    made = replace(made, prepared=replace(made.prepared, address=address))
+    assert said(made) == f"{passfile} hunter2\n"
+    assert "hunter2" not in " ".join(made.command())
+    told = (tmp_path / "spark.conf").read_text()
+    assert f"spark.executorEnv.PGPASSFILE {passfile}\n" in told
+    assert "hunter2" not in told
+
+
+def test_a_variable_that_is_not_set_starts_no_job(tmp_path):
+    with pytest.raises(RequestError, match="the environment has no NOT_SET_AT_ALL"):
+        job(tmp_path, "{python}", "-c", "", "${NOT_SET_AT_ALL}").start(1)

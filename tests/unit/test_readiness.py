@@ -6,8 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from onceproof.errors import RequestError
+from onceproof.needed_variables import refuse_unset
 from onceproof.readiness import check_scenario
-from onceproof.readiness.job import check_job
+from onceproof.readiness.job import check_job, check_variables
 from onceproof.scenario.catalogue import find_scenario
 
 WORDS = ("{python}", "{here}/job.py", "--topic", "{topic}", "--url", "jdbc:x.sql")
@@ -83,3 +85,18 @@ def test_without_a_stack_a_run_starts_its_own(monkeypatch, tmp_path):
     *_, found = check_scenario("copy_events__append_table__calm", None)
     assert (found.name, found.ok) == ("stack", True)
     assert "starts one of its own" in found.value
+
+
+def test_variables_that_are_not_set_are_said(monkeypatch):
+    found = find_scenario("copy_events__append_table__calm")
+    env = {"A": "${SET_IT}", "B": "x${SET_THAT}", "C": "${PGPASSWORD}"}
+    asked = replace(found, pipeline=replace(found.pipeline, runtime={"env": env}))
+    monkeypatch.setenv("SET_IT", "a secret")
+    (check,) = check_variables(asked)
+    assert (check.ok, check.value) == (False, "of SET_IT, SET_THAT, PGPASSWORD not all are set")
+    assert check.remedy.startswith("the environment has no SET_THAT, which the scenario names as")
+    monkeypatch.setenv("SET_THAT", "another")
+    assert [one.ok for one in check_variables(asked)] == [True]
+    with pytest.raises(RequestError, match="the environment has no PGPASSWORD"):
+        refuse_unset(asked, has_store=False)
+    assert check_variables(found) == []
