@@ -16,6 +16,7 @@ from onceproof.scheduling import OVER, Airflow
 from onceproof.stacks.airflow_launch import password_of
 from onceproof.stacks.brokers import ask
 from onceproof.stacks.local import LocalStack
+from tests.listeners import listeners_of
 from tests.system.test_runs import ROOT, kill, scenario
 
 pytestmark = [pytest.mark.stack, pytest.mark.spark, pytest.mark.system]
@@ -184,6 +185,12 @@ def test_a_run_of_which_a_task_is_killed_is_unknown_and_leaves_nothing(airflow, 
     told = verdict(airflow, run)
     assert told["verdict"] == "UNKNOWN"
     nothing_is_left(night_stack, told["run"])
+
+
+def test_airflow_listens_on_loopback_alone(airflow, night_stack):
+    found = {one for life in night_stack.state.processes() for one in listeners_of(life.pid)}
+    assert ("127.0.0.1", night_stack.state.ports["airflow"]) in found
+    assert [host for host, _ in found if not host.startswith("127.")] == []
 
 
 def test_a_form_that_is_filled_in_wrongly_is_refused_with_its_field(airflow):

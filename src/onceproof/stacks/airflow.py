@@ -13,7 +13,7 @@ from onceproof.stacks import VERBS
 from onceproof.stacks.state import State
 
 PARTS = ("api-server", "scheduler", "dag-processor", "triggerer")
-PORTS = ("airflow", "airflow/worker-log", "airflow/trigger-log")
+PORTS = ("airflow",)
 
 
 @dataclass(frozen=True)

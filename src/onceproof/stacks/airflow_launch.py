@@ -34,6 +34,9 @@ _SCHEDULER = {
     "orphaned_tasks_check_interval": 20,
     "task_instance_heartbeat_timeout": 120,
 }
+# Their servers of task logs would listen on every address of the machine. The API server finds the
+# logs in the folder that they share.
+_WITH_LOG_SERVERS = ("scheduler", "triggerer")
 _KEPT = ("PATH", "JAVA_HOME", "HOME", "LANG", "PYTHONPATH")
 
 
@@ -61,7 +64,8 @@ def launch_part(state: State, part: str, runs: Path, stack: str) -> Launch:
         STACK: stack,
         RUNS: str(runs.absolute()),
     }
-    return Launch([sys.executable, "-m", "airflow", part], env, str(place))
+    more = ["--skip-serve-logs"] if part in _WITH_LOG_SERVERS else []
+    return Launch([sys.executable, "-m", "airflow", part, *more], env, str(place))
 
 
 def password_of(state: State) -> str:
@@ -108,8 +112,6 @@ def _settings(state: State, place: Path) -> RawConfigParser:
             "database": {"sql_alchemy_conn": f"sqlite:///{place / 'airflow.db'}"},
             "logging": {
                 "base_log_folder": place / "logs",
-                "worker_log_server_port": state.ports["airflow/worker-log"],
-                "trigger_log_server_port": state.ports["airflow/trigger-log"],
             },
             "scheduler": _SCHEDULER,
             "workers": {"min_heartbeat_interval": 1},

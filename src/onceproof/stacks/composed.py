@@ -25,7 +25,7 @@ def composed_state() -> State:
     ports |= {f"{name}/outside": 19091 + i for i, name in enumerate(brokers)}
     ports |= {"master": 7077, "master/web": 8080, "store": 5432}
     ports |= {f"{name}/web": 8081 for name in workers}
-    ports |= {"airflow": 18080, "airflow/worker-log": 8793, "airflow/trigger-log": 8794}
+    ports |= {"airflow": 18080}
     return State(
         folder=FOLDER,
         mark="",
