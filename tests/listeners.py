@@ -11,7 +11,7 @@ _LISTENS = "0A"
 def listeners_of(pid: int) -> set[tuple[str, int]]:
     """Return host and port of each TCP listener of a process; none of one that has ended."""
     try:
-        handles = [os.readlink(one) for one in Path(f"/proc/{pid}/fd").iterdir()]
+        handles = [_target(one) for one in Path(f"/proc/{pid}/fd").iterdir()]
         lines = [
             line.split()
             for name in ("tcp", "tcp6")
@@ -21,6 +21,13 @@ def listeners_of(pid: int) -> set[tuple[str, int]]:
         return set()
     inodes = {one[len("socket:[") : -1] for one in handles if one.startswith("socket:[")}
     return {_address(line[1]) for line in lines if line[3] == _LISTENS and line[9] in inodes}
+
+
+def _target(handle: Path) -> str:
+    try:
+        return os.readlink(handle)
+    except FileNotFoundError:  # it was closed meanwhile
+        return ""
 
 
 def _address(text: str) -> tuple[str, int]:
