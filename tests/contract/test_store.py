@@ -1,15 +1,21 @@
 """PostgreSQL's two deaths, and what outlives them."""
 
 import threading
+from dataclasses import replace
+from pathlib import Path
 
 import psycopg
 import pytest
 
 from onceproof.faults import Scene, find_mechanism
+from onceproof.home import onceproof_home
 from onceproof.identity import Identity
 from onceproof.polling import wait_for
+from onceproof.stacks.composed import composed_state
 from onceproof.stacks.local import LocalStack
+from onceproof.stacks.store import launch
 from onceproof.stacks.store_login import login_of, password_in
+from onceproof.stacks.store_setup import store_tools
 from onceproof.work import FaultPart
 
 pytestmark = pytest.mark.stack
@@ -111,3 +117,20 @@ def test_two_stacks_have_two_passwords(stack, stacks_folder):
         with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
             psycopg.connect(f"{theirs}?passfile={login_of(stack.state)}")
     assert not login_of(second.state).exists()
+
+
+def test_a_composed_store_asks_its_whole_network_and_keeps_its_password(stacks_folder):
+    state = replace(composed_state(), folder=stacks_folder / "composed")
+    state.folder.mkdir(parents=True)
+    state.folder.chmod(0o755)
+    tools = store_tools(onceproof_home())
+    argv = launch(state, tools).argv
+    assert "listen_addresses=*" in argv
+    (access,) = (Path(one.partition("=")[2]) for one in argv if one.startswith("hba_file="))
+    assert access.read_text() == "host all all samenet scram-sha-256\n"
+    first = password_in(str(login_of(state)))
+    launch(state, tools)
+    assert password_in(str(login_of(state))) == first
+    login_of(state).unlink()  # its volume was removed, and that of the data was not
+    launch(state, tools)
+    assert password_in(str(login_of(state))) != first

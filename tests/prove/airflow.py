@@ -134,7 +134,7 @@ def move_to_postgresql(stack: LocalStack) -> None:
     settings["database"] = {"sql_alchemy_conn": address, "sql_alchemy_conn_async": address}
     with path.open("w") as file:
         settings.write(file)
-    launch = stack.state.launches["airflow:scheduler"]
+    launch = stack.state.launches["airflow:api-server"]
     run_tool([*launch.argv[:-1], "db", "migrate"], launch.env, "airflow db migrate")
     for part in PARTS:
         stack.apply("start", f"airflow:{part}", Random(0))
