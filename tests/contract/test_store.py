@@ -100,6 +100,12 @@ def test_its_password_is_in_one_file_that_its_owner_alone_may_read(stack):
     assert [one for one in found if password.encode() in one.read_bytes()] == []
 
 
+def test_only_postgresql_can_enter_a_folder_of_its_stack(stack):
+    folders = [one for one in stack.state.folder.iterdir() if one.is_dir()]
+    entered = {one.name for one in folders if one.stat().st_mode & 0o077}
+    assert entered == {"store"}
+
+
 def test_it_keeps_its_password_as_scram_and_over_a_start(stack, rng):
     with connect(stack) as connection:
         found = connection.execute("select rolpassword from pg_authid where rolname = 'onceproof'")

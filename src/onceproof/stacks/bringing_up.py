@@ -120,8 +120,10 @@ def _new_state(
     ports = free_ports([*names, *more, *doors])
     state = State.new(folder, cluster_id=broker_launch.new_id(), ports=ports, **counts)
     state.save()
-    for place in ("logs", "pids", "locks"):
-        (folder / place).mkdir()
+    members = [*(f"broker:{i + 1}" for i in range(counts["brokers"])), "master"]
+    members += [f"worker:{i + 1}" for i in range(counts["workers"])]
+    for place in ("logs", "pids", "locks", *map(state.place, members)):
+        (folder / place).mkdir(mode=0o700)  # topics, and what executors say and keep
     return state
 
 
