@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -134,9 +135,10 @@ class Job:
         if self.run.executors.exists():
             found["spark.cores.max"] = self.run.executors.read_text()
         found |= engine_log.settings(self.run.raw_log(number))
-        if secret := [name for name, value in self._given.items() if names_in(value)]:
-            found["spark.redaction.regex"] = f"{_REDACTED}|^spark.executorEnv.({'|'.join(secret)})$"
         self._write(self.run.root / "spark.conf", found, ours | self._given)
+        if hidden := self._hidden():  # in Spark's own event log and pages
+            forms = "|".join(map(re.escape, hidden.values()))
+            found["spark.redaction.regex"] = f"{_REDACTED}|{forms}"
         self.run.private.mkdir(mode=0o700, exist_ok=True)
         self._write(self._properties, found, ours | self._own)
 
