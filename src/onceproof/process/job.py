@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from onceproof.documents import write_whole
 from onceproof.effects import engine_log
 from onceproof.errors import RequestError
 from onceproof.failpoints import FOLDER
@@ -33,6 +31,7 @@ from onceproof.process.runtime import (
     submitted,
     tools_of,
 )
+from onceproof.process.spark_conf import redaction, write_settings
 from onceproof.run import RunDirectory
 from onceproof.security import VARIABLE
 from onceproof.setup.java import QUICK, TIDY
@@ -46,7 +45,6 @@ from onceproof.targets import shown
 from onceproof.variables import names_in, revealed, values_in, with_fields
 from onceproof.work import Work
 
-_REDACTED = "(?i)secret|password|token|access[.]?key"  # Spark's own default
 _LONG_ENOUGH = 4  # a shorter value is in every log by chance
 
 
@@ -135,17 +133,10 @@ class Job:
         if self.run.executors.exists():
             found["spark.cores.max"] = self.run.executors.read_text()
         found |= engine_log.settings(self.run.raw_log(number))
-        self._write(self.run.root / "spark.conf", found, ours | self._given)
-        if hidden := self._hidden():  # in Spark's own event log and pages
-            forms = "|".join(map(re.escape, hidden.values()))
-            found["spark.redaction.regex"] = f"{_REDACTED}|{forms}"
+        write_settings(self.run.root / "spark.conf", found, ours | self._given)
         self.run.private.mkdir(mode=0o700, exist_ok=True)
-        self._write(self._properties, found, ours | self._own)
-
-    def _write(self, path: Path, found: Mapping[str, str], env: Mapping[str, str]) -> None:
-        told = {**found, **{f"spark.executorEnv.{name}": value for name, value in env.items()}}
-        text = "".join(f"{name} {_escaped(value)}\n" for name, value in told.items() if value)
-        write_whole(path, text, 0o600)
+        found |= redaction(self._hidden().values())
+        write_settings(self._properties, found, ours | self._own)
 
     @property
     def _given(self) -> dict[str, str]:
@@ -196,8 +187,3 @@ class Job:
 
     def _failpoints(self) -> str:
         return str(self.run.failpoints.absolute())
-
-
-def _escaped(value: str) -> str:
-    """Return a value as files of Java properties hold it."""
-    return value.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")

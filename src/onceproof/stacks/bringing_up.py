@@ -122,8 +122,8 @@ def _new_state(
     state.save()
     members = [*(f"broker:{i + 1}" for i in range(counts["brokers"])), "master"]
     members += [f"worker:{i + 1}" for i in range(counts["workers"])]
-    for place in ("logs", "pids", "locks", *map(state.place, members)):
-        (folder / place).mkdir(mode=0o700)  # topics, and what executors say and keep
+    for place in ("logs", "pids", "locks", *members):
+        state.place(place).mkdir(mode=0o700)  # topics, and what executors say and keep
     return state
 
 
