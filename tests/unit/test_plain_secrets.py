@@ -3,9 +3,13 @@
 import pytest
 
 from onceproof.errors import RequestError
+from onceproof.needed_variables import variables_of
+from onceproof.phases.plan import make_plan
 from onceproof.scenario.catalogue import load_catalogue
 from onceproof.scenario.plain_secrets import secret_in
 from onceproof.scenario.reading import read_text
+from onceproof.variables import with_fields
+from onceproof.work import Work
 
 JOB = """
 name: orders__table__calm
@@ -115,3 +119,21 @@ def test_variables_stand_for_secrets_in_every_place():
 
 def test_no_scenario_of_the_catalogue_is_refused():
     assert load_catalogue()
+
+
+def test_a_pipeline_of_ours_is_told_the_names_and_looks_them_up_itself(tmp_path):
+    (one,) = read_text(
+        """
+name: copy_events__append_topic__calm
+pipeline: copy_events
+sink: {name: append_topic, kafka.sasl.password: "${SINK_WORD}"}
+source_options: {kafka.sasl.jaas.config: 'x.Login required password="${SOURCE_WORD}";'}
+""",
+        "ours.yaml",
+    )
+    told = [with_fields(word) for word in one.pipeline.command]
+    words = [word.replace("{{", "{").replace("}}", "}") for word in told]
+    assert "kafka.sasl.password=${SINK_WORD}" in words
+    assert 'kafka.sasl.jaas.config=x.Login required password="${SOURCE_WORD}";' in words
+    run = make_plan(one, 1, tmp_path)
+    assert variables_of(Work.read(run.plan)) == variables_of(one) == ["SINK_WORD", "SOURCE_WORD"]
