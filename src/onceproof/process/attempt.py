@@ -34,7 +34,7 @@ class Attempt:
     job: str
     leader: Identity
     log: Path | None = None
-    hidden: Mapping[str, str] = field(default_factory=dict)
+    hidden: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def said(self) -> str:
