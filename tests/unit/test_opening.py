@@ -28,7 +28,9 @@ def test_a_project_is_a_composed_stack(monkeypatch, tmp_path):
     assert stack.name == "compose:mine"
     assert stack.bootstrap == ["broker-1:9092", "broker-2:9092", "broker-3:9092"]
     assert stack.members["master"].address == "spark://master:7077"
-    assert stack.members["store"].address == "postgresql://onceproof@store:5432/postgres"
+    address, _, passfile = stack.members["store"].address.partition("?passfile=")
+    assert address == "postgresql://onceproof@store:5432/postgres"
+    assert passfile == "/var/lib/onceproof/login/pgpass"
 
 
 def test_a_project_that_lacks_a_member_is_refused(monkeypatch, tmp_path):

@@ -22,6 +22,7 @@ MAY = {"onceproof", "onceproof.checkpoint", "onceproof.checkpoint.log"} | {
             "plan",
             "polling",
             "security",
+            "variables",
             "verdict",
             "work",
         ),
