@@ -120,7 +120,8 @@ def _new_state(
     ports = free_ports([*names, *more, *doors])
     state = State.new(folder, cluster_id=broker_launch.new_id(), ports=ports, **counts)
     state.save()
-    members = [*(f"broker:{i + 1}" for i in range(counts["brokers"])), "master"]
+    members = [f"broker:{i + 1}" for i in range(counts["brokers"])]
+    members += ["master"] if counts["workers"] else []
     members += [f"worker:{i + 1}" for i in range(counts["workers"])]
     for place in ("logs", "pids", "locks", *members):
         state.place(place).mkdir(mode=0o700)  # topics, and what executors say and keep
