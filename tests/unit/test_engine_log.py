@@ -114,9 +114,21 @@ def test_a_log_that_cannot_be_read_is_unknown(kind, run):
     [record] = History(run.history).read()
     assert (record.outcome, record.proof) == (
         Outcome.UNKNOWN,
-        {"reason": "no event log of attempt 1"},
+        {"reason": "no event log"},
     )
     assert not run.engine.exists()
+
+
+@pytest.mark.parametrize(
+    "line", ['{"Event":"SparkListenerExecutorRemoved","Timest', '{"Event":"SparkListenerTaskEnd"}']
+)
+def test_a_whole_line_that_cannot_be_read_makes_the_record_unknown(line, run):
+    run.history.touch()
+    write_log(run, START, LOST, tail=f"{line}\n")
+    record_engine(run, run.raw_log(1), 1, History(run.history))
+    [record] = History(run.history).read()
+    assert record.outcome is Outcome.UNKNOWN
+    assert record.proof["reason"].startswith("the event log has an event that cannot be read")
 
 
 def test_what_is_kept_is_bounded(run, monkeypatch):

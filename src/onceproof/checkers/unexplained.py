@@ -38,10 +38,10 @@ def unexplained(evidence: Evidence) -> Finding:
         return Finding("unexplained", grade, f"{'; '.join(said)}: {words}", numbers)
     reason = "Each attempt that died and each task that failed is explained by a planned fault"
     if found.engine.unknown:
-        which = ", ".join(map(str, sorted(found.engine.unknown)))
+        attempt, why = next(iter(found.engine.unknown.items()))
         reason = (
-            "Each attempt that died is explained by a planned fault; failed tasks are unknown: no"
-            f" event log of attempt {which}"
+            "Each attempt that died is explained by a planned fault; failed tasks are unknown:"
+            f" {why} (attempt {attempt})"
         )
     return Finding("unexplained", Grade.PASS, reason, numbers)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from onceproof.digests import file_digest
 from onceproof.documents import count, field, parse_object
+from onceproof.effects.engine_log import NO_LOG
 from onceproof.errors import EvidenceError
 from onceproof.evidence import Evidence
 from onceproof.records import Op
@@ -27,27 +28,31 @@ class Event:
 
 @dataclass(frozen=True)
 class Engine:
-    """The events of all attempts, and the attempts of which there is no record."""
+    """The events of all attempts; for each attempt that left no record, the reason."""
 
     events: tuple[Event, ...]
-    unknown: frozenset[int]
+    unknown: Mapping[int, str]
 
 
 def read_engine(evidence: Evidence) -> Engine:
     """Return the engine's record, or raise `EvidenceError` if it is not what the history names."""
     found: list[Event] = []
     known: set[int] = set()
+    reasons: dict[int | None, str] = {}
     for record in evidence.of(Op.ENGINE):
         if record.is_ok and record.attempt is not None:
             known.add(record.attempt)
             found += _events(evidence, record.attempt, record.proof)
+        else:
+            reasons[record.attempt] = str(record.proof.get("reason", NO_LOG))
     started = {one.attempt for one in evidence.of(Op.ATTEMPT_START) if one.attempt is not None}
     if files := {path.name for path in evidence.run.engine.glob("*")} - {
         f"{one}.jsonl" for one in known
     }:
         raise EvidenceError(f"engine/{min(files)} is in no record of the history")
     found.sort(key=lambda one: one.at_s)
-    return Engine(tuple(found), frozenset(started - known))
+    unknown = {one: reasons.get(one, NO_LOG) for one in sorted(started - known)}
+    return Engine(tuple(found), unknown)
 
 
 def _events(evidence: Evidence, attempt: int, proof: Mapping[str, Any]) -> list[Event]:

@@ -15,6 +15,7 @@ from typing import Any
 
 from onceproof.digests import file_digest
 from onceproof.documents import write_whole
+from onceproof.errors import EvidenceError
 from onceproof.history import History
 from onceproof.records import Op, Outcome
 from onceproof.run import RunDirectory
@@ -59,7 +60,13 @@ class Extract:
     _ran: dict[int, set[str]] = field(default_factory=dict)  # the query runs of each batch
 
     def take(self, line: bytes) -> None:
-        """Take one line of a log; one that is torn or not needed changes nothing."""
+        """Take one line of a log; raise `EvidenceError` for one that is not as Spark writes it.
+
+        A last line without an end was torn by the death of its driver, and is only counted.
+        """
+        if not line.endswith(b"\n"):
+            self._count("torn")
+            return
         if b'"SparkListenerTaskEnd"' in line[:40] and _SUCCESS in line:
             self._count("tasks")
             return
@@ -67,11 +74,11 @@ class Extract:
         if look is None:
             return
         try:
-            found = json.loads(line)
-        except ValueError:  # the driver was killed while it wrote
-            self._count("torn")
-            return
-        look(self, found)
+            look(self, json.loads(line))
+        except (ValueError, KeyError, TypeError) as error:
+            raise EvidenceError(
+                f"the event log has an event that cannot be read ({error!r}): {line[:80]!r}"
+            ) from None
 
     def _count(self, name: str) -> None:
         self.counts[name] = self.counts.get(name, 0) + 1
@@ -132,16 +139,12 @@ _LOOKS = {
 
 def record_engine(run: RunDirectory, raw: Path, attempt: int, history: History) -> None:
     """Extract the logs of an attempt that has ended, and tie the extract to the history."""
-    found, size = Extract(), 0
-    logs = list(_logs(raw))
-    for path in logs:
-        size += path.stat().st_size
-        with path.open("rb") as file:
-            for line in file:
-                found.take(line)
-    if not found.spark:
-        proof = {"reason": f"{NO_LOG} of attempt {attempt}"}
-        history.append(ACTOR, Op.ENGINE, Outcome.UNKNOWN, attempt=attempt, proof=proof)
+    try:
+        found, size = _extract(raw)
+    except (OSError, EvidenceError) as error:
+        history.append(
+            ACTOR, Op.ENGINE, Outcome.UNKNOWN, attempt=attempt, proof={"reason": str(error)}
+        )
         return
     run.engine.mkdir(exist_ok=True)
     path = run.engine / f"{attempt}.jsonl"
@@ -154,6 +157,19 @@ def record_engine(run: RunDirectory, raw: Path, attempt: int, history: History) 
         "log_bytes": size,
     }
     history.append(ACTOR, Op.ENGINE, attempt=attempt, proof=told)
+
+
+def _extract(raw: Path) -> tuple[Extract, int]:
+    """Return what is kept of an attempt's logs, and their size."""
+    found, size = Extract(), 0
+    for path in _logs(raw):
+        size += path.stat().st_size
+        with path.open("rb") as file:
+            for line in file:
+                found.take(line)
+    if not found.spark:
+        raise EvidenceError(NO_LOG)
+    return found, size
 
 
 def _logs(raw: Path) -> Iterator[Path]:

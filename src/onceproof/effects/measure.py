@@ -9,7 +9,6 @@ from typing import Any
 
 from onceproof.effects import Degree
 from onceproof.effects.engine import Engine, Event, read_engine
-from onceproof.effects.engine_log import NO_LOG
 from onceproof.effects.passed_input import passed_input
 from onceproof.effects.slow import slower
 from onceproof.effects.windows import Window, cause_of_end, newest, windows
@@ -79,7 +78,7 @@ def measure(evidence: Evidence, strike: Record) -> dict[str, Any]:
     told: dict[str, Any] = {name: counts[name] for name in (*RESTARTED, *RETRIED, *FELT)}
     told |= slower(evidence, window)
     unknown = _unknown(evidence, found.engine, window)
-    return {"degree": str(_degree(told)), **told, **({"engine": NO_LOG} if unknown else {})}
+    return {"degree": str(_degree(told)), **told, **({"engine": unknown} if unknown else {})}
 
 
 def _degree(told: Mapping[str, Any]) -> Degree:
@@ -112,12 +111,12 @@ def _when_over(evidence: Evidence, event: Event) -> bool:
     return ended_well and bool(commits) and event.at_s >= commits[-1]
 
 
-def _unknown(evidence: Evidence, engine: Engine, window: Window) -> bool:
-    """Whether an attempt that lived in the window left no record of the engine."""
+def _unknown(evidence: Evidence, engine: Engine, window: Window) -> str:
+    """Return why an attempt that lived in the window left no record; empty if each left one."""
     ends = {one.attempt: one.seq for one in evidence.of(Op.ATTEMPT_END)}
-    return any(
-        one.attempt in engine.unknown
-        and one.seq <= window.last
-        and ends.get(one.attempt, window.last) >= window.first
+    lived = {
+        one.attempt
         for one in evidence.of(Op.ATTEMPT_START)
-    )
+        if one.seq <= window.last and ends.get(one.attempt, window.last) >= window.first
+    }
+    return next((why for attempt, why in engine.unknown.items() if attempt in lived), "")
