@@ -9,7 +9,7 @@ from onceproof.checkers import run_checkers
 from onceproof.checkers.effects import effects
 from onceproof.checkers.faults_landed import landed
 from onceproof.checkers.unexplained import unexplained
-from onceproof.effects.measure import measure
+from onceproof.effects.measure import failures, measure
 from onceproof.run import RunDirectory
 from onceproof.verdict import Grade
 from tests.unit.handwritten_run import DRIVER, HandwrittenRun, did, offsets, plan, topics
@@ -64,7 +64,7 @@ def at(seq):
 
 def measured(run, folder):
     evidence = run.write(folder)
-    return measure(evidence, next(iter(landed(evidence).values())))
+    return measure(evidence, failures(evidence), next(iter(landed(evidence).values())))
 
 
 def found(checker, run, folder):

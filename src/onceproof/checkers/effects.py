@@ -7,7 +7,7 @@ from typing import Any
 
 from onceproof.checkers.faults_landed import landed
 from onceproof.effects import Degree
-from onceproof.effects.measure import measure
+from onceproof.effects.measure import failures, measure
 from onceproof.evidence import Evidence
 from onceproof.verdict import Finding, Grade
 
@@ -17,9 +17,9 @@ def effects(evidence: Evidence) -> Finding:
 
     A fault that did not land has no effect to be measured; `faults_landed` reports it.
     """
-    strikes = landed(evidence)
+    strikes, failed = landed(evidence), failures(evidence)
     found = {
-        fault: measure(evidence, strikes[fault.name])
+        fault: measure(evidence, failed, strikes[fault.name])
         for fault in evidence.plan.faults
         if fault.name in strikes
     }

@@ -27,12 +27,14 @@ _SAID = 200
 _SUCCESS = b'"Task End Reason":{"Reason":"Success"}'
 # A task that lost to another attempt of itself, or whose stage was given up, is no failure.
 _NO_FAILURE = ("Success", "Resubmitted", "TaskKilled", "TaskCommitDenied")
-# Beginnings of the names of events that nothing here reads. Spark 4.1 and newer leave them out.
+# Large events that nothing here reads. Spark 4.1 and newer leave them out; older ones do not.
 _UNREAD = (
     "SparkListenerTaskStart",
     "SparkListenerStageCompleted",
     "SparkListenerEnvironmentUpdate",
-    "org.apache.spark.sql.",
+    "org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart",
+    "org.apache.spark.sql.execution.ui.SparkListenerSQLAdaptiveExecutionUpdate",
+    "org.apache.spark.sql.streaming.StreamingQueryListener$QueryProgressEvent",
 )
 
 

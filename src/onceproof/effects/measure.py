@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 from onceproof.effects import Degree
@@ -31,7 +32,10 @@ _OF_THE_JOB = ("driver=", "executor=", "producer")
 
 @dataclass(frozen=True)
 class Failures:
-    """All that failed in a run, each with the window of the fault that explains it, if one does."""
+    """All that failed in a run, each with the window of the fault that explains it, if one does.
+
+    What the engine tells after the last commit of an attempt that ended well was ended with it.
+    """
 
     windows: list[Window]
     attempts: list[tuple[Record, Window | None]]
@@ -43,16 +47,19 @@ def failures(evidence: Evidence) -> Failures:
     """Return the failures of a run; raise `EvidenceError` if the engine's record is damaged."""
     found, engine = windows(evidence), read_engine(evidence)
     starts = {one.attempt: one for one in evidence.of(Op.ATTEMPT_START)}
+    ends = evidence.of(Op.ATTEMPT_END)
     attempts = [
         (end, cause_of_end(end, starts.get(end.attempt), found))
-        for end in evidence.of(Op.ATTEMPT_END)
+        for end in ends
         if end.outcome is Outcome.FAILED
     ]
     ended_by = {end.attempt: cause for end, cause in attempts if cause}
+    ended_well = {end.attempt for end in ends if end.is_ok}
+    over_s = max((one.wall for one in evidence.of(Op.BATCH_COMMIT) if one.is_ok), default=inf)
     events = [
         (one, _cause_of(one, found, ended_by.get(one.attempt)))
         for one in engine.events
-        if not _when_over(evidence, one)
+        if one.attempt not in ended_well or one.at_s < over_s
     ]
     return Failures(found, attempts, events, engine)
 
@@ -64,9 +71,8 @@ def _cause_of(event: Event, found: list[Window], ended_by: Window | None) -> Win
     return ended_by if ended_by and event.at_s >= ended_by.begins_s else None
 
 
-def measure(evidence: Evidence, strike: Record) -> dict[str, Any]:
+def measure(evidence: Evidence, found: Failures, strike: Record) -> dict[str, Any]:
     """Return the effect of one strike: its degree, and the numbers behind it."""
-    found = failures(evidence)
     window = next(one for one in found.windows if one.strike.seq == strike.seq)
     counts = Counter(_NUMBERS[one.what] for one, cause in found.events if cause is window)
     counts["attempts_ended"] = sum(cause is window for _, cause in found.attempts)
@@ -100,15 +106,6 @@ def _connections(evidence: Evidence, strike: Record) -> int:
     counts = [one.proof.get("counts") for one in (strike, *heals)]
     told = [one for one in counts if isinstance(one, dict)]
     return max((sum(value for value in one.values()) for one in told), default=0)
-
-
-def _when_over(evidence: Evidence, event: Event) -> bool:
-    """Whether an event came after the last commit, when the job was being ended."""
-    commits = [one.wall for one in evidence.of(Op.BATCH_COMMIT) if one.is_ok]
-    ended_well = any(
-        one.is_ok and one.attempt == event.attempt for one in evidence.of(Op.ATTEMPT_END)
-    )
-    return ended_well and bool(commits) and event.at_s >= commits[-1]
 
 
 def _unknown(evidence: Evidence, engine: Engine, window: Window) -> str:

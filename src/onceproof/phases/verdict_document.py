@@ -5,12 +5,11 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from functools import partial
 from typing import Any
 
 from onceproof.checkers import first_line
 from onceproof.checkers.faults_landed import landed
-from onceproof.effects.measure import measure
+from onceproof.effects.measure import failures, measure
 from onceproof.errors import EvidenceError
 from onceproof.evidence import Evidence, known
 from onceproof.guarantee import Anomaly
@@ -91,6 +90,7 @@ def _samples(evidence: Evidence) -> list[Any]:
 
 def _faults(evidence: Evidence) -> list[dict[str, Any]]:
     strikes = known(lambda: landed(evidence)) or {}
+    failed = known(lambda: failures(evidence))
     measured = known(lambda: recoveries(evidence, elapsed(evidence.history))) or {}
     return [
         {
@@ -102,7 +102,7 @@ def _faults(evidence: Evidence) -> list[dict[str, Any]]:
             "healed_at": _when(healed(evidence, strike)) if strike else None,
             "proof": dict(strike.proof) if strike else {},
             "recovery": measured.get(fault.name),
-            "effect": known(partial(measure, evidence, strike)) if strike else None,
+            "effect": measure(evidence, failed, strike) if strike and failed else None,
         }
         for fault in evidence.plan.faults
         for strike in [strikes.get(fault.name)]
