@@ -97,23 +97,22 @@ class Disturbance:
             if point:
                 point.let_go()
         batch = proof.get("batch", batch)
-        self.archive.catch_up()
-        planned, committed = self.archive.newest
-        name = self.fault.when.get("failpoint")
-        told = {"failpoint": name} if name else {}
-        proof |= {
-            **told,
-            "moment": facts,
-            "planned": planned,
-            "committed": committed,
-            "began": began,
-        }
+        proof |= {**self._place(), "moment": facts, "began": began}
+        planned, committed = proof["planned"], proof["committed"]
         if self._has_missed(batch, planned, committed):
             reason = f"the moment in batch {batch} had passed when {self.fault.target} died"
             self._record(Op.FAULT_STRIKE, Outcome.FAILED, {"reason": reason, **proof}, batch)
             return None
         self._record(Op.FAULT_STRIKE, Outcome.OK, proof, batch)
         return proof, scene
+
+    def _place(self) -> dict[str, Any]:
+        """Return where the job is now, and the step at which it was struck."""
+        self.archive.catch_up()
+        planned, committed = self.archive.newest
+        name = self.fault.when.get("failpoint")
+        told = {"failpoint": name} if name else {}
+        return {**told, "planned": planned, "committed": committed}
 
     def _has_missed(self, batch: int | None, planned: int, committed: int) -> bool:
         """Whether a driver that was to die within a batch died after it."""
