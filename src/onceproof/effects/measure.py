@@ -19,7 +19,7 @@ from onceproof.records import Op, Outcome, Record
 # What each number shows; the first degree that one of its numbers reaches is the effect's.
 RESTARTED = ("attempts_ended",)
 RETRIED = ("tasks_failed", "stages_again", "batches_again")
-FELT = ("executors_lost", "polls_failed", "connections", "input_passed")
+FELT = ("executors_lost", "polls_failed", "links", "input_passed")
 _NUMBERS = {
     "task_failed": "tasks_failed",
     "stage_again": "stages_again",
@@ -79,7 +79,7 @@ def measure(evidence: Evidence, found: Failures, strike: Record) -> dict[str, An
     counts["polls_failed"] = sum(
         not one.is_ok and window.has(one.seq) for one in evidence.of(Op.POLL)
     )
-    counts["connections"] = _connections(evidence, strike)
+    counts["links"] = _links(evidence, strike)
     counts["input_passed"] = passed_input(evidence, strike)
     told: dict[str, Any] = {name: counts[name] for name in (*RESTARTED, *RETRIED, *FELT)}
     told |= slower(evidence, window)
@@ -96,7 +96,7 @@ def _degree(told: Mapping[str, Any]) -> Degree:
     return Degree.FELT if is_felt else Degree.NONE
 
 
-def _connections(evidence: Evidence, strike: Record) -> int:
+def _links(evidence: Evidence, strike: Record) -> int:
     """Count what links did to the job and its producer alone: connections, or bytes of them."""
     rule = strike.proof.get("rule")
     pairs = rule.get("pairs", []) if isinstance(rule, dict) else []
