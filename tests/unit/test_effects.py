@@ -182,6 +182,15 @@ def test_aborted_input_counts_where_the_job_went_past_it(offset, degree, tmp_pat
     assert measured(run, tmp_path)["degree"] == degree
 
 
+@pytest.mark.parametrize(("partitions", "degree"), [(["0"], "none"), (["0", "1"], "felt")])
+def test_partitions_that_were_added_count_where_the_job_reads_them(partitions, degree, tmp_path):
+    grow = {"name": "f", "verb": "grow", "target": "input", "trigger": "x"}
+    run = one_attempt(grow, {"partitions_before": 1, "partitions": 2, "planned": 1})
+    last = [one for one in run.history if one["op"] == "batch.offsets"][-1]
+    last["proof"] = {"offsets": {"events": dict.fromkeys(partitions, 12)}}
+    assert measured(with_engine(run, tmp_path), tmp_path)["degree"] == degree
+
+
 def test_an_effect_that_is_demanded_and_missing_is_unknown(tmp_path):
     run = with_engine(one_attempt(EXECUTOR, DEAD, effect="retried"), tmp_path)
     finding = found(effects, run, tmp_path)

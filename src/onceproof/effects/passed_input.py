@@ -12,10 +12,10 @@ from onceproof.records import Op, Record
 def passed_input(evidence: Evidence, strike: Record) -> int:
     """Count the partitions in which batches after a strike went past what it changed."""
     proof = strike.proof
-    if isinstance(planned := proof.get("planned"), list):  # new partitions, and the job has some
-        return len(planned)
-    bounds = _bounds(proof)
     before, after = _reached(evidence, strike)
+    if isinstance(had := proof.get("partitions_before"), int):
+        return sum(at[1] >= had for at in after)
+    bounds = _bounds(proof)
     return sum(
         before.get(at, 0) < bound <= end
         for at, end in after.items()
