@@ -37,7 +37,7 @@ def compare_on_duckdb(
         for side, given in (("expected", expected), ("observed", observed))
     ]
     with _opened(scratch, memory_bytes) as connection:
-        opened = open_sides(connection, places[0], places[1], request.tolerance, scratch)
+        opened = open_sides(connection, places[0], places[1], request, scratch)
         plan = match(opened[0].columns, opened[1].columns, request)
         for side, source in zip(("expected", "observed"), opened, strict=True):
             refuse_nanoseconds(side, source.files, plan)

@@ -7,14 +7,14 @@ beside a number is an error, and two JSON sides have the types that fit both of 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from onceproof.database import literal
 from onceproof.errors import RequestError
-from onceproof.judge.columns import Column
+from onceproof.judge.columns import Column, Request
 from onceproof.judge.duckdb_kinds import quoted, written
 from onceproof.judge.duckdb_parquet import Source, describe, open_parquet
 from onceproof.judge.duckdb_text import csv_reader, is_castable, prepare, strictly
@@ -24,7 +24,7 @@ from onceproof.judge.folders import (
     refuse_shadowed,
     unreadable,
 )
-from onceproof.judge.json_lines import JsonLines, refused, together
+from onceproof.judge.json_lines import AS_WRITTEN, JsonLines, refused, together
 from onceproof.judge.json_values import is_castable as is_castable_json
 from onceproof.judge.json_values import write_parquet
 from onceproof.judge.kinds import NOTHING, Kind
@@ -34,11 +34,11 @@ _TYPED_FIRST = ("parquet", "json", "csv", "tsv")
 
 
 def open_sides(
-    connection: Any, expected: Files, observed: Files, tolerant: Collection[str], scratch: Path
+    connection: Any, expected: Files, observed: Files, request: Request, scratch: Path
 ) -> tuple[Source, Source]:
     """Return both sides as parquet, which what is text becomes first, in the scratch folder.
 
-    Columns in `tolerant` are numbers, even where both sides are CSV.
+    Columns with a tolerance are numbers, even where both sides are CSV; ignored ones are text.
     """
     sides = {"expected": expected, "observed": observed}
     if any(files.is_text for files in sides.values()):
@@ -59,9 +59,10 @@ def open_sides(
             opened[side] = open_parquet(connection, side, files)
         elif files.format == "json":
             kinds = _json_kinds(lines, side, opened.get(leader), lines.get(other))
+            kinds |= dict.fromkeys(kinds.keys() & set(request.ignore), AS_WRITTEN)
             opened[side] = _of_json(connection, lines[side], kinds, target)
         else:
-            text = _text(connection, side, files, tolerant, opened.get(leader))
+            text = _text(connection, side, files, request, opened.get(leader))
             opened[side] = _as_parquet(connection, side, files, text, target)
     return opened["expected"], opened["observed"]
 
@@ -84,8 +85,7 @@ def _json_kinds(
 
 
 def _adopted(kind: Kind | None, own: Kind) -> Kind:
-    is_known = kind and not kind.has_nothing and is_castable_json(kind) and not refused(own)
-    return kind if kind and is_known else own
+    return kind if kind and not kind.has_nothing and is_castable_json(kind) else own
 
 
 def _of_json(connection: Any, lines: JsonLines, kinds: dict[str, Kind], target: Path) -> Source:
@@ -101,19 +101,20 @@ def _of_json(connection: Any, lines: JsonLines, kinds: dict[str, Kind], target: 
 
 
 def _text(
-    connection: Any, side: str, files: Files, tolerant: Collection[str], leader: Source | None
+    connection: Any, side: str, files: Files, request: Request, leader: Source | None
 ) -> Source:
     """Open a CSV side with the types of the other, or as text."""
     _refuse_other_headers(connection, side, files)
     if leader:
         kinds = {column.name: column.kind for column in leader.columns}
     else:
-        kinds = {name: Kind("floating", 64) for name in tolerant}
+        kinds = {name: Kind("floating", 64) for name in request.tolerance}
     reader = csv_reader(side, files)
     columns = []
     for column in _header(connection, side, files, reader):
         kind = kinds.get(column.name) or Kind("text")
-        columns.append(_column(column.name, kind if is_castable(kind) else Kind("text")))
+        is_text = column.name in request.ignore or not is_castable(kind)
+        columns.append(_column(column.name, Kind("text") if is_text else kind))
     casts = (f"{strictly(c.name, c.kind or NOTHING)} as {quoted(c.name)}" for c in columns)
     return Source(f"(select {', '.join(casts)} from {reader})", tuple(columns), files)
 

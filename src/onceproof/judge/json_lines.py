@@ -23,7 +23,8 @@ _INTEGERS = (_INT64, _UINT64, _WIDE)
 _FLOATING, _BOOLEAN, _TEXT = Kind("floating", 64), Kind("boolean"), Kind("text")
 _LIMIT = 10**WIDEST_DECIMAL
 # Not kinds of a column: what is refused when it is compared.
-_MIXED, _LONG = Kind("values of several types"), Kind("integers of more than 38 digits")
+AS_WRITTEN = Kind("values of several types")
+_LONG = Kind("integers of more than 38 digits")
 _BARE = Kind("struct")
 
 
@@ -49,7 +50,7 @@ class JsonLines:
         for row in found.inside():
             found.rows += 1
             for name, value in row.items():
-                known = found.kinds.get(name, NOTHING)
+                known = found.kinds.setdefault(name, NOTHING)
                 kind = _kind_of(value)
                 if kind is not known:
                     found.kinds[name] = together(known, kind)
@@ -98,12 +99,12 @@ def together(one: Kind, other: Kind) -> Kind:
         for name, kind in other.parts:
             parts[name] = together(parts.get(name, NOTHING), kind)
         return Kind("struct", parts=tuple(parts.items()))
-    return _LONG if _LONG in (one, other) and {one, other} <= {*_INTEGERS, _LONG} else _MIXED
+    return _LONG if _LONG in (one, other) and {one, other} <= {*_INTEGERS, _LONG} else AS_WRITTEN
 
 
 def refused(kind: Kind) -> str | None:
     """Return why values of such a kind are not compared, or None if they are."""
-    if kind in (_MIXED, _LONG):
+    if kind in (AS_WRITTEN, _LONG):
         return f"JSON {kind.name}"
     if kind == _BARE:
         return "JSON objects without a member"

@@ -1,6 +1,7 @@
 """The comparison as a person would do it: pandas, one key after another, nothing hashed."""
 
 import math
+from collections import Counter
 
 CLASSES = ("lost", "duplicated", "unexpected", "changed")
 
@@ -64,7 +65,11 @@ def differences(expected, observed, key, tolerance=None):
     found = {}
     for one in sides[0].keys() | sides[1].keys():
         ours, theirs = sides[0].get(one, []), sides[1].get(one, [])
-        e, o, same = len(ours), len(theirs), most_pairs(ours, theirs, are_near)
+        e, o = len(ours), len(theirs)
+        if near:
+            same = most_pairs(ours, theirs, are_near)
+        else:
+            same = sum((Counter(x for x, _ in ours) & Counter(x for x, _ in theirs)).values())
         counts = (
             max(e - o, 0),
             max(o - e, 0) if e else 0,
