@@ -1,6 +1,7 @@
 """Expected rows held against observed ones: each class, who is blamed for it, and the files."""
 
 import json
+import sys
 
 import pyarrow as pa
 import pyarrow.parquet as parquet
@@ -8,6 +9,7 @@ import pytest
 
 from onceproof.errors import EvidenceError
 from onceproof.evidence import Evidence
+from onceproof.judge import engine_process
 from onceproof.phases import compare
 from onceproof.phases.compare import compare_run
 from onceproof.references import Reference
@@ -204,3 +206,33 @@ def test_rows_that_tell_nothing_fall_to_the_batch_that_has_read_their_key(run):
         ("lost", "unread", 0, None, "events", 0, 30),
         ("duplicated", "input", 3, None, "events", 0, 17),
     ]
+
+
+def test_a_run_below_a_folder_that_names_a_column_is_compared_by_its_files(tmp_path):
+    run = RunDirectory(tmp_path / "amount=5" / "_batch=0" / "run")
+    summary = copies(run, [(1, 10, 0)], [(1, 1010, 0, 1)])
+    assert summary["differences"]["changed"] == 1
+
+
+def test_an_engine_that_crashes_is_no_evidence_and_the_phase_goes_on_to_say_so(run, monkeypatch):
+    fault = "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"
+    monkeypatch.setattr(engine_process, "COMMAND", (sys.executable, "-c", fault))
+    with pytest.raises(EvidenceError, match=r"cannot be compared: .*was killed by SIGSEGV"):
+        copies(run, [(1, 10, 0)], [(1, 10, 0, 1)])
+    assert not run.differences.exists()
+
+
+@pytest.mark.parametrize("side", ["expected", "observed"])
+def test_a_damaged_file_of_a_side_is_no_evidence(run, side):
+    copies(run, [(1, 10, 0)], [(1, 10, 0, 1)])
+    path = getattr(run, side) / "part.parquet"
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(EvidenceError, match=f"{side}/part.parquet is not readable parquet"):
+        compare_run(run, APPEND)
+
+
+def test_a_file_that_is_no_parquet_in_a_side_is_no_evidence(run):
+    copies(run, [(1, 10, 0)], [(1, 10, 0, 1)])
+    (run.observed / "part.PARQUET").write_bytes((run.observed / "part.parquet").read_bytes())
+    with pytest.raises(EvidenceError, match=r"observed/part.PARQUET is not a parquet file"):
+        compare_run(run, APPEND)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from onceproof.documents import count, read_object
-from onceproof.errors import EvidenceError, RequestError
+from onceproof.errors import EngineError, EvidenceError, RequestError
 from onceproof.judge import Differences, compare
 from onceproof.judge.found import samples_of, write_details
 from onceproof.ledger import count_rows, parquet_files, query_parquet, readable, rows_digest
@@ -96,7 +96,7 @@ def _compared(run: RunDirectory, key: Sequence[str], part: Path) -> Differences:
     ignored = [name for name in NOT_COMPARED if name in present]
     try:
         found = compare(run.expected, run.observed, key=key, ignore=ignored, write_to=part)
-    except RequestError as error:
+    except (RequestError, EngineError) as error:
         raise EvidenceError(f"expected/ and observed/ cannot be compared: {error}") from None
     more = found.rows["observed"] - found.rows["expected"]
     counted = found.counts["duplicated"] + found.counts["unexpected"] - found.counts["lost"]

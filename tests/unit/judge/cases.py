@@ -184,14 +184,7 @@ class Maker:
             lines = [",".join(names)]
             lines += [",".join(map(csv_cell, kinds, [row[name] for name in names])) for row in rows]
         else:
-            lines = [
-                "{%s}"
-                % ", ".join(
-                    f'"{name}": {json_cell(kind, row[name])}'
-                    for name, kind in zip(names, kinds, strict=True)
-                )
-                for row in rows
-            ]
+            lines = [_json_line(names, kinds, row) for row in rows]
         text = "".join(f"{line}\n" for line in lines)
         if self.rng.random() < 0.3:
             with gzip.open(
@@ -227,6 +220,13 @@ class Maker:
             kind = "other file"
             files[0].with_name("notes.txt").write_text("not data")
         return kind
+
+
+def _json_line(names, kinds, row):
+    cells = (
+        f'"{name}": {json_cell(kind, row[name])}' for name, kind in zip(names, kinds, strict=True)
+    )
+    return f"{{{', '.join(cells)}}}"
 
 
 def check(seed, folder, **options):
