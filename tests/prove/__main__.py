@@ -12,6 +12,7 @@ from tests.prove import (
     compose,
     crash_points,
     damage,
+    fuzz_diff,
     kills,
     landing,
     leftovers,
@@ -51,6 +52,7 @@ PARTS = {
     "cost": lambda: printed_by("benchmarks/run_cost.py"),
     "sinks": lambda: printed_by("benchmarks/sink_speed.py"),
     "topics": lambda: printed_by("benchmarks/topic_speed.py"),
+    "fuzz_diff": fuzz_diff.prove,
     "diff": lambda: (
         printed_by("benchmarks/diff_speed.py", "1", "10", "30")
         + printed_by("benchmarks/diff_spark.py", "10", "1")

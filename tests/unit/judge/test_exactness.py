@@ -117,7 +117,7 @@ def test_values_of_folders_are_whole_numbers_dates_or_text(tmp_path, ours, their
 
 
 def test_one_column_twice_in_a_path_is_refused(tmp_path):
-    side = table(tmp_path / "o/k=1/x/k=2/a.parquet", {"id": [1]}).parents[2]
+    side = table(tmp_path / "o/k=1/x/k=2/a.parquet", {"id": [1]}).parents[3]
     with pytest.raises(RequestError, match="names no column of its own"):
         differences(side, side)
 

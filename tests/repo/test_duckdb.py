@@ -1,0 +1,43 @@
+"""DuckDB is opened, and parquet read by it, in one place: its defaults give wrong answers here."""
+
+import re
+
+import pytest
+
+from tests.repo.tree import MODULES, PACKAGE
+
+HOME = PACKAGE / "database.py"
+# Of Arrow's: its `read_table` takes `name=value` anywhere in a list of paths for columns, too.
+FORBIDDEN = re.compile(
+    r"duckdb\s*\.\s*(connect|sql|execute|query|read_\w+|from_\w+)\b|\bread_parquet\(\[?['\"?{]"
+    r"|from read_parquet\(|from duckdb import|parquet\.read_table\((?!path, partitioning=None)"
+    r"|ParquetDataset|\bread_(csv|json)\((?!.*hive_partitioning=false)"
+)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_only_one_module_opens_duckdb_and_reads_parquet_with_it(path):
+    if path != HOME:
+        assert FORBIDDEN.findall(path.read_text()) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "duckdb.connect()",
+        "duckdb.sql(query)",
+        'f"select * from read_parquet({files})"',
+        "'from read_parquet(?, union_by_name=true)'",
+        "parquet.read_table(paths)",
+        "from duckdb import connect",
+    ],
+)
+def test_what_is_forbidden_is_found(line):
+    assert FORBIDDEN.search(line)
+
+
+def test_the_one_place_is_safe_by_itself():
+    text = HOME.read_text()
+    assert text.count("duckdb.connect(") == 1
+    assert "{**settings, **_SAFE}" in text
+    assert "hive_partitioning=false" in text
