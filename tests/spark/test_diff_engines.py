@@ -1,7 +1,9 @@
 """Both engines find the same differences: those that a naive comparison finds."""
 
+import datetime as dt
 import os
 import sys
+from decimal import Decimal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -10,6 +12,7 @@ import pytest
 from onceproof.errors import RequestError
 from onceproof.judge import compare
 from tests.unit.judge import pairs
+from tests.unit.judge.cases import tally
 from tests.unit.judge.oracle import CLASSES, differences
 from tests.unit.judge.sides import parquet
 
@@ -154,3 +157,108 @@ def test_a_stream_s_files_are_read_as_spark_reads_them(spark, tmp_path):
     stream.start(str(tmp_path / "out"), format="parquet").awaitTermination(60)
     parquet(tmp_path / "out", "uncommitted", {"id": [3]})
     assert compare(ours, tmp_path / "out", key=["id"], engine="spark", spark=spark).equal
+
+
+def alike(spark, *sides, **options):
+    """What both engines say: the differences, or that they refuse."""
+    found = []
+    for engine in ("duckdb", "spark"):
+        try:
+            counts = compare(
+                *sides, engine=engine, spark=spark, **({"key": ["id"]} | options)
+            ).counts
+            found.append({one: count for one, count in counts.items() if count})
+        except RequestError:
+            found.append("refused")
+    assert found[0] == found[1]
+    return found[0]
+
+
+def write(path, columns, **options):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.table(columns), path, **options)
+    return path
+
+
+def test_random_cases_are_judged_as_the_oracle_judges_them(spark, tmp_path):
+    found = tally(range(1000, 1015), tmp_path, engine="spark", spark=spark)
+    assert found["compared"] > 8
+
+
+def test_folders_are_columns_alike_and_only_below_the_named_one(spark, tmp_path):
+    root = tmp_path / "region=eu" / "id=9" / "a[1] {b}"
+    for side, day in (("e", "1"), ("o", "2")):
+        write(root / side / "k=a%2Fb/x.parquet", {"id": [1], "region": ["us"]})
+        write(root / side / f"k={day}/x.parquet", {"id": [2], "region": ["us"]})
+    assert alike(spark, root / "e", root / "e") == {}
+    assert alike(spark, root / "e", root / "o") == {"changed": 1}
+    one = root / "e/k=1/x.parquet"
+    assert alike(spark, one, root / "e/k=1") == {}
+    assert alike(spark, one, root / "e") == "refused"
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "found"),
+    [
+        ("1", "2", {"changed": 1}),
+        ("01", "1", "refused"),
+        ("1.5", "1.50", {"changed": 1}),
+        ("2024-01-01", "2024-01-02", {"changed": 1}),
+        ("__HIVE_DEFAULT_PARTITION__", "1", {"changed": 1}),
+        ("a%2Fb", "a%2fb", {}),
+    ],
+)
+def test_values_of_folders_are_read_alike(spark, tmp_path, ours, theirs, found):
+    for side, value in (("e", ours), ("o", theirs)):
+        write(tmp_path / side / f"k={value}/a.parquet", {"id": [1]})
+    assert alike(spark, tmp_path / "e", tmp_path / "o") == found
+
+
+@pytest.mark.parametrize("name", ["k", "K"])
+def test_a_column_in_file_and_folder_is_refused_alike(spark, tmp_path, name):
+    write(tmp_path / f"o/{name}=1/a.parquet", {"id": [1], "k": [2]})
+    assert alike(spark, tmp_path / "o", tmp_path / "o") == "refused"
+    remote = (tmp_path / "o").as_uri()
+    with pytest.raises(RequestError, match="in the names of their folders"):
+        compare(remote, remote, key=["id"], engine="spark", spark=spark)
+
+
+def test_files_below_folders_and_of_any_case_are_read_alike(spark, tmp_path):
+    write(tmp_path / "e/a.parquet", {"id": [1]})
+    write(tmp_path / "o/a.parquet", {"id": [1]})
+    write(tmp_path / "o/below/b.PARQUET", {"id": [2]})
+    assert alike(spark, tmp_path / "e", tmp_path / "o") == {"unexpected": 1}
+    remote = (tmp_path / "o").as_uri()
+    with pytest.raises(RequestError, match="in a folder that names no column"):
+        compare(remote, remote, key=["id"], engine="spark", spark=spark)
+    (tmp_path / "o/part-7").write_bytes(b"")
+    assert alike(spark, tmp_path / "e", tmp_path / "o") == "refused"
+
+
+def test_int96_is_an_instant_alike_and_its_nanoseconds_are_refused(spark, tmp_path):
+    at = pa.array([dt.datetime(2024, 1, 1, tzinfo=dt.UTC)], pa.timestamp("us", "UTC"))
+    inner = pa.StructArray.from_arrays([at], ["ts"])
+    old = {"use_deprecated_int96_timestamps": True}
+    e = write(tmp_path / "e.parquet", {"id": [1], "ts": ["x"], "s": inner}, **old)
+    o = write(tmp_path / "o.parquet", {"id": [1], "ts": ["x"], "s": inner})
+    assert alike(spark, e, o) == {}
+    for nested in (False, True):
+        fine = pa.array([1001], pa.timestamp("ns", "UTC"))
+        column = pa.StructArray.from_arrays([fine], ["ts"]) if nested else fine
+        e = write(tmp_path / "n.parquet", {"id": [1], "a": column}, **old)
+        assert alike(spark, e, e) == "refused"
+        assert alike(spark, e, e, ignore=["a"]) == {}
+
+
+def test_what_neither_engine_holds_is_refused_alike(spark, tmp_path):
+    digits = pa.array([Decimal("1" * 50)], pa.decimal256(60, 0))
+    wide = write(tmp_path / "d.parquet", {"id": [1], "a": digits})
+    assert alike(spark, wide, wide) == "refused"
+    both_cases = write(tmp_path / "c.parquet", {"id": [1], "a": [1], "A": [2]})
+    assert alike(spark, both_cases, both_cases) == "refused"
+    text = pa.Array.from_buffers(
+        pa.string(), 1, [None, pa.py_buffer(b"\0\0\0\0\1\0\0\0"), pa.py_buffer(b"\xff")]
+    )
+    e = write(tmp_path / "e.parquet", {"id": [1], "a": text})
+    o = write(tmp_path / "o.parquet", {"id": [1], "a": ["a"]})
+    assert alike(spark, e, o) == "refused"
