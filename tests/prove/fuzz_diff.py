@@ -1,7 +1,8 @@
 """Random comparisons of nasty values, on both engines, against an oracle of plain Python.
 
 An hour: every tenth case is one for Spark as well, and at the end some thousands of files hold NaN
-and one other value. `MINUTES` in the environment tries it small, and `SEED` begins elsewhere.
+and one other value. In the environment, `MINUTES` tries it small, `SEED` begins elsewhere, and
+`SPARK_EACH` says which cases are for Spark too: each tenth, or with 0 none.
 Cases run in a process of their own, which is started anew after a crash. To repeat one case:
 `python -m tests.prove.fuzz_diff SEED`, with `spark` behind it for that engine.
 """
@@ -101,12 +102,12 @@ class _Patch:
 def _work(first: int, behind: int) -> None:
     """Check these cases, and print a line before and after each."""
     in_this_process(_Patch)
-    spark = None
+    spark, each = None, int(os.environ.get("SPARK_EACH", SPARK_EACH))
     with tempfile.TemporaryDirectory() as folder:
         for seed in range(first, behind):
             _print(became="began", seed=seed)
             _one(seed, folder, "duckdb")
-            if not seed % SPARK_EACH:
+            if each and not seed % each:
                 spark = spark or _session()
                 _one(seed, folder, "spark", spark=spark)
     if spark:
