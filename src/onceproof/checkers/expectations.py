@@ -38,7 +38,7 @@ class Held:
             f"{name} of {column}" if column else name,
             field(told, "success", bool, _WHERE),
             field(told, "error", str, _WHERE),
-            Anomaly(told["anomaly"]) if told.get("anomaly") else None,
+            _anomaly(told.get("anomaly")),
             told.get("samples") or told.get("observed"),
         )
 
@@ -47,6 +47,16 @@ class Held:
         """What does not hold, for people."""
         seen = "" if self.seen is None else f": {self.seen}"
         return f"In {self.on}, {self.name} does not hold{seen}"
+
+
+def _anomaly(name: Any) -> Anomaly | None:
+    try:
+        return Anomaly(name) if name else None
+    except ValueError:
+        known = ", ".join(Anomaly)
+        raise EvidenceError(
+            f"{_WHERE} names an unknown anomaly {name!r}; the known ones are {known}"
+        ) from None
 
 
 def expectations(evidence: Evidence) -> Finding:

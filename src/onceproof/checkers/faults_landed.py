@@ -59,7 +59,11 @@ def _dead(proof: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return who died of a strike, by pid and start: of the job, or of members of the stack."""
     members = proof.get("members")  # by name, or of links their names alone
     each = (proof, *members.values()) if isinstance(members, Mapping) else (proof,)
-    return [*proof.get("dead", []), *(one for one in each if "ended" in one and "started" in one)]
+    dead = [*proof.get("dead", []), *(one for one in each if "ended" in one and "started" in one)]
+    for one in dead:
+        if not (isinstance(one, Mapping) and {"pid", "started"} <= one.keys()):
+            raise EvidenceError(f"a proof names {one!r} as dead, without its pid and start time")
+    return dead
 
 
 def has_proof(record: Record) -> bool:

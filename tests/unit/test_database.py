@@ -1,0 +1,79 @@
+"""DuckDB as this package opens it: neither a path nor statistics change what a file holds."""
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from onceproof.data_files import data_files
+from onceproof.database import open_database, read_parquet
+from onceproof.errors import EvidenceError
+from onceproof.ledger import parquet_files, query_parquet, read_rows
+from onceproof.phases.judge import judge_run
+from tests.unit.handwritten_run import HandwrittenRun, saw
+
+NAN = float("nan")
+
+
+def rows(folder, **columns):
+    folder.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.table(columns), folder / "part.parquet")
+    return folder
+
+
+def test_rows_below_a_folder_that_names_a_column_are_those_of_the_file(tmp_path):
+    folder = rows(tmp_path / "version=1" / "KEY=9" / "a[1]*", key=["a"], version=[5])
+    assert query_parquet(folder, "select key, version from {rows}") == [("a", 5)]
+    assert read_rows(folder).to_pydict() == {"key": ["a"], "version": [5]}
+    with open_database() as database:
+        source = read_parquet([folder / "part.parquet"])
+        assert database.sql(f"from {source}").fetchall() == [("a", 5)]  # noqa: S608
+
+
+@pytest.mark.parametrize("parent", ["plain", "version=1"])
+def test_a_row_that_went_back_is_seen_wherever_the_run_is(tmp_path, parent):
+    run = HandwrittenRun()
+    run.reads = [
+        *(saw(1, "a", 5), saw(1, "b"), saw(1, "c")),
+        *(saw(3, "a", 5, copies=-1), saw(3, "a", 2, batch=1, attempt=2)),
+        *(saw(3, key, 2, batch=1, attempt=2) for key in "def"),
+    ]
+    for record in run.history:
+        if record["proof"].get("poll") == 3:
+            record["proof"]["rows"] = 5
+    folder = tmp_path / parent / "run"
+    folder.parent.mkdir()
+    found = judge_run(run.write(folder))
+    assert "went back" in str(found)
+
+
+def test_hashes_of_a_column_with_nan_and_one_other_value_fall_into_their_own_groups(tmp_path):
+    folder = rows(tmp_path / "side", k=[1.0, NAN] * 1500)
+    with open_database() as database:
+        source = read_parquet([folder / "part.parquet"])
+        query = f"select hash(k) = hash('nan'::double), count(*) from {source} group by all"  # noqa: S608
+        assert sorted(database.sql(query).fetchall()) == [(False, 1500), (True, 1500)]
+        by_bucket = f"select hash(k) >> 48 as b, count(*) from {source} group by b"  # noqa: S608
+        assert [n for _, n in database.sql(by_bucket).fetchall()] == [1500, 1500]
+
+
+def test_no_file_of_a_folder_is_left_out_without_a_word(tmp_path):
+    folder = rows(tmp_path / "ledger", id=[1])
+    rows(tmp_path / "elsewhere", id=[2])
+    (folder / "more").symlink_to(tmp_path / "elsewhere")
+    (folder / "_half.parquet").touch()
+    assert len(parquet_files(folder)) == 2
+    (folder / "b.PARQUET").touch()
+    with pytest.raises(EvidenceError, match=r"ledger/b.PARQUET is not a parquet file"):
+        parquet_files(folder)
+    (tmp_path / "elsewhere/back").symlink_to(folder)
+    with pytest.raises(OSError, match="a folder above it"):
+        data_files(folder)
+    with pytest.raises(EvidenceError, match="ledger/ cannot be listed"):
+        parquet_files(folder)
+
+
+def test_a_damaged_file_is_named(tmp_path):
+    folder = rows(tmp_path / "observed", id=[1])
+    (folder / "part.parquet").write_bytes(b"PAR1")
+    with pytest.raises(EvidenceError, match=r"observed/part.parquet is not readable parquet"):
+        read_rows(folder)
