@@ -78,6 +78,38 @@ def test_whatever_is_missing_the_verdict_is_unknown(name, run, tmp_path):
     assert judged(tmp_path)[0].grade is UNKNOWN
 
 
+def test_what_is_broken_is_told_in_a_sentence(run, tmp_path):
+    run.write(tmp_path)
+    validation = json.loads((tmp_path / "validation.json").read_text())
+    for one in _expectations(validation):
+        one["anomaly"] = "gone astray"
+    (tmp_path / "validation.json").write_text(json.dumps(validation))
+    (tmp_path / "observed/part-0.parquet").write_bytes(b"PAR1 and no more")
+    lines = (tmp_path / "history.jsonl").read_text().splitlines()
+    records = [json.loads(line) for line in lines]
+    for record in records:
+        for one in record.get("proof", {}).get("dead", []):
+            one.pop("pid", None)
+    text = "".join(json.dumps(record) + "\n" for record in records)
+    (tmp_path / "history.jsonl").write_text(text)
+    verdict, _ = judged(tmp_path)
+    told = " ".join(finding.reason for finding in verdict.findings)
+    assert verdict.grade is UNKNOWN
+    assert "unknown anomaly 'gone astray'" in told
+    assert "without its pid" in told
+    assert "Traceback" not in told
+
+
+def _expectations(told):
+    """Every expectation in a document, wherever it is."""
+    if isinstance(told, list):
+        return [one for item in told for one in _expectations(item)]
+    if not isinstance(told, dict):
+        return []
+    own = [told] if "anomaly" in told else []
+    return own + [one for item in told.values() for one in _expectations(item)]
+
+
 FILES = [name for name in EVIDENCE if "." in name]
 
 
