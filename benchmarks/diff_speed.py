@@ -2,20 +2,27 @@
 
 argv: millions of rows a side (default: 10), several for growth. Each turn is a process of its own,
 so that its peak of memory is its own; turns are interleaved, and the fastest of three counts. Time
-is counted from the call, with libraries loaded; the memory is the whole process.
+is counted from the call, with libraries loaded; the memory is that of the largest process, since
+the judge's engine has one of its own.
 """
 
 import json
 import re
+import resource
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
 import duckdb
 import pyarrow.parquet  # noqa: F401  (loaded before the clock starts)
 
+from onceproof import database
 from onceproof.judge import compare
+from onceproof.judge.columns import Request
+from onceproof.judge.comparison import size_of
+from onceproof.judge.duckdb_engine import compare_on_duckdb
 
 sys.path.insert(0, __file__.rpartition("/")[0])
 from diff_data import COLUMNS, PLANTED, sides
@@ -74,11 +81,30 @@ def judged(other: str, memory: str = MEMORY, key: str = "id"):
     return run
 
 
+def engine(other: str, *, is_safe: bool):
+    """Compare in this process, with or without the optimizer that is wrong about NaN."""
+
+    def run(folder: str) -> object:
+        if not is_safe:
+            del database._SAFE["disabled_optimizers"]
+        sides = f"{folder}/e.parquet", f"{folder}/{other}.parquet"
+        with tempfile.TemporaryDirectory() as scratch:
+            request, size = Request(("id",)), size_of(MEMORY)
+            _, found = compare_on_duckdb(*sides, request, size, 5, Path(scratch), lambda _: None)
+        return dict(sorted(found.counts.items()))
+
+    return run
+
+
 FORMS = {
     "the floor: each row hashed once": floor,
     "judge, 4,000 differences": judged("o"),
     "judge, 4,000 differences, 400MB": judged("o", "400MB"),
     "judge, equal sides": judged("same"),
+    "engine in this process, 4,000 differences": engine("o", is_safe=True),
+    "that, with statistics_propagation (unsafe)": engine("o", is_safe=False),
+    "engine in this process, equal sides": engine("same", is_safe=True),
+    "that, with statistics_propagation (unsafe), equal": engine("same", is_safe=False),
     "judge, every row changed": judged("all"),
     "judge, every row changed, 400MB": judged("all", "400MB"),
     "one aggregate, one hash, wide": one_aggregate(WIDE, MEMORY),
@@ -95,7 +121,8 @@ def one(form: str, folder: str) -> None:
     began = time.monotonic()
     found = FORMS[form](folder)
     seconds = time.monotonic() - began
-    peak = int(re.findall(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())[0]) >> 10
+    own = int(re.findall(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())[0])
+    peak = max(own, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss) >> 10
     print(json.dumps({"s": seconds, "MB": peak, "found": found}))
 
 

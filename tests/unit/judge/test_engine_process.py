@@ -106,24 +106,34 @@ def test_a_file_in_the_working_folder_is_not_taken_for_a_library(sides, tmp_path
     assert compare("e.parquet", "e.parquet", key=["id"]).equal
 
 
-def test_the_engine_dies_with_the_process_that_asked(sides):
-    """A parent that is killed leaves no engine behind that goes on with a long comparison."""
-    script = (
-        "import os, sys, time\n"
-        "from onceproof.judge import engine_process\n"
-        "wait = 'import time; time.sleep(600)'\n"
-        "module = 'onceproof.judge.engine_process'\n"
-        "code = f'import {module} as m; m._carried_out = lambda _: print(m.os.getpid(), "
-        "file=m.sys.stderr, flush=True) or m.signal.pause(); m.main()'\n"
-        "engine_process.COMMAND = (sys.executable, '-c', code)\n"
-        "engine_process.subprocess.Popen = lambda *a, stderr, **k: "
-        "Popen(*a, stderr=sys.stderr, **k)\n"
-    ).replace("import os, sys, time", "import os, sys, time\nfrom subprocess import Popen")
-    script += f"from onceproof.judge import compare; compare({str(sides[0])!r}, {str(sides[1])!r})"
-    parent = subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.PIPE, text=True)
-    with parent:
+PARENT = """
+import subprocess, sys
+from onceproof.judge import compare, engine_process
+
+child = '''
+import os, signal, sys
+from onceproof.judge import engine_process
+
+def carried_out(order):
+    print(os.getpid(), file=sys.stderr, flush=True)
+    signal.pause()
+
+engine_process._carried_out = carried_out
+engine_process.main()
+'''
+engine_process.COMMAND = (sys.executable, "-c", child)
+start = subprocess.Popen
+subprocess.Popen = lambda *given, stderr, **more: start(*given, **more)
+compare(*sys.argv[1:])
+"""
+
+
+def test_the_engine_dies_with_the_process_that_asked(sides, scratch):
+    command = [sys.executable, "-c", PARENT, *sides]
+    env = os.environ | {"TMPDIR": str(sides[0].parent)}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=env) as parent:
         engine = int(parent.stderr.readline())
-        assert Path(f"/proc/{engine}").exists()
+        assert is_alive(engine)
         parent.kill()
     wait_for(lambda: not is_alive(engine), 20, f"the engine {engine} outlives its parent")
 
