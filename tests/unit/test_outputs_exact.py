@@ -221,3 +221,42 @@ def test_a_column_of_a_table_that_its_type_holds_is_cast(held, wanted, sql):
 )
 def test_a_number_of_a_table_that_a_double_may_not_hold_is_cast_there_and_back(held, back):
     assert back in casting("s.t", "v", held, "float8").as_string(None)
+
+
+def test_folders_above_the_output_name_no_column(tmp_path):
+    address = tmp_path / "v=5"
+    (address / "output").mkdir(parents=True)
+    target = Target(str(address), "output", COLUMNS | {"v": "bigint"}, ("order_id",), None)
+    table = pa.table({"order_id": ["a"], "v": pa.array([7], pa.int64())})
+    parquet.write_table(table, address / "output/part-0.parquet")
+    assert seen("parquet", target) == [7]
+    parquet.write_table(table.drop_columns("v"), address / "output/part-0.parquet")
+    with pytest.raises(StackError, match="it has no column v"):
+        seen("parquet", target)
+
+
+@pytest.mark.parametrize("name", ["parquet", "json"])
+def test_a_column_of_an_output_in_file_and_folder_is_an_error(target, name):
+    folder = Path(target.address, "output/v=3")
+    folder.mkdir()
+    if name == "parquet":
+        parquet.write_table(pa.table({"order_id": ["a"], "v": [4]}), folder / "p.parquet")
+    else:
+        (folder / "a.json").write_text('{"order_id": "a", "v": 4}')
+    with pytest.raises(StackError, match="column v is in the file and in the names of its folders"):
+        seen(name, target)
+
+
+def test_no_file_of_an_output_is_left_out_without_a_word(target):
+    rows = pa.table({"order_id": ["a"], "v": pa.array([1], pa.int64())})
+    elsewhere = Path(target.address, "elsewhere")
+    elsewhere.mkdir()
+    parquet.write_table(rows, elsewhere / "p.parquet")
+    folder = Path(target.address, "output")
+    (folder / "more").symlink_to(elsewhere)
+    parquet.write_table(rows, folder / "p.PARQUET")
+    (folder / "_SUCCESS").touch()
+    assert seen("parquet", target) == [1, 1]
+    (folder / "part-00001").touch()
+    with pytest.raises(StackError, match=r"output holds part-00001, which is not a .parquet file"):
+        seen("parquet", target)

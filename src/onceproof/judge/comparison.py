@@ -61,7 +61,12 @@ def compare(
         columns, found = _on_duckdb(expected, observed, request, size, of_each, progress)
     if write_to:
         write_details(found.details, write_to)
-    shown = samples_of(found.details, samples)
+    try:
+        shown = samples_of(found.details, samples)
+    except UnicodeDecodeError as error:
+        raise RequestError(
+            f"the sides hold text that is not UTF-8: {error}: write it as binary"
+        ) from None
     return Differences(found, columns, shown, engine, time.monotonic() - began)
 
 

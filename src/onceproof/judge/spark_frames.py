@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -38,15 +39,18 @@ def frame_of(session: Any, side: str, given: Any) -> Any:
             f"the {side} side {place.name} is no parquet: the spark engine reads parquet and "
             "DataFrames, the duckdb engine the rest"
         )
-    paths = [text] if place.has_spark_log else place.paths
-    reader = session.read if place.has_spark_log else session.read.option("basePath", place.root)
+    if place.has_spark_log:
+        reader, paths = session.read, [text]  # Spark looks for the log before it takes patterns
+    else:
+        reader = session.read.option("basePath", place.root)
+        paths = [_escaped(path) for path in place.paths]
     guesses = session.conf.get(_GUESSES)
     session.conf.set(_GUESSES, "false")
     try:
-        frame = reader.parquet(*map(_escaped, paths))
+        frame = reader.parquet(*paths)
     finally:
         session.conf.set(_GUESSES, guesses)
-    files = replace(_files(text, frame), root=place.root)
+    files = _logged(text, frame) if place.has_spark_log else place
     folders = folder_columns(side, files) if files.paths else []
     inside = refuse_others_of(side, text, frame)
     refuse_shadowed(side, files, [column.name for column in inside], folders)
@@ -94,6 +98,13 @@ def _elsewhere(session: Any, side: str, text: str) -> Any:
         )
     refuse_others_of(side, text, frame)
     return frame
+
+
+def _logged(text: str, frame: Any) -> Files:
+    """Return the files that a log of Spark's names; folders count below the named one."""
+    files, root = _files(text, frame), os.path.abspath(text)
+    is_below = all(Path(path).is_relative_to(root) for path in files.paths)
+    return replace(files, root=root) if is_below else files
 
 
 def _typed(side: str, frame: Any, folders: list[FolderColumn], name: str) -> Any:
