@@ -61,13 +61,17 @@ def compare(
         columns, found = _on_duckdb(expected, observed, request, size, of_each, progress)
     if write_to:
         write_details(found.details, write_to)
+    shown = _shown(found, samples)
+    return Differences(found, columns, shown, engine, time.monotonic() - began)
+
+
+def _shown(found: Found, samples: int) -> list[dict[str, Any]]:
     try:
-        shown = samples_of(found.details, samples)
+        return samples_of(found.details, samples)
     except UnicodeDecodeError as error:
         raise RequestError(
             f"the sides hold text that is not UTF-8: {error}: write it as binary"
         ) from None
-    return Differences(found, columns, shown, engine, time.monotonic() - began)
 
 
 def size_of(memory: str) -> int:
