@@ -21,7 +21,7 @@ LAYERS = [
         "run",
         "security",
     ],
-    ["admin", "failpoints", "fencing", "forgetting", "records", "spawning", "verdict", "work"],
+    ["admin", "failpoints", "fencing", "forgetting", "parts", "records", "spawning", "verdict", "work"],
     ["doubt", "history", "reads"],
     ["plan"],
     ["evidence"],

@@ -9,7 +9,9 @@ from onceproof.documents import read_object
 from onceproof.errors import EvidenceError, RequestError
 from onceproof.phases.new_run import make_directory, name_of, write_plan
 from onceproof.phases.subject import find_subject, find_versions
+from onceproof.references.declared import reference_of
 from onceproof.run import RunDirectory
+from onceproof.sinks import find_sink
 from onceproof.work import Work
 
 
@@ -27,10 +29,12 @@ def plan_again(run: RunDirectory, runs: Path, now: datetime | None = None) -> Ru
     found = find_subject(work.pipeline.command, {}, plan.get("subject_given", ""))
     again = make_directory(runs / work.scenario, work.seed, now)
     name = name_of(work.scenario, work.seed, again.root)
+    sink = find_sink(work.sink.name, work.sink.options)
     changed = {
         "run": name,
         "night": "",
         "orchestrator": "",
+        "reference": reference_of(work.pipeline).in_plan(sink.writes),
         "workload": plan["workload"] | {"topic": f"{name}.events"},
         "sink": plan["sink"] | {"target": work.sink.target.replace(work.run, name)},
         "subject": found.text,
