@@ -109,6 +109,6 @@ def _seen_others(evidence: Evidence) -> list[str]:
     planned, where = evidence.reference, "the plan's reference"
     columns: dict[str, str] = field(planned, "columns", dict, where)
     shape = Shape(columns, field(planned, "key", list, where), planned.get("version"))
-    if shape.digest(evidence.reads.ask(_LAST)) == shape.observed(evidence.run.observed):
+    if shape.polled(evidence.reads.each(_LAST)) == shape.observed(evidence.run.observed):
         return []
     return ["The rows that the last poll saw are not those of observed/"]

@@ -15,13 +15,9 @@ from typing import Any
 
 from onceproof.errors import EvidenceError
 from onceproof.ledger import parquet_files, row_hash
-from onceproof.sinks import Target
-from onceproof.sinks.folder_reader import shown
 from onceproof.sinks.parquet_rows import WROTE
 
-_CHUNK = 20_000
-# Of a row of `reads/`: what tells it from others.
-ROW = ("key", "value", "version", "batch", "attempt")
+_AS_THEY_ARE = ("bigint", "int", "string", "boolean")
 
 
 @dataclass(frozen=True)
@@ -32,42 +28,56 @@ class Shape:
     key: Sequence[str]
     version: str | None
 
-    def digest(self, rows: Iterable[Sequence[Any]]) -> int:
-        """Return the sum of a hash of each row, so many times as its last cell says."""
-        kinds = [
-            [self.columns[name] for name in names]
-            for names in (self.key, [name for name in self.columns if name not in self.key])
-        ]
+    @property
+    def texts(self) -> tuple[list[str], list[str]]:
+        """The columns of `key` and of `value` in `reads/`, in their order."""
+        return list(self.key), [name for name in self.columns if name not in self.key]
+
+    def polled(self, rows: Iterable[Sequence[Any]]) -> int:
+        """Return the sum of a hash of each row: key, value, version, batch, attempt, and copies."""
+        of_key, of_value = ([self.columns[name] for name in names] for names in self.texts)
         total = 0
         for key, value, version, batch, attempt, copies in rows:
-            texts = (_plain(text, of) for text, of in zip((key, value), kinds, strict=True))
-            total += row_hash((*texts, version, batch, attempt)) * copies
+            cells = (*_parsed(key, of_key), *_parsed(value, of_value))
+            total += row_hash((*cells, version, batch, attempt)) * copies
         return total % (1 << 128)
 
     def observed(self, folder: Path) -> int:
-        """Return the digest of the rows of `observed/`, as a reader would have seen them."""
+        """Return the same of the rows of `observed/`, as a reader would have seen them."""
         import pyarrow.parquet as parquet
 
-        target = Target("", "", self.columns, tuple(self.key), self.version)
         total = 0
         for path in parquet_files(folder):
-            for some in parquet.ParquetFile(path).iter_batches(batch_size=_CHUNK):
-                rows = shown(_signed(some), target).select(list(ROW)).to_pylist()
-                total += self.digest((*row.values(), 1) for row in rows)
+            for some in parquet.ParquetFile(path).iter_batches():
+                total += sum(map(row_hash, zip(*self._cells(some), strict=True)))
         return total % (1 << 128)
 
+    def _cells(self, rows: Any) -> list[Sequence[Any]]:
+        of_key, of_value = self.texts
+        nothing: list[Any] = [None] * rows.num_rows
+        there = {
+            name: cell.to_pylist()
+            for name, cell in zip(rows.schema.names, rows.columns, strict=True)
+        }
+        if missing := [name for name in self.columns if name not in there]:
+            raise EvidenceError(
+                f"observed/ has no column {missing[0]}, and the plan's reference has"
+            )
+        cells = [_plain(there[name], self.columns[name]) for name in (*of_key, *of_value)]
+        version = there[self.version] if self.version else nothing
+        return [*cells, version, *(there.get(name, nothing) for name in WROTE)]
 
-def _signed(rows: Any) -> Any:
-    """Return rows with who wrote them; null where the sink does not tell."""
-    import pyarrow as pa
 
-    for name in WROTE:
-        if name not in rows.schema.names:
-            rows = rows.append_column(name, pa.nulls(rows.num_rows, pa.int64()))
-    return rows
+def _plain(cells: Sequence[Any], kind: str) -> Sequence[Any]:
+    """Return the cells of a column as those of a parsed text are."""
+    if kind in _AS_THEY_ARE:
+        return cells
+    if kind == "double":
+        return [_cell(cell, kind) for cell in cells]
+    return [_cell(json.loads(json.dumps(cell, default=str)), kind) for cell in cells]
 
 
-def _plain(text: str, kinds: Sequence[str]) -> list[Any]:
+def _parsed(text: str, kinds: Sequence[str]) -> list[Any]:
     """Return the cells of one text of `reads/`, alike whoever wrote it."""
     try:
         cells = json.loads(text)
@@ -79,8 +89,8 @@ def _plain(text: str, kinds: Sequence[str]) -> list[Any]:
 
 
 def _cell(cell: Any, kind: str) -> Any:
-    if cell is None:
-        return None
+    if cell is None or kind in _AS_THEY_ARE:
+        return cell
     if kind == "double":  # PostgreSQL writes 1 for 1.0, and "NaN" in quotes
         return float(cell) + 0.0
     if kind == "timestamp":

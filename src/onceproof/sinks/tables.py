@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 from onceproof.errors import RequestError
-from onceproof.ledger import row_hash
 from onceproof.sinks import Target
 from onceproof.sinks.sessions import transaction
 from onceproof.sinks.table_casts import TYPES, castings
@@ -137,7 +137,7 @@ def read(target: Target, folder: Path, *, signed: bool = True) -> tuple[int, str
         copy.set_types(list(held.values()))
         for rows in _some(copy.rows()):
             count += len(rows)
-            digest += sum(map(row_hash, rows))
+            digest += sum(map(_hash, rows))
             cells = zip(*rows, strict=True)
             arrays = [pa.array(cell, kind) for cell, kind in zip(cells, schema.types, strict=True)]
             writer.write_batch(pa.record_batch(arrays, schema=schema))
@@ -168,3 +168,7 @@ def _arrow(kind: str) -> Any:
 def _some(rows: Iterator[tuple[Any, ...]]) -> Iterator[list[tuple[Any, ...]]]:
     while some := list(itertools.islice(rows, _ROWS_AT_ONCE)):
         yield some
+
+
+def _hash(row: tuple[Any, ...]) -> int:
+    return int.from_bytes(blake2b(repr(row).encode(), digest_size=16).digest(), "big")
