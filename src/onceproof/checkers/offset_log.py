@@ -40,7 +40,7 @@ def offset_log(evidence: Evidence) -> Finding:
     _refuse_unplanned(evidence, told)
     if told.get("delay_ms") is not None:
         delay_ms = count(told, "delay_ms", "recomputed.json")
-    rests = told["rests_on_log"]
+    rests = told.get("rests_on_log", True)
     wrong, held = _watermarks(evidence, log, found, delay_ms) if rests else ([], 0)
     hurt = damaged(evidence)
     said = [

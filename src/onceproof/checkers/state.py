@@ -23,7 +23,7 @@ def state(evidence: Evidence) -> Finding:
     if told["state"] is None:
         if evidence.reference.get("keeps_state"):
             raise EvidenceError("the pipeline keeps state, and recomputed.json tells of none")
-        return Finding("state", Grade.PASS, _nothing_kept(evidence, told["rests_on_log"]))
+        return Finding("state", Grade.PASS, _nothing_kept(evidence, told.get("rests_on_log", True)))
     found = field(told, "state", dict, "recomputed.json")
     if "error" in found:
         return _unread(evidence, found["error"])

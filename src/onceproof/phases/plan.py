@@ -91,8 +91,7 @@ def plan_document(
         "expectations": _expectations(scenario),
         "restart": dict(scenario.restart),
         "limits": {"run_s": int(scenario.limits.run_s), "stall_s": int(scenario.limits.stall_s)},
-        "ends": scenario.ends,
-        **({"last_words": scenario.last_words} if scenario.last_words else {}),
+        **_end(scenario),
         "hold_to": claim.promise.guarantee,
         "claims": claim.verdict,
         "anomalies": sorted(claim.anomalies),
@@ -102,6 +101,11 @@ def plan_document(
         "versions": dict(versions),
         "replay": _replay(scenario, seed, given),
     }
+
+
+def _end(scenario: Scenario) -> dict[str, Any]:
+    last = {"last_words": scenario.last_words} if scenario.last_words else {}
+    return {"ends": scenario.ends, **last}
 
 
 def _refuse_seed(seed: int) -> None:
