@@ -122,7 +122,7 @@ def test_an_older_run_is_unknown_with_one_sentence_that_says_what_to_do(run, tmp
     run.write(tmp_path)
     alter(tmp_path / "plan.json", reference=None)
     alter(tmp_path / "recomputed.json", run=None, digests=None, schema=1, rests_on_log=None)
-    alter(tmp_path / "differences/summary.json", run=None, columns=None)
+    alter(tmp_path / "differences/summary.json", run=None, digests=None)
     verdict = judge_run(tmp_path)
     assert verdict.grade is UNKNOWN
     assert verdict.reasons == (OLDER[:1].upper() + OLDER[1:],)
