@@ -84,9 +84,10 @@ class Reads:
 
     def each(self, query: str) -> Iterator[tuple[Any, ...]]:
         """Yield the rows that a query gives, without holding all of them."""
-        found = self.store.execute(query)
-        while some := found.fetchmany(_AT_ONCE):
-            yield from some
+        with self.store.cursor() as found:  # of its own: who stops early leaves nothing unfinished
+            found.execute(query)
+            while some := found.fetchmany(_AT_ONCE):
+                yield from some
 
     def count(self, query: str) -> int:
         """Return the one number that a query gives; a sum over nothing is 0."""
