@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 
+from onceproof.checkers.input_kept import input_kept
 from onceproof.checkers.log_recorded import log_recorded
 from onceproof.checkers.phases import phases
 from onceproof.checkers.reads import reads
@@ -242,8 +243,6 @@ def test_a_reader_that_was_blind_from_the_strike_to_the_end_is_unknown(run, tmp_
 
 
 def test_what_expired_by_plan_is_of_the_topic_of_the_plan(run, tmp_path):
-    from onceproof.checkers.input_kept import input_kept
-
     strike = next(one for one in run.history if one["op"] == "fault.strike")
     strike["proof"]["begins"] = {"0": 2}
     look = [one for one in run.history if one["op"] == "input.topics"][-1]
@@ -252,3 +251,19 @@ def test_what_expired_by_plan_is_of_the_topic_of_the_plan(run, tmp_path):
     run.plan["workload"]["topic"] = "others"
     found = input_kept(run.write(tmp_path / "other"))
     assert found.reason == "events-0 begins at 2: the input before it has expired"
+
+
+def test_the_texts_of_somebody_elses_reader_are_not_compared(run, tmp_path):
+    run.plan["sink"]["name"] = "theirs:Sink"
+    evidence = run.write(tmp_path)
+    seen = [row | {"key": f"<{row['key']}>", "value": "as it likes"} for row in run.reads]
+    write_rows(evidence.run.reads, seen, READS)
+    assert reads(evidence).verdict is PASS
+
+
+def test_who_was_struck_and_committed_no_more_left_nothing_to_see(run, tmp_path):
+    run.plan |= {"ends": "failed", "last_words": "boom"}
+    strike = next(at for at, one in enumerate(run.history) if one["op"] == "fault.strike")
+    end = max(at for at, one in enumerate(run.history) if one["op"] == "attempt.end")
+    run.history = [*run.history[: strike + 1], *run.history[end:]]
+    assert reads(run.write(tmp_path)).verdict is PASS
