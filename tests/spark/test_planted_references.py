@@ -39,8 +39,9 @@ def differences(spark, tmp_path, monkeypatch):
     def found(reference):
         monkeypatch.setattr(copy_events, "REFERENCE", reference)
         made = make(7, cases=2, batches=4)
-        batches = [list({row["key"]: row for row in rows}.values()) for rows in made.batches]
-        thin = replace(made, batches=batches, behind=[])  # one row of a key in each batch
+        one_of_a_key = [{row["key"]: row for row in rows}.values() for rows in made.batches]
+        batches = [sorted(rows, key=lambda row: row["offset"]) for rows in one_of_a_key]
+        thin = replace(made, batches=batches, behind=[])
         run = write(thin, tmp_path, "copy_events", "upsert")
         work = Work.read(run.plan)
         monkeypatch.setattr("onceproof.phases.compare.key_of", lambda work: list(reference.key))
