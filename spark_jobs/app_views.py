@@ -3,6 +3,11 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+COLUMNS = {"app": "string", "views": "bigint"}
+KEY = ("app",)
+VERSION = "views"  # only grows within an app
+MODE = "update"
+
 
 def stream(events: DataFrame) -> DataFrame:
     """Return a row for each app that was seen since the last batch, with all its views."""

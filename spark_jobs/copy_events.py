@@ -2,7 +2,18 @@
 
 from pyspark.sql import DataFrame
 
+COLUMNS = {
+    "id": "bigint",
+    "key": "string",
+    "seq": "bigint",
+    "event_ms": "bigint",
+    "amount": "bigint",
+}
+KEY = ("id",)
+VERSION = None
+MODE = "append"
+
 
 def stream(events: DataFrame) -> DataFrame:
     """Return the columns that the output keeps."""
-    return events.select("id", "key", "seq", "event_ms", "amount")
+    return events.select(*COLUMNS)

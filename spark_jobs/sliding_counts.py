@@ -3,6 +3,11 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+COLUMNS = {"app": "string", "window_end_ms": "bigint", "events": "bigint", "amount": "bigint"}
+KEY = ("app", "window_end_ms")
+VERSION = None
+MODE = "append"
+
 
 def stream(events: DataFrame) -> DataFrame:
     """Return a row for each window of each app, once the watermark has passed the window's end."""

@@ -3,6 +3,8 @@
     python stream.py app_views --bootstrap HOST:PORT --topic events --checkpoint FOLDER \
         --sink upsert_table --address postgresql://... --target schema.table --set max_offsets=2000
 
+Each pipeline says itself what it writes: `COLUMNS` with their types, the `KEY`, the `VERSION` and
+the output `MODE`. None of it comes from the reference, so a mistake in one of the two is seen.
 Master, memory and class path come from Spark's own settings, so it runs wherever Spark does.
 """
 
@@ -15,7 +17,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from onceproof.forgetting import ADDRESS
-from onceproof.references import find_reference
 from onceproof.security import in_environment
 from onceproof.sinks import OwnQuery, Target, find_sink
 from onceproof.spark.taken_once import NAME, register
@@ -32,7 +33,7 @@ STATE_STORES = {
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("pipeline")
-    for name in ("bootstrap", "topic", "checkpoint", "sink", "address", "target", "reference"):
+    for name in ("bootstrap", "topic", "checkpoint", "sink", "address", "target"):
         parser.add_argument(f"--{name}", required=True)
     for name in ("set", "sink-set", "source-set"):
         parser.add_argument(f"--{name}", action="append", default=[], metavar="NAME=VALUE")
@@ -84,15 +85,14 @@ def main() -> None:
     options, of_the_sink = dict(pairs(given.set)), dict(pairs(given.sink_set))
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
     pipeline = importlib.import_module(given.pipeline)
-    reference = find_reference(given.reference)
     kind = find_sink(given.sink)
     told = in_environment().for_topics() if kind.store == "kafka" else {}
     target = Target(
         revealed(given.address),  # executors have not its variables
         given.target,
-        reference.columns,
-        reference.key,
-        reference.version,
+        pipeline.COLUMNS,
+        pipeline.KEY,
+        pipeline.VERSION,
         attempt=int(os.environ.get("ONCEPROOF_ATTEMPT", "1")),
         options={name: revealed(one) for name, one in (told | of_the_sink).items()},
         checkpoint=given.checkpoint,
@@ -102,10 +102,10 @@ def main() -> None:
     rows = pipeline.stream(events(spark, given, options))
     trigger = options.get("trigger", "0 seconds")
     if isinstance(sink, OwnQuery):
-        query = sink.start(rows, reference.mode, trigger)
+        query = sink.start(rows, pipeline.MODE, trigger)
     else:
         query = (
-            rows.writeStream.outputMode(reference.mode)
+            rows.writeStream.outputMode(pipeline.MODE)
             .foreachBatch(sink.write)
             .option("checkpointLocation", given.checkpoint)
             .trigger(processingTime=trigger)

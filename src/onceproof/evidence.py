@@ -16,6 +16,7 @@ from onceproof.errors import EvidenceError
 from onceproof.guarantee import Anomaly
 from onceproof.history import History
 from onceproof.ledger import Ledger, Partition
+from onceproof.parts import OLDER, part_digest
 from onceproof.plan import Plan
 from onceproof.reads import Poll, Reads, polls
 from onceproof.records import Op, Record
@@ -29,14 +30,14 @@ ROW_CLASSES = (Anomaly.LOST, Anomaly.DUPLICATED, Anomaly.UNEXPECTED, Anomaly.CHA
 class Differences:
     """What the comparison found: a count for each class that rows alone show, and samples.
 
-    `digests` are those of the rows that it has read, by the name of their folder.
+    `columns` says which columns it took for the key and for values, and which it left out.
     """
 
     counts: Mapping[Anomaly, int]
     expected: int
     observed: int
     late: int | None
-    digests: Mapping[str, str]
+    columns: Mapping[str, Any]
     samples: tuple[Mapping[str, Any], ...]
 
 
@@ -76,6 +77,23 @@ class Evidence:
         return read_object(self.run.recomputed)
 
     @cached_property
+    def reference(self) -> dict[str, Any]:
+        """What the plan keeps of the reference: columns, key and version of the rows."""
+        if "reference" not in self.plan.document:
+            raise EvidenceError(OLDER)
+        return field(self.plan.document, "reference", dict, "the plan")
+
+    @cached_property
+    def _digests(self) -> dict[str, str]:
+        return {}
+
+    def digest(self, part: str) -> str:
+        """Return the digest of a part as it is now; read once."""
+        if part not in self._digests:
+            self._digests[part] = part_digest(self.run, part)
+        return self._digests[part]
+
+    @cached_property
     def ledger(self) -> Ledger:
         """What was sent."""
         return Ledger.read(self.run.ledger)
@@ -101,7 +119,7 @@ class Evidence:
             count(rows, "expected", "the rows compared"),
             count(rows, "observed", "the rows compared"),
             count(rows, "late", "the rows compared") if "late" in rows else None,
-            field(document, "digests", dict, "the summary of differences"),
+            field(document, "columns", dict, "the summary of differences"),
             _samples(field(document, "samples", list, "the summary of differences")),
         )
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from onceproof.data_files import data_files
 from onceproof.database import open_database, read_parquet
-from onceproof.digests import files_digest
 from onceproof.errors import EvidenceError
 
 Partition = tuple[str, int]
@@ -22,12 +22,14 @@ class Ledger:
     """The acknowledged offsets of each topic-partition, in order, and how many rows were offered.
 
     Rows without an offset were offered and never acknowledged: whether they arrived is unknown.
-    The `sentinels` among the acknowledged were sent when all the others had been committed.
+    The `sentinels` among the acknowledged were sent when all the others had been committed. The
+    `events` among the offered are those of the workload, without what was sent again.
     """
 
     offered: int
     offsets: Mapping[Partition, list[int]]
     sentinels: int
+    events: int
 
     @classmethod
     def read(cls, folder: Path) -> Ledger:
@@ -36,14 +38,16 @@ class Ledger:
             folder,
             'select topic, partition, count(*), list("offset" order by "offset")'
             ' filter (where "offset" is not null),'
-            """ count("offset") filter (where kind = 'sentinel')"""
+            """ count("offset") filter (where kind = 'sentinel'),"""
+            " count(*) filter (where kind = 'event')"
             " from {rows} group by all order by all",
         )
-        offsets = {(topic, partition): found for topic, partition, _, found, _ in rows if found}
+        offsets = {(topic, partition): found for topic, partition, _, found, *_ in rows if found}
         for (topic, partition), found in offsets.items():
             for offset in (one for one, other in pairwise(found) if one == other):
                 raise EvidenceError(f"the ledger has {topic}-{partition} offset {offset} twice")
-        return cls(sum(row[2] for row in rows), offsets, sum(row[4] for row in rows))
+        offered, sentinels, events = (sum(row[at] for row in rows) for at in (2, 4, 5))
+        return cls(offered, offsets, sentinels, events)
 
     @property
     def acknowledged(self) -> int:
@@ -91,9 +95,25 @@ def query_parquet(folder: Path, query: str, store: Any = None) -> list[tuple[Any
     return found
 
 
-def rows_digest(folder: Path) -> str:
-    """Return the sha256 over a folder's rows, as their files are."""
-    return files_digest(parquet_files(folder), folder)
+def content_digest(folder: Path) -> str:
+    """Return a digest of a folder's rows: the sum of a hash of each, in any order."""
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+
+    total = 0
+    for path in parquet_files(folder):
+        for some in parquet.ParquetFile(path).iter_batches():
+            cells = [
+                cell.cast(pa.int64()) if pa.types.is_timestamp(cell.type) else cell
+                for cell in some.columns
+            ]
+            total += sum(map(row_hash, zip(*(cell.to_pylist() for cell in cells), strict=True)))
+    return f"{total % (1 << 128):032x}"
+
+
+def row_hash(row: tuple[Any, ...]) -> int:
+    """Return a hash of a row, alike on every machine."""
+    return int.from_bytes(blake2b(repr(row).encode(), digest_size=16).digest(), "big")
 
 
 def count_rows(folder: Path) -> int:

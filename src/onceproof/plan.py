@@ -55,6 +55,7 @@ class Plan:
     """
 
     scenario: str
+    run: str
     seed: int
     claim: Claim
     writes: Writes
@@ -87,6 +88,7 @@ class Plan:
             raise EvidenceError(f"the plan cannot be met: {error}") from None
         return cls(
             scenario=field(document, "scenario", str, "the plan"),
+            run=field(document, "run", str, "the plan"),
             seed=field(document, "seed", int, "the plan"),
             claim=claim,
             writes=_one_of(Writes, field(sink, "writes", str, "the plan's sink")),
@@ -97,6 +99,21 @@ class Plan:
             unexplained_allowed=document.get("unexplained", REFUSED) == ALLOWED,
             document=document,
         )
+
+
+def calm_plan(plan: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the plan of the calm run: another name, and no fault."""
+    name = f"{plan['run']}_c"
+    sink, workload = plan["sink"], plan["workload"]
+    target = str(sink["target"]).replace(plan["run"], name)
+    return {
+        **plan,
+        "run": name,
+        "faults": [],
+        "ends": OVER,
+        "workload": {**workload, "topic": workload["topic"].replace(plan["run"], name)},
+        "sink": {**sink, "target": target},
+    }
 
 
 def _faults(document: Mapping[str, Any]) -> tuple[PlannedFault, ...]:

@@ -6,7 +6,7 @@ A poll is one whole look at the sink. `reads/` holds only what changed from one 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -16,6 +16,8 @@ from onceproof.database import open_database
 from onceproof.errors import EvidenceError
 from onceproof.ledger import query_parquet
 from onceproof.records import Op, Record
+
+_AT_ONCE = 20_000
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,13 @@ class Reads:
         """Return the rows that a query gives."""
         found: list[tuple[Any, ...]] = self.store.execute(query).fetchall()
         return found
+
+    def each(self, query: str) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows that a query gives, without holding all of them."""
+        with self.store.cursor() as found:  # of its own: who stops early leaves nothing unfinished
+            found.execute(query)
+            while some := found.fetchmany(_AT_ONCE):
+                yield from some
 
     def count(self, query: str) -> int:
         """Return the one number that a query gives; a sum over nothing is 0."""

@@ -1,10 +1,12 @@
 """What a pipeline is made of stands under one name: the job's file and its reference."""
 
+import ast
+
 import pytest
 
 from onceproof.errors import RequestError
 from onceproof.references import REFERENCES, find_reference
-from tests.repo.tree import PACKAGE, ROOT
+from tests.repo.tree import PACKAGE, ROOT, imports, parse
 
 STEMS = {path.stem for path in (ROOT / "spark_jobs").glob("*.py")} - {"stream"}
 SQL_TYPES = {"string", "bigint", "int", "double", "boolean", "timestamp"}
@@ -29,6 +31,27 @@ def test_a_reference_says_what_a_sink_must_know(name):
 def test_a_job_has_a_stream(name):
     text = (ROOT / "spark_jobs" / f"{name}.py").read_text()
     assert "\ndef stream(events: DataFrame) -> DataFrame:\n" in text
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "spark_jobs").glob("*.py")), ids=lambda one: one.stem
+)
+def test_no_job_knows_a_reference(path):
+    assert [name for name in imports(path) if name.startswith("onceproof.references")] == []
+
+
+@pytest.mark.parametrize("name", sorted(STEMS))
+def test_a_job_says_itself_what_it_writes_and_agrees_with_its_reference(name):
+    reference, job = find_reference(REFERENCES[name]), said_by(name)
+    assert (job["COLUMNS"], job["KEY"]) == (reference.columns, reference.key)
+    assert (job["VERSION"], job["MODE"]) == (reference.version, reference.mode)
+
+
+def said_by(name):
+    """The constants of a job's file."""
+    body = parse(ROOT / "spark_jobs" / f"{name}.py").body
+    told = [node for node in body if isinstance(node, ast.Assign)]
+    return {node.targets[0].id: ast.literal_eval(node.value) for node in told}
 
 
 @pytest.mark.parametrize("name", ["nothing", "onceproof.nothing:X", "onceproof.references:Events"])

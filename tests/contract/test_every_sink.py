@@ -15,6 +15,7 @@ from onceproof.home import onceproof_home
 from onceproof.plan import Writes
 from onceproof.polling import wait_for
 from onceproof.sinks import SINKS, OwnQuery, Target, find_sink
+from onceproof.sinks.seen_rows import Shape
 from onceproof.spark.session import spark_session
 from onceproof.stacks.brokers import ask
 from onceproof.stacks.spark_setup import spark_tools
@@ -179,6 +180,19 @@ def test_a_reader_sees_a_batch_once_it_is_settled(make, spark):
     told = [found[name] for name in ("copies", "key", "batch", "attempt")]
     assert told == [1, "[1, null]", 4, 1]
     reader.close()
+
+
+def test_what_a_reader_saw_last_is_what_is_read_at_the_end(make, spark, tmp_path):
+    """Whoever wrote the texts of a look, they are the rows that are read, cell by cell."""
+    make(3).write(rows(spark, *ODD), 7)
+    make(0).recover()
+    reader = make(0).reader()
+    names = ("key", "value", "version", "batch", "attempt", "copies")
+    looked = [[row[name] for name in names] for row in reader.look().rows.to_pylist()]
+    reader.close()
+    make(0).read(tmp_path / "read")
+    shape = Shape(KINDS, ("id", "part"), None)
+    assert shape.polled(looked) == shape.observed(tmp_path / "read") != 0
 
 
 def test_who_repeats_a_batch_late_changes_nothing_that_a_reader_sees(make, spark):

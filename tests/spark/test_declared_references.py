@@ -58,6 +58,12 @@ def test_each_key_is_expected_once_with_the_batch_that_has_read_it_first(spark):
     ]
 
 
+def test_two_spellings_of_one_key_are_expected_once(spark):
+    events = sent(spark, '{"id": "1"}', '{"id": "01"}', '{"id": 1}')
+    found = expected(events, "each_once", key=["id"], columns={"id": "bigint"})
+    assert found == [(1, 3, "t", 0, 0, False)]
+
+
 def test_a_key_may_stand_elsewhere(spark):
     events = sent(spark, '{"o": {"n": 5}}')
     assert expected(events, "each_once", key=["id"], **{"from": {"id": "value.o.n"}})[0][0] == "5"

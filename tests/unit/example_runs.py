@@ -27,8 +27,6 @@ CUT = {
 def example_plan(scenario, sink, faults, **changes):
     found = plan(
         scenario=scenario,
-        pipeline="window_totals",
-        workload="orders",
         subject="git:9f2c41d",
         faults=faults,
         versions=VERSIONS,

@@ -1,6 +1,7 @@
 """Runs written by hand for tests: a good one of six rows, to be spoiled in one place."""
 
 import json
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 
 from onceproof.evidence import Evidence
-from onceproof.ledger import rows_digest
+from onceproof.ledger import content_digest
+from onceproof.parts import USED, made_of, used_by
 from onceproof.records import Op, Outcome, Record, to_line
 from onceproof.run import RunDirectory
 from tests.unit.handwritten_checkpoint import write_file
@@ -22,6 +24,11 @@ READS = pa.schema(
 LEDGER = pa.schema(
     [(name, pa.string()) for name in ("topic", "kind")]
     + [(name, pa.int64()) for name in ("partition", "offset", "event_ms")]
+)
+COLUMNS = {"key": "string", "value": "string", "version": "bigint"}
+ROWS = pa.schema(
+    [(name, pa.string()) for name in ("key", "value")]
+    + [(name, pa.int64()) for name in ("version", "_batch", "_attempt")]
 )
 DELAY_MS = 2000
 NO_DIFFERENCE = {"lost": 0, "duplicated": 0, "unexpected": 0, "changed": 0}
@@ -38,7 +45,10 @@ def plan(**changes: Any) -> dict[str, Any]:
     kill["trigger"] = "failpoint decided of batch 1"
     return {
         "scenario": "window_totals__two_phase_table__kill_driver",
+        "run": "window_totals_7",
         "seed": 7,
+        "pipeline": {"name": "window_totals", "reference": "references:WINDOW_TOTALS"},
+        "workload": {"name": "orders", "topic": "events", "options": {}},
         "hold_to": "exactly-once",
         "claims": "PASS",
         "anomalies": [],
@@ -118,7 +128,8 @@ def event_ms(offset: int) -> int:
 def good_recomputed() -> dict[str, Any]:
     """What the references said: nothing was late, and the engine's state is as it must be."""
     state = {"expected": 2, "found": 2, "differ": 0, "samples": []}
-    return {"schema": 1, "expected": 6, "late": 0, "delay_ms": DELAY_MS, "state": state}
+    told = {"expected": 6, "late": 0, "delay_ms": DELAY_MS, "rests_on_log": True, "state": state}
+    return {"schema": 2} | told
 
 
 def expected_of(
@@ -142,7 +153,7 @@ def validation(differences: dict[str, Any], observed: int) -> dict[str, Any]:
             "results": [expected_of("n", None)],
         },
     ]
-    return {"schema": 1, "suites": suites, "seconds": 0.1}
+    return {"suites": suites, "seconds": 0.1}
 
 
 @dataclass
@@ -161,6 +172,7 @@ class HandwrittenRun:
     recomputed: dict[str, Any] = field(default_factory=good_recomputed)
     validation: dict[str, Any] | None = None
     clocks: Any = None
+    is_tied: bool = True
 
     def lose_a_row(self) -> None:
         """Take the last row from all that was seen of the sink, as the comparison finds."""
@@ -174,41 +186,100 @@ class HandwrittenRun:
                 record["proof"]["rows"] = 2
 
     def write(self, folder: Path) -> Evidence:
+        """Make the directory; what phases record of each other's parts is filled in."""
         run = RunDirectory(folder)
         run.differences.mkdir(parents=True, exist_ok=True)
-        run.plan.write_text(json.dumps(self.plan))
-        run.history.write_bytes(b"".join(self.lines()))
-        held = self.validation or validation(self.differences, self.observed)
-        run.validation.write_text(json.dumps(held))
+        run.plan.write_text(json.dumps(self._whole_plan()))
         if self.reads is not None:
-            write_rows(run.reads, self.reads, READS)
+            write_rows(run.reads, [as_text(row) for row in self.reads], READS)
         if self.ledger is not None:
-            sent = [{"topic": "events", "partition": 0, "offset": at} for at in self.ledger]
-            sent = [row | {"event_ms": event_ms(row["offset"] or 0)} for row in sent]
-            for nth, row in enumerate(sent, 1):
-                row["kind"] = "sentinel" if nth > len(sent) - self.sentinels else "event"
-            write_rows(run.ledger, sent, LEDGER)
-        batches = write_logs(self.history, run)
-        told = {"batches": batches} | self.recomputed
+            write_rows(run.ledger, self._sent(), LEDGER)
+        batches, logged = write_logs(self.history, run)
+        write_rows(run.expected, [{"key": str(n)} for n in range(self.expected)], ROWS)
+        write_rows(run.observed, self._last_seen(), ROWS)
+        self._write_documents(run, batches)
+        run.history.write_bytes(b"".join(self.lines(run, logged)))
+        return Evidence(run)
+
+    def _whole_plan(self) -> Any:
+        if not isinstance(self.plan, dict) or not self.plan.get("sink"):
+            return self.plan
+        told, key = self.recomputed, ["key"]
+        is_added = self.plan["sink"]["writes"] == "append"
+        reference = {
+            "columns": COLUMNS,
+            "key": key,
+            "version": "version",
+            "compared_by": [*key, *(["version"] if is_added else [])],
+            "delay_ms": told.get("delay_ms"),
+            "rests_on_log": told.get("rests_on_log"),
+            "keeps_state": bool(told.get("state")),
+        }
+        workload = self.plan["workload"]
+        events = {"events": len(self.ledger or []) - self.sentinels} | workload["options"]
+        whole = {"reference": reference} | self.plan
+        return whole | {"workload": workload | {"options": events}}
+
+    def _sent(self) -> list[dict[str, Any]]:
+        sent = [{"topic": "events", "partition": 0, "offset": at} for at in self.ledger or []]
+        sent = [row | {"event_ms": event_ms(row["offset"] or 0)} for row in sent]
+        for nth, row in enumerate(sent, 1):
+            row["kind"] = "sentinel" if nth > len(sent) - self.sentinels else "event"
+        return sent
+
+    def _last_seen(self) -> list[dict[str, Any]]:
+        """As many rows as are observed: those that the reader saw last, as far as they go."""
+        seen: Counter[tuple[Any, ...]] = Counter()
+        for row in self.reads or []:
+            (key,) = json.loads(as_text(row)["key"])
+            rest = (row[name] for name in ("value", "version", "batch", "attempt"))
+            seen[key, *rest] += row["copies"] or 0
+        found = [dict(zip(ROWS.names, row, strict=True)) for row in seen.elements()]
+        return (found + [{"key": str(n)} for n in range(self.observed)])[: self.observed]
+
+    def _write_documents(self, run: RunDirectory, batches: int) -> None:
+        """Write recomputed.json, the summary of differences, and validation.json."""
+        name = str(self.plan["run"]) if isinstance(self.plan, dict) else "nothing"
+        sent = [at for at in self.ledger or [] if at is not None]
+        covered = sum(at < committed_end(self.history) for at in sent)
+        told = {"batches": batches, "covered": covered, "uncovered": len(sent) - covered}
+        told |= made_of(run, "recomputed", name) | self.recomputed
         if isinstance(told.get("state"), dict):
             told["state"] = {"batch": batches - 1} | told["state"]
         run.recomputed.write_text(json.dumps(told))
-        numbers = pa.schema([("n", pa.int64())])
-        counts, digests = {"expected": self.expected, "observed": self.observed}, {}
-        for name, rows in counts.items():
-            write_rows(folder / name, [{"n": n} for n in range(rows)], numbers)
-            digests[name] = rows_digest(folder / name)
-        summary = {"differences": self.differences, "samples": self.samples}
-        run.summary.write_text(json.dumps(summary | {"rows": counts, "digests": digests}))
-        return Evidence(run)
+        counts = {"expected": self.expected, "observed": self.observed}
+        summary = {"differences": self.differences, "samples": self.samples, "rows": counts}
+        summary |= made_of(run, "differences", name) | {"columns": self._compared()}
+        run.summary.write_text(json.dumps(summary))
+        held = self.validation or validation(self.differences, self.observed)
+        run.validation.write_text(json.dumps(made_of(run, "validation", name) | held))
 
-    def lines(self) -> list[bytes]:
+    def _compared(self) -> dict[str, Any]:
+        whole = self._whole_plan()
+        reference = whole.get("reference", {}) if isinstance(whole, dict) else {}
+        key = reference.get("compared_by", [])
+        values = [name for name in COLUMNS if name not in key]
+        return {"key": key, "values": values, "ignored": ["_batch", "_attempt"], "tolerance": {}}
+
+    def lines(self, run: RunDirectory, logged: dict[tuple[str, int], Any]) -> list[bytes]:
+        """The records; phases that are not among them ended well, after all others."""
+        there = {one["actor"] for one in self.history if one["op"].startswith("phase.")}
+        ended = [did("phase.end", name) for name in USED if name not in there]
+        reads = [one["proof"] for one in self.history if one["op"] == "read" and one["proof"]]
+        last = reads[-1].get("digest") if reads else None
         lines = []
-        for seq, told in enumerate(self.history, 1):
+        for seq, told in enumerate([*self.history, *(ended if self.is_tied else [])], 1):
             proof = dict(told["proof"])
             if told["op"] == "poll" and told["outcome"] == "ok":
                 proof.setdefault("since", seq - 1)
-            mono, wall = self.clocks(seq) if self.clocks else (100 + seq / 2, 1.7e9 + seq / 2)
+            if told["op"] == "read" and proof.get("digest") == last:
+                proof["digest"] = content_digest(run.observed) if self.observed else last
+            if told["op"] == "phase.end" and told["outcome"] == "ok" and self.is_tied:
+                proof = used_by(run, told["actor"]) | proof
+            if told["outcome"] == "ok":
+                proof = logged.get((told["op"], told.get("batch")), {}) | proof
+            clock = min(seq, len(self.history))
+            mono, wall = self.clocks(clock) if self.clocks else (100 + clock / 2, 1.7e9 + clock / 2)
             own = {name: told.get(name) for name in ("batch", "attempt")}
             outcome = Outcome(told["outcome"])
             record = Record(
@@ -218,8 +289,32 @@ class HandwrittenRun:
         return lines
 
 
-def write_logs(history: list[dict[str, Any]], run: RunDirectory) -> int:
-    """Write the checkpoint's logs as the history tells them, and their archive; count commits."""
+def as_text(row: dict[str, Any]) -> dict[str, Any]:
+    """A row of reads/ as a reader writes it: its key and its values are texts of JSON."""
+    key = str(row["key"])
+    return row | {
+        "key": key if key.startswith("[") else json.dumps([row["key"]]),
+        "value": json.dumps([row["value"], row["version"]]),
+    }
+
+
+def committed_end(history: list[dict[str, Any]]) -> int:
+    """Up to where the last batch that was committed has read the one partition."""
+    done = [one["batch"] for one in history if one["op"] == "batch.commit"]
+    ends = [
+        one["proof"].get("offsets", {}).get("events", {}).get("0", 0)
+        for one in history
+        if one["op"] == "batch.offsets" and done and one["batch"] == max(done)
+    ]
+    return ends[-1] if ends else 0
+
+
+def write_logs(history: list[dict[str, Any]], run: RunDirectory) -> tuple[int, dict[Any, Any]]:
+    """Write the checkpoint's logs as the history tells them, and their archive.
+
+    Return the number of commits, and the watermarks that the history records beside each.
+    """
+    logged: dict[Any, Any] = {}
     told = {one["batch"]: one for one in history if one["op"] == "batch.offsets"}
     done = {one["batch"] for one in history if one["op"] == "batch.commit"}
     watermark = 0
@@ -235,8 +330,10 @@ def write_logs(history: list[dict[str, Any]], run: RunDirectory) -> int:
         for name, text in texts.items():
             write_file(run.checkpoint / name / str(batch), text)
             write_file(run.checkpoint_log / name / str(batch), text)
+        logged["batch.offsets", batch] = {"watermark_ms": watermark}
+        logged["batch.commit", batch] = {"next_watermark_ms": after}
         watermark = after
-    return len(done)
+    return len(done), logged
 
 
 def write_rows(folder: Path, rows: list[dict[str, Any]], schema: pa.Schema) -> None:

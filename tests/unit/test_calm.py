@@ -1,12 +1,21 @@
 """A calm run as the expectation: planned without faults, and refused where rows came late."""
 
+import json
+from types import SimpleNamespace
+
 import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
 
 from onceproof.errors import EvidenceError
-from onceproof.phases.calm import calm_plan, refuse_late
+from onceproof.history import History
+from onceproof.phases import calm
+from onceproof.phases.calm import refuse_late, run_calm
+from onceproof.plan import calm_plan
+from onceproof.records import Op
 from onceproof.run import RunDirectory
+from onceproof.work import Work
+from tests.spark.made_input import work as work_of
 
 START = 1_700_000_000_000
 
@@ -59,6 +68,59 @@ def test_a_watermark_without_an_event_time_is_refused(run):
     both(run, [0, START], [None, None])
     with pytest.raises(EvidenceError, match="nobody says which field holds the event time"):
         refuse_late(run)
+
+
+@pytest.fixture
+def lived(run, monkeypatch):
+    """Carry out calm runs without a stack; each read finds as many rows as are scripted."""
+    calls = []
+
+    class Scripted:
+        def open(self):
+            return 0, 0
+
+        def read(self, folder):
+            folder.mkdir()
+            rows = calls.pop(0)
+            parquet.write_table(pa.table({"id": list(range(rows))}), folder / "rows.parquet")
+            return rows, str(rows)
+
+    plan = work_of("copy_events", "append")
+    plan["pipeline"] |= {"reference": "calm", "output": {"key": ["id"]}}
+    text = json.dumps({"scenario": "orders", "seed": 7} | plan)
+    run.plan.write_text(text)
+    prepared = SimpleNamespace(brokers=("x:1",), address="y")
+    monkeypatch.setattr(calm, "prepare", lambda *_: prepared)
+    for name in ("start_agent", "produce", "await_agent", "look_at_input"):
+        monkeypatch.setattr(calm, name, lambda *_, **__: None)
+    monkeypatch.setattr(calm, "open_sink", lambda *_: Scripted())
+    monkeypatch.setattr(calm, "release", lambda one, own: one.released.touch())
+    monkeypatch.setattr("onceproof.phases.observe._BETWEEN_S", 0)
+
+    def live(*reads):
+        calls[:] = reads
+        run_calm(run, Work.read(run.plan), run.root)
+        return len(calls)
+
+    return live
+
+
+def test_a_calm_run_that_came_to_rest_is_not_carried_out_again(lived, run):
+    assert lived(3, 3) == 0
+    assert lived(3, 3) == 2
+    ends = [one for one in History(run.calm.history).read() if one.op is Op.PHASE_END]
+    assert [(one.actor, one.is_ok) for one in ends] == [
+        *(("prepare", True), ("produce", True), ("observe", True))
+    ]
+
+
+def test_a_calm_run_that_did_not_come_to_rest_is_never_taken_for_done(lived, run):
+    with pytest.raises(EvidenceError, match="did not come to rest: it is no expectation"):
+        lived(1, 2, 3, 4, 5)
+    assert run.calm.observed.exists()
+    assert run.calm.released.exists()
+    with pytest.raises(EvidenceError, match="was begun before and did not come to rest"):
+        lived(5, 5)
 
 
 def test_its_plan_has_no_fault_and_names_of_its_own():

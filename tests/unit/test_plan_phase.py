@@ -203,3 +203,15 @@ def test_a_folder_that_is_no_run_cannot_be_planned_again(tmp_path):
     with pytest.raises(RequestError, match=r"cannot be run again: plan.json is missing"):
         plan_again(RunDirectory(tmp_path), tmp_path / "again")
     assert not (tmp_path / "again").exists()
+
+
+def test_an_older_plan_is_run_again_without_what_our_job_no_longer_takes(tmp_path):
+    first = make_plan(find_scenario("copy_events__append_table__kill_driver"), 7, tmp_path / "runs")
+    plan = json.loads(first.plan.read_text())
+    command = plan["pipeline"]["command"]
+    del plan["reference"]
+    plan["pipeline"]["command"] = [*command[:3], "--reference", "{reference}", *command[3:]]
+    first.plan.write_text(json.dumps(plan))
+    again = json.loads(plan_again(first, tmp_path / "again").plan.read_text())
+    assert again["pipeline"]["command"] == command
+    assert again["reference"]["compared_by"] == ["id"]

@@ -169,7 +169,7 @@ def test_another_run_in_the_same_directory_has_a_row_of_its_own(runs):
 def test_a_verdict_on_altered_evidence_is_not_good_when_the_evidence_is_put_back(runs):
     run = judged(runs, HandwrittenRun(plan(run="run_1"), differences=CHANGED))
     first = record_run(run, runs)
-    texts = {path: path.read_text() for path in (run.summary, run.validation)}
+    texts = {path: path.read_text() for path in (run.summary, run.validation, run.history)}
     HandwrittenRun(plan(run="run_1")).write(run.root)
     assert judge_run(run.root).as_claimed
     assert judged_again(run, runs) == first

@@ -10,12 +10,14 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable, Sequence
 
+from onceproof.checkers.calm_run import calm_run
 from onceproof.checkers.effects import effects
 from onceproof.checkers.ended import ended
 from onceproof.checkers.expectations import expectations
 from onceproof.checkers.faults_landed import faults_landed
 from onceproof.checkers.input_committed import input_committed
 from onceproof.checkers.input_kept import input_kept
+from onceproof.checkers.log_recorded import log_recorded
 from onceproof.checkers.offset_log import offset_log
 from onceproof.checkers.phases import phases
 from onceproof.checkers.reads import reads
@@ -23,6 +25,7 @@ from onceproof.checkers.regressed import regressed
 from onceproof.checkers.reordered import reordered
 from onceproof.checkers.restarted import restarted
 from onceproof.checkers.rows import rows
+from onceproof.checkers.same_run import same_run
 from onceproof.checkers.state import state
 from onceproof.checkers.stuck import stuck
 from onceproof.checkers.torn import torn
@@ -44,8 +47,11 @@ CHECKERS: tuple[Checker, ...] = (
     input_committed,
     input_kept,
     phases,
+    same_run,
+    calm_run,
     restarted,
     offset_log,
+    log_recorded,
     state,
     ended,
     reads,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from onceproof.errors import EvidenceError
 from onceproof.evidence import Evidence, known
 from onceproof.plan import PlannedFault
 from onceproof.records import Op, Record

@@ -9,7 +9,7 @@ from onceproof.checkers.faults_landed import landed
 from onceproof.documents import count, field
 from onceproof.errors import EvidenceError
 from onceproof.evidence import Evidence
-from onceproof.ledger import Ledger
+from onceproof.ledger import Ledger, Partition
 from onceproof.records import Op
 from onceproof.verdict import Finding, Grade
 
@@ -50,22 +50,30 @@ def _renewed(first: Mapping[str, Any], last: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _planned(evidence: Evidence) -> dict[int, int]:
-    """Return up to where each partition expired by plan: what was there the ledger still tells."""
-    found: dict[int, int] = {}
+def _planned(evidence: Evidence) -> dict[Partition, int]:
+    """Return up to where each partition expired by plan: what was there the ledger still tells.
+
+    Faults strike the input topic of the plan, and no other.
+    """
+    found: dict[Partition, int] = {}
+    workload = field(evidence.plan.document, "workload", dict, "the plan")
+    topic = field(workload, "topic", str, "the plan's workload")
     for record in landed(evidence).values():
         for partition, begin in record.proof.get("begins", {}).items():
-            found[int(partition)] = max(found.get(int(partition), 0), begin)
+            at = (topic, int(partition))
+            found[at] = max(found.get(at, 0), begin)
     return found
 
 
-def _shortened(ledger: Ledger, last: Mapping[str, Any], planned: Mapping[int, int]) -> list[str]:
+def _shortened(
+    ledger: Ledger, last: Mapping[str, Any], planned: Mapping[Partition, int]
+) -> list[str]:
     said = []
     for (topic, partition), offsets in ledger.offsets.items():
         where = f"{topic}-{partition}"
         partitions = field(last.get(topic, {}), "partitions", dict, f"topic {topic} at the end")
         bounds = field(partitions, str(partition), dict, f"{topic} at the end")
-        if (start := count(bounds, "start", where)) > planned.get(partition, 0):
+        if (start := count(bounds, "start", where)) > planned.get((topic, partition), 0):
             said.append(f"{where} begins at {start:,}: the input before it has expired")
         if (end := count(bounds, "end", where)) <= offsets[-1]:
             said.append(f"{where} ends at {end:,}, before the ledger's {offsets[-1]:,}")

@@ -12,6 +12,7 @@ from onceproof.checkpoint.coverage import Range, committed_batches, position, ra
 from onceproof.checkpoint.log import Planned, committed, newest
 from onceproof.database import open_database
 from onceproof.documents import count
+from onceproof.errors import EvidenceError
 from onceproof.evidence import Evidence
 from onceproof.ledger import query_parquet
 from onceproof.records import Op
@@ -37,15 +38,15 @@ def offset_log(evidence: Evidence) -> Finding:
     found = ranges(log)
     told = evidence.recomputed
     delay_ms = None
+    _refuse_unplanned(evidence, told)
     if told.get("delay_ms") is not None:
         delay_ms = count(told, "delay_ms", "recomputed.json")
     rests = told.get("rests_on_log", True)
     wrong, held = _watermarks(evidence, log, found, delay_ms) if rests else ([], 0)
     hurt = damaged(evidence)
     said = [
-        *unexplained(log_troubles(evidence.run.checkpoint, archive), hurt),
-        *_beside_the_ledger(evidence, log),
-        *_beside_the_end(evidence, told, log),
+        *whole_log(evidence, log, hurt),
+        *_beside_the_recomputed(evidence, told, log),
         *wrong,
     ]
     numbers = {"batches": len(log), "watermarks_held_back": held}
@@ -71,6 +72,25 @@ def _beside(evidence: Evidence, rests: bool, hurt: set[str]) -> str:
     return "".join(words for words, is_so in told.items() if is_so)
 
 
+def whole_log(evidence: Evidence, log: list[Planned], hurt: set[str]) -> Iterator[str]:
+    """Yield what is wrong with the archived log of a run, beside its ledger and its checkpoint."""
+    yield from unexplained(log_troubles(evidence.run.checkpoint, evidence.run.checkpoint_log), hurt)
+    yield from _beside_the_ledger(evidence, log)
+    _, last = newest(evidence.run.checkpoint)
+    if last >= len(log):
+        yield f"commits/{last} is in the checkpoint and was never archived"
+
+
+def _refuse_unplanned(evidence: Evidence, told: dict[str, Any]) -> None:
+    """Raise `EvidenceError` where the reference that was recomputed is not the plan's."""
+    for name in ("delay_ms", "rests_on_log"):
+        if (planned := evidence.reference.get(name)) != (found := told.get(name)):
+            raise EvidenceError(
+                f"the plan's reference has {name} {planned}, and recomputed.json says {found}:"
+                " recompute"
+            )
+
+
 def _beside_the_ledger(evidence: Evidence, log: list[Planned]) -> Iterator[str]:
     if evidence.plan.fails_for_good:
         return
@@ -83,14 +103,19 @@ def _beside_the_ledger(evidence: Evidence, log: list[Planned]) -> Iterator[str]:
             )
 
 
-def _beside_the_end(evidence: Evidence, told: dict[str, Any], log: list[Planned]) -> Iterator[str]:
-    _, last = newest(evidence.run.checkpoint)
-    if last >= len(log):
-        yield f"commits/{last} is in the checkpoint and was never archived"
+def _beside_the_recomputed(
+    evidence: Evidence, told: dict[str, Any], log: list[Planned]
+) -> Iterator[str]:
     if (batches := count(told, "batches", "recomputed.json")) != len(log):
         yield (
             f"the expected rows were recomputed from {batches:,} batches, and {len(log):,} are"
             " committed: recompute"
+        )
+    covered = evidence.ledger.covered_by(position(log))
+    if (recomputed := count(told, "covered", "recomputed.json")) != covered:
+        yield (
+            f"the expected rows were recomputed from {recomputed:,} records, and the log covers"
+            f" {covered:,} of the ledger: recompute"
         )
 
 

@@ -34,9 +34,9 @@ def demands_of(scenario: Scenario) -> Demands:
 def not_demanded(plan: Mapping[str, Any], demands: Demands) -> str:
     """Return how a plan differs from what its scenario demands; empty where it does not.
 
-    A plan without a workload is none that anything was ever carried out by, so it tells nothing.
+    A plan without limits is none that anything was ever carried out by, so it tells nothing.
     """
-    if not isinstance(plan.get("workload"), Mapping):
+    if not isinstance(plan.get("limits"), Mapping):
         return ""
     try:
         deciding = {**plan.get("decided_by", {}), **suites_digest(plan["expectations"])}

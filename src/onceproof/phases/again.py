@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -9,8 +10,11 @@ from onceproof.documents import read_object
 from onceproof.errors import EvidenceError, RequestError
 from onceproof.phases.new_run import make_directory, name_of, write_plan
 from onceproof.phases.subject import find_subject, find_versions
+from onceproof.references.declared import reference_of
 from onceproof.run import RunDirectory
+from onceproof.scenario.commands import ENTRY
 from onceproof.scenario.deciding import deciding_files, digests_of
+from onceproof.sinks import find_sink
 from onceproof.work import Work
 
 
@@ -25,14 +29,17 @@ def plan_again(run: RunDirectory, runs: Path, now: datetime | None = None) -> Ru
         work = Work.of(plan)
     except EvidenceError as error:
         raise RequestError(f"{run.root} cannot be run again: {error}") from None
-    deciding = deciding_files(work)
-    found = find_subject(work.pipeline.command, {}, plan.get("subject_given", ""), deciding)
+    command, deciding = _without_reference(work.pipeline.command), deciding_files(work)
+    found = find_subject(command, {}, plan.get("subject_given", ""), deciding)
     again = make_directory(runs / work.scenario, work.seed, now)
     name = name_of(work.scenario, work.seed, again.root)
+    sink = find_sink(work.sink.name, work.sink.options)
     changed = {
         "run": name,
         "night": "",
         "orchestrator": "",
+        "pipeline": plan["pipeline"] | {"command": command},
+        "reference": reference_of(work.pipeline).in_plan(sink.writes),
         "workload": plan["workload"] | {"topic": f"{name}.events"},
         "sink": plan["sink"] | {"target": work.sink.target.replace(work.run, name)},
         "subject": found.text,
@@ -41,3 +48,12 @@ def plan_again(run: RunDirectory, runs: Path, now: datetime | None = None) -> Ru
         "versions": find_versions(),
     }
     return write_plan(again, plan | changed)
+
+
+def _without_reference(command: Sequence[str]) -> list[str]:
+    """Return a command without `--reference`, which our job took in older plans."""
+    words = list(command)
+    if ENTRY in words and "--reference" in words:
+        at = words.index("--reference")
+        del words[at : at + 2]
+    return words

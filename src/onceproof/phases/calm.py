@@ -9,7 +9,6 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from onceproof.checkpoint.archive import queries
 from onceproof.checkpoint.coverage import Range, first_reads
@@ -21,49 +20,56 @@ from onceproof.identity import Identity
 from onceproof.ledger import query_parquet
 from onceproof.phases.awaiting import await_agent
 from onceproof.phases.observe import observe
-from onceproof.phases.prepare import prepare
+from onceproof.phases.phase import end_of, phase
+from onceproof.phases.prepare import look_at_input, prepare
 from onceproof.phases.produce import produce
 from onceproof.phases.release import release
+from onceproof.plan import calm_plan
 from onceproof.process.handle import find_agent, start_agent
 from onceproof.references.declared import CALM
 from onceproof.run import RunDirectory
 from onceproof.targets import open_sink
-from onceproof.work import OVER, Work
+from onceproof.work import Work
 
 
 def run_calm(run: RunDirectory, work: Work, home: Path) -> None:
-    """Carry out the calm run on the stack of a run, where the reference is that; once."""
+    """Carry out the calm run on the stack of a run, where the reference is that; once.
+
+    One that was begun and did not come to its end raises `EvidenceError`: what it left is no
+    expectation, and its input cannot be sent again.
+    """
     calm = run.calm
-    if work.pipeline.reference != CALM or (calm.observed.exists() and calm.released.exists()):
+    if work.pipeline.reference != CALM or _is_done(calm):
         return
+    if calm.plan.exists():
+        raise EvidenceError(
+            "the calm run was begun before and did not come to rest, so it is no expectation: run"
+            " the scenario again"
+        )
     calm.logs.mkdir(parents=True, exist_ok=True)
     write_whole(calm.plan, json.dumps(calm_plan(read_object(run.plan)), indent=1))
     own = Work.read(calm.plan)
-    prepared = prepare(calm, own, home)
-    bootstrap = prepared.bootstrap.split(",")
     try:
+        with phase(calm, "prepare"):
+            prepared = prepare(calm, own, home)
         start_agent(calm, Identity.of(os.getpid()))
-        produce(calm, own, bootstrap, is_over=lambda: _has_ended(calm))
+        with phase(calm, "produce"):
+            produce(calm, own, prepared.brokers, is_over=lambda: _has_ended(calm))
         await_agent(calm, own)
-        if not observe(calm, open_sink(calm, own, prepared.address)):
-            raise EvidenceError("the calm run's output did not come to rest: it is no expectation")
+        with phase(calm, "observe"):
+            if not observe(calm, open_sink(calm, own, prepared.address)):
+                raise EvidenceError(
+                    "the calm run's output did not come to rest: it is no expectation"
+                )
+            look_at_input(calm, own, prepared.brokers, "observe")
     finally:
         release(calm, own)
 
 
-def calm_plan(plan: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the plan of the calm run: another name, and no fault."""
-    name = f"{plan['run']}_c"
-    sink, workload = plan["sink"], plan["workload"]
-    target = str(sink["target"]).replace(plan["run"], name)
-    return {
-        **plan,
-        "run": name,
-        "faults": [],
-        "ends": OVER,
-        "workload": {**workload, "topic": workload["topic"].replace(plan["run"], name)},
-        "sink": {**sink, "target": target},
-    }
+def _is_done(calm: RunDirectory) -> bool:
+    """Whether the calm run came to rest, by its own history, and was released."""
+    end = end_of(calm, "observe")
+    return end is not None and end.is_ok and calm.released.exists()
 
 
 def _has_ended(calm: RunDirectory) -> bool:

@@ -13,9 +13,9 @@ from onceproof.documents import count, read_object
 from onceproof.errors import EngineError, EvidenceError, RequestError
 from onceproof.judge import Differences, compare
 from onceproof.judge.found import samples_of, write_details
-from onceproof.ledger import count_rows, parquet_files, query_parquet, readable, rows_digest
+from onceproof.ledger import count_rows, parquet_files, query_parquet, readable
+from onceproof.parts import made_of
 from onceproof.phases.origins import origins
-from onceproof.plan import Writes
 from onceproof.references.declared import NOT_COMPARED, ORIGIN, reference_of
 from onceproof.run import RunDirectory
 from onceproof.sinks import find_sink
@@ -42,14 +42,14 @@ def compare_run(run: RunDirectory, work: Work) -> Mapping[str, Any]:
     part = run.differences.with_name("differences.part")
     shutil.rmtree(part, ignore_errors=True)
     _refuse_unwritten(run, work)
-    digests = {"expected": rows_digest(run.expected), "observed": rows_digest(run.observed)}
+    made = made_of(run, "differences", work.run)
     found = _compared(run, key_of(work), part)
     details = _blamed(run, found.found.details)
     write_details(details, part)
     summary = {
+        **made,
         "differences": dict(found.counts),
         "rows": dict(found.rows) | _late(run),
-        "digests": digests,
         "samples": [_shown(one) for one in samples_of(details, SAMPLES)],
         "columns": dict(found.columns),
         "seconds": round(found.seconds, 3),
@@ -81,14 +81,9 @@ def _refuse_unwritten(run: RunDirectory, work: Work) -> None:
 
 
 def key_of(work: Work) -> list[str]:
-    """Return what a row is known by: the reference's key, and its version where rows are added."""
-    reference = reference_of(work.pipeline)
-    version = (
-        reference.version
-        if find_sink(work.sink.name, work.sink.options).writes is Writes.APPEND
-        else None
-    )
-    return [*reference.key, *([version] if version and version not in reference.key else [])]
+    """Return what a row of a run is known by."""
+    writes = find_sink(work.sink.name, work.sink.options).writes
+    return reference_of(work.pipeline).compared_by(writes)
 
 
 def _compared(run: RunDirectory, key: Sequence[str], part: Path) -> Differences:

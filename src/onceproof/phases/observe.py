@@ -7,6 +7,7 @@ import shutil
 
 from onceproof.errors import OnceproofError
 from onceproof.history import History
+from onceproof.ledger import content_digest
 from onceproof.polling import wait_for
 from onceproof.records import Op, Outcome
 from onceproof.run import RunDirectory
@@ -31,7 +32,7 @@ def observe(run: RunDirectory, sink: Sink) -> bool:
     names = sink.open_names() if opened and isinstance(sink, NamesOpen) else []
     told = {"names": names[:_MOST_NAMES]} if names else {}
     history.append(_ACTOR, Op.SINK_OPEN, proof={"open": opened, "hidden": hidden, **told})
-    found: list[tuple[int, str]] = []
+    found: list[tuple[int, str, str]] = []
 
     def is_over() -> bool:
         try:
@@ -39,7 +40,7 @@ def observe(run: RunDirectory, sink: Sink) -> bool:
         except OnceproofError as error:
             history.append(_ACTOR, Op.READ, Outcome.FAILED, proof={"why": str(error)[:1000]})
             raise
-        rows, digest = found[-1]
+        rows, digest, _ = found[-1]
         history.append(_ACTOR, Op.READ, proof={"rows": rows, "digest": digest})
         return _at_rest(found) or len(found) == MOST_READS
 
@@ -47,14 +48,16 @@ def observe(run: RunDirectory, sink: Sink) -> bool:
     return _at_rest(found)
 
 
-def _at_rest(found: list[tuple[int, str]]) -> bool:
+def _at_rest(found: list[tuple[int, str, str]]) -> bool:
     return len(found) > 1 and found[-1] == found[-2]
 
 
-def _read(run: RunDirectory, sink: Sink) -> tuple[int, str]:
+def _read(run: RunDirectory, sink: Sink) -> tuple[int, str, str]:
+    """Return the number of rows, their digest as the judge makes it too, and the sink's own."""
     part = run.observed.with_name("observed.part")
     shutil.rmtree(part, ignore_errors=True)
-    found = sink.read(part)
+    rows, told = sink.read(part)
+    digest = content_digest(part)
     shutil.rmtree(run.observed, ignore_errors=True)
     os.replace(part, run.observed)
-    return found
+    return rows, digest, told

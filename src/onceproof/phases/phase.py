@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 from onceproof.errors import OnceproofError
 from onceproof.history import History
+from onceproof.parts import used_by
 from onceproof.records import Op, Outcome, Record
 from onceproof.run import RunDirectory
 
@@ -16,6 +17,7 @@ from onceproof.run import RunDirectory
 def phase(run: RunDirectory, name: str) -> Iterator[History]:
     """Record that a phase began, and how it ended; what it raised goes on.
 
+    One that ended well records the digests of what it read and wrote.
     A phase is carried out by one process at a time: who comes second waits, and repeats it.
     """
     run.locks.mkdir(exist_ok=True)
@@ -30,7 +32,7 @@ def phase(run: RunDirectory, name: str) -> Iterator[History]:
             said = kind + " ".join(str(error).split())
             history.append(name, Op.PHASE_END, Outcome.FAILED, proof={"reason": said[:2000]})
             raise
-        history.append(name, Op.PHASE_END)
+        history.append(name, Op.PHASE_END, proof=used_by(run, name))
 
 
 def end_of(run: RunDirectory, name: str) -> Record | None:

@@ -90,6 +90,7 @@ def plan_document(
         "file": scenario.file,
         "tags": list(scenario.tags),
         "pipeline": _pipeline(scenario),
+        "reference": reference_of(scenario.pipeline).in_plan(scenario.sink.kind.writes),
         "workload": _workload(scenario, run),
         "source_options": dict(scenario.source_options),
         "sink": _sink(scenario, run),

@@ -23,6 +23,7 @@ from onceproof.checkpoint.log import Planned
 from onceproof.documents import write_whole
 from onceproof.errors import EvidenceError
 from onceproof.ledger import Ledger, count_rows, query_parquet
+from onceproof.parts import made_of
 from onceproof.phases.assigned import as_engine_read, as_if_at_once, as_sent
 from onceproof.phases.calm import refuse_late
 from onceproof.phases.open_state import compare_state
@@ -59,7 +60,8 @@ def recompute_in(spark: Any, run: RunDirectory, work: Work) -> Mapping[str, Any]
         _replace(run.expected, reference.emitted(events))
     _replace(run.late, _late(spark, reference, events))
     document = {
-        "schema": 1,
+        "schema": 2,
+        **made_of(run, "recomputed", work.run),
         "expected": count_rows(run.expected),
         "late": count_rows(run.late),
         "batches": len(log),

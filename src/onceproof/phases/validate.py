@@ -17,11 +17,12 @@ from typing import Any
 from onceproof.documents import count, field, read_object, write_whole
 from onceproof.errors import EvidenceError
 from onceproof.ledger import read_rows
+from onceproof.parts import made_of
 from onceproof.phases.compare import key_of
 from onceproof.run import RunDirectory
 from onceproof.work import Work
 
-SCHEMA = 1
+SCHEMA = 2
 _SAMPLES = 5
 _TALKS = "great_expectations.data_context.types.base"
 _ONCE = '{"$PARAMETER": "once"}'
@@ -49,7 +50,12 @@ def validate_run(run: RunDirectory, work: Work) -> Mapping[str, Any]:
         for on, suite in work.expectations.items()
     ]
     seconds = round(time.monotonic() - began, 3)
-    document = {"schema": SCHEMA, "suites": held, "seconds": seconds}
+    document = {
+        "schema": SCHEMA,
+        **made_of(run, "validation", work.run),
+        "suites": held,
+        "seconds": seconds,
+    }
     write_whole(run.validation, json.dumps(document, indent=2, allow_nan=False) + "\n")
     return document
 

@@ -26,6 +26,7 @@ from onceproof.faults import Scene
 from onceproof.history import History
 from onceproof.home import jobs_folder, onceproof_home
 from onceproof.identity import Identity
+from onceproof.parts import used_by
 from onceproof.prepared import Prepared
 from onceproof.process.disturb import Disturbance
 from onceproof.process.handle import hold, release_alone
@@ -188,7 +189,8 @@ def main(root: Path, owner: Identity | None) -> int:
             said = str(error)
         finally:
             outcome = Outcome.FAILED if said else Outcome.OK
-            history.append("process", Op.PHASE_END, outcome, proof={"reason": said} if said else {})
+            proof = {"reason": said} if said else used_by(run, "process")
+            history.append("process", Op.PHASE_END, outcome, proof=proof)
             if owner is not None and not owner.is_alive:
                 release_alone(run)
     return 1 if said else 0

@@ -12,6 +12,7 @@ from typing import Any
 
 from onceproof.errors import RequestError
 from onceproof.naming import find_attribute
+from onceproof.plan import Writes
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,23 @@ class Reference:
     def is_stateful(self) -> bool:
         """Whether the query keeps something from batch to batch."""
         return self.state is not None or self.lateness is not None
+
+    def compared_by(self, writes: Writes) -> list[str]:
+        """Return what a row is known by: the key, and the version where rows are added."""
+        version = self.version if writes is Writes.APPEND else None
+        return [*self.key, *([version] if version and version not in self.key else [])]
+
+    def in_plan(self, writes: Writes) -> dict[str, Any]:
+        """Return what the plan keeps of it, so that the judge knows what had to be compared."""
+        return {
+            "columns": dict(self.columns),
+            "key": list(self.key),
+            "version": self.version,
+            "compared_by": self.compared_by(writes),
+            "delay_ms": self.lateness.delay_ms if self.lateness else None,
+            "rests_on_log": self.rests_on_log,
+            "keeps_state": self.state is not None,
+        }
 
 
 REFERENCES: Mapping[str, str] = {

@@ -71,13 +71,16 @@ def _declared(
                 " the rows, or leave it out of key and columns"
             )
         cells = [f"cast(`{one}` as {kind}) as `{one}`" for one, kind in columns.items()]
-        return _with_origins(rows.selectExpr(*cells), key, columns, _read(events.frame, places))
+        typed = rows.selectExpr(*cells)
+        if name == EACH_ONCE:  # two spellings of one value are one key only in its type
+            typed = typed.distinct()
+        return _with_origins(typed, key, columns, _read(events.frame, places))
 
     return Reference(columns, key, None, emitted, rests_on_log=False)
 
 
 def _each_once(events: Events, places: Mapping[str, str]) -> Any:
-    """Return every key of the input, once."""
+    """Return every key of the input, as often as it is there."""
     read = _read(events.frame, places)
     missing = " or ".join(f"`{one}` is null" for one in places)
     without = read.where(missing)
@@ -86,7 +89,7 @@ def _each_once(events: Events, places: Mapping[str, str]) -> Any:
             f"{count:,} records of the input have no {' or no '.join(places.values())}, such as"
             f" {str(shown['_value'])[:100]!r}: say under `from` where the key stands"
         )
-    return read.select(*places).distinct()
+    return read.select(*places)
 
 
 def _calm(events: Events, places: Mapping[str, str]) -> Any:  # noqa: ARG001  one of `_WANTED`

@@ -35,7 +35,7 @@ def default_command(
     of_the_source: Mapping[str, Any],
 ) -> tuple[str, ...]:
     """Return the command of a pipeline of ours, with its options, its sink's and its source's."""
-    told = ("bootstrap", "topic", "checkpoint", "sink", "target", "address", "reference")
+    told = ("bootstrap", "topic", "checkpoint", "sink", "target", "address")
     return (
         *("{python}", ENTRY, pipeline),
         *(word for name in told for word in (f"--{name}", f"{{{name}}}")),
