@@ -35,13 +35,8 @@ class PlannedFault:
     target: str
     trigger: str
     verb: str
-
-    @property
-    def ends_driver(self) -> bool:
-        """Whether a driver of the job must be among those who die of it."""
-        return self.verb in ("lose", "damage", "rescale") or (
-            self.verb in ("kill", "stop") and self.target in ("driver", "job")
-        )
+    when: Mapping[str, Any]
+    how: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -97,7 +92,9 @@ class Plan:
 
 def _faults(document: Mapping[str, Any]) -> tuple[PlannedFault, ...]:
     faults = tuple(
-        PlannedFault(*(field(fault, name, str, "a planned fault") for name in _FAULT_FIELDS))
+        PlannedFault(
+            *(field(fault, name, kind, "a planned fault") for name, kind in _FAULT_FIELDS.items())
+        )
         for fault in field(document, "faults", list, "the plan")
     )
     if len({fault.name for fault in faults}) < len(faults):
@@ -105,7 +102,10 @@ def _faults(document: Mapping[str, Any]) -> tuple[PlannedFault, ...]:
     return faults
 
 
-_FAULT_FIELDS = ("name", "target", "trigger", "verb")
+_FAULT_FIELDS: dict[str, type] = {
+    **dict.fromkeys(("name", "target", "trigger", "verb"), str),
+    **dict.fromkeys(("when", "how"), dict),
+}
 
 
 def _one_of(kind: type[E], value: Any) -> E:

@@ -123,7 +123,7 @@ def green():
         if batch == 7:
             story.offer(batch)
             story.then("batch.offsets", "archiver", 0.2, batch=7, **offsets(8 * ROWS))
-            strike(story, KILL, dead=[DRIVER], failpoint="decided")
+            story.struck(struck("kill_driver", 7))
             story.restart(5)
         if batch == 15:
             strike(story, CUT, connections_refused=True, proxy="127.0.0.1:40113")
@@ -146,7 +146,7 @@ def red():
             story.offer(batch)
             story.then("batch.offsets", "archiver", 0.2, batch=7, **offsets(8 * ROWS))
             story.look(0.3, story.rows(7, 0.5))
-            strike(story, KILL, dead=[DRIVER], failpoint="write_half")
+            story.struck(struck("kill_driver", 7, "write_half"))
             story.restart(6)
         story.batch(batch)
     story.end(BATCHES * ROWS + 24)

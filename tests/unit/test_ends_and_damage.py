@@ -72,11 +72,9 @@ def damaged(said):
     run = HandwrittenRun()
     place = run.history.index(STRIKE)
     change = {"files": {"offsets/0": {"before": "1 bytes, a", "after": None}}}
-    run.history[place] = did(
-        "fault.strike", "kill_driver", dead=[DRIVER], damage="offsets_lost", batch=0, **change
-    )
+    run.history[place] = struck("kill_driver", damage="offsets_lost", **change)
     again = next(one for one in run.history if one.get("attempt") == 2)
-    again["proof"] = {"checkpoint": said}
+    again["proof"]["checkpoint"] = said
     return run
 
 
