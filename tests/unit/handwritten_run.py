@@ -204,6 +204,11 @@ class HandwrittenRun:
         run.differences.mkdir(parents=True, exist_ok=True)
         run.plan.write_text(json.dumps(self.plan))
         run.history.write_bytes(b"".join(self.lines()))
+        for one in self.history:
+            moment = one["proof"].get("moment", {})
+            if one["op"] == "fault.strike" and "pid" in moment:
+                run.failpoints.mkdir(exist_ok=True)
+                (run.failpoints / f"{one['actor']}.reached").write_text(json.dumps(moment))
         held = self.validation or validation(self.differences, self.observed)
         run.validation.write_text(json.dumps(held))
         if self.reads is not None:

@@ -57,6 +57,11 @@ class Case:
         return str(self.evidence.plan.document["sink"]["target"])
 
     @property
+    def topic(self) -> str:
+        """The name of the run's input topic."""
+        return str(self.evidence.plan.document["workload"]["topic"])
+
+    @property
     def halted(self) -> int | None:
         """The pid of the process that was halted at the fault's failpoint, None without one."""
         moment = self.proof["moment"]
@@ -171,7 +176,8 @@ def is_cured_member(told: Mapping[str, Any], struck: Mapping[str, Any], verb: st
     if "command" in struck:
         return bool(told["command"]) and told["after"] == "it serves"
     is_same = who(told) == who(struck)
-    return is_same == (verb == "pause") and isinstance(told["trouble"], str)
+    has_said = isinstance(told["trouble"], str) and isinstance(told["changed"], bool)
+    return is_same == (verb == "pause") and has_said
 
 
 def fits(member: str, target: str) -> bool:

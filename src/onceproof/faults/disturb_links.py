@@ -8,13 +8,13 @@ broker by its name; driver and executors are this run's own. A swallowing link m
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import asdict, fields
 from typing import Any
 
 from onceproof.faults import Mechanism, Proof, Scene
 from onceproof.faults.checks import Case, Check, fits, whole
 from onceproof.faults.strike_member import run_target
-from onceproof.stacks.link_rules import ANYONE, DEEDS, WAYS, Rule
+from onceproof.stacks.link_rules import ANYONE, DEEDS, WAYS, Counts, Rule
 from onceproof.stacks.link_verbs import ALL, disturb, pairs_of
 from onceproof.stacks.link_verbs import heal as heal_links
 from onceproof.work import FaultPart
@@ -63,11 +63,12 @@ def needs_links(faults: Iterable[FaultPart]) -> bool:
 
 def _is_the_planned_rule(case: Case) -> bool:
     wanted, who = _rule(case.fault.verb, case.fault.name, case.fault.how, case.run)
-    rule, members = Rule.of(case.proof["rule"]), case.proof["members"]
-    ends = {*members, *(end for pair in rule.pairs for end in pair)}
+    rule, members = case.proof["rule"], case.proof["members"]
+    ends = {*members, *(end for pair in rule["pairs"] for end in pair)}
     brokers = sorted(one for one in ends if fits(one, "broker:any"))
-    pairs = [pair for one in members for pair in pairs_of(one, who, brokers)]
-    return bool(pairs) and replace(wanted, pairs=tuple(dict.fromkeys(pairs))) == rule
+    pairs = dict.fromkeys(pair for one in members for pair in pairs_of(one, who, brokers))
+    told = {"pairs": [*map(list, pairs)], "ways": list(wanted.ways)}
+    return bool(pairs) and asdict(wanted) | told == rule
 
 
 def _are_of_the_target(case: Case) -> bool:
@@ -77,6 +78,8 @@ def _are_of_the_target(case: Case) -> bool:
 
 
 def _counts(told: Mapping[str, Any], verb: str) -> int:
+    if told.keys() != {one.name for one in fields(Counts)}:
+        raise ValueError(f"{told} are no counts of a link")
     return sum(whole(told[name]) for name in _FELT[verb])
 
 

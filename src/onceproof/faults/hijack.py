@@ -38,7 +38,7 @@ def strike(fault: FaultPart, scene: Scene) -> Proof:  # noqa: ARG001  the contra
 
 def _was_taken_over(case: Case) -> bool:
     before, after = case.proof["before"], case.proof["after"]
-    is_other = whole(after["epoch"]) > whole(before["epoch"]) and bool(after["state"])
+    is_other = whole(after["epoch"]) > whole(before["epoch"]) and isinstance(after["state"], str)
     return before["state"] == ONGOING != after["state"] and is_other
 
 

@@ -6,6 +6,7 @@ and how much of the input was acknowledged and committed.
 
 from __future__ import annotations
 
+from onceproof.documents import read_object
 from onceproof.evidence import Evidence
 from onceproof.failpoints import OF_THE_BATCH_BEFORE
 from onceproof.faults.checks import Case, Check, whole
@@ -26,6 +27,13 @@ def _is_at_the_trigger(case: Case) -> bool:
     is_in_time = kind != "failpoint" and "batch" not in when
     is_in_time = is_in_time or whole(moment["batch"]) >= when.get("batch", 0)
     return bool(is_named and is_in_time) and TRIGGERS[kind].fits(when, moment)
+
+
+def _is_as_marked(case: Case) -> bool:
+    if "pid" not in case.proof["moment"]:
+        return True
+    mark = case.evidence.run.failpoints / f"{case.fault.name}.reached"
+    return read_object(mark) == case.proof["moment"]
 
 
 def _is_of_its_batch(case: Case) -> bool:
@@ -97,6 +105,7 @@ MOMENT = (
     Check(
         "`moment` and `failpoint` are those that the planned trigger waits for", _is_at_the_trigger
     ),
+    Check("`moment` is what the process at the failpoint has written of itself", _is_as_marked),
     Check("the record's batch is that of the moment, of damage that of `batch`", _is_of_its_batch),
     Check("`planned` and `committed` are the history's newest batches", _is_of_the_history),
     Check(

@@ -54,7 +54,11 @@ def _has_moved(case: Case) -> bool:
     if not case.fault.target.startswith((LEADER, COORDINATOR, CONTROLLER)):
         return "seat" not in case.proof
     before, after = (case.proof["seat"][name] for name in ("before", "after"))
+    _, is_leader, which = case.fault.target.partition(LEADER)
+    wanted = which if "/" in which else f"{case.topic}/{which}"
     if case.proof["member"] != f"broker:{whole(before['broker'])}" or not before["of"]:
+        return False
+    if is_leader and before["of"] != wanted:
         return False
     if after is None:
         return bool(case.proof["seat"]["reason"])
