@@ -10,6 +10,7 @@ from onceproof.faults.checks import failed
 from onceproof.faults.moments import MOMENT
 from tests.prove.evidence import may_survive
 from tests.prove.mutations import generic, of_value
+from tests.unit.proof_page import PAGE, table
 from tests.unit.proof_samples import case_of, name_of, samples
 
 SAMPLES = samples()
@@ -51,3 +52,7 @@ def test_an_empty_proof_shows_nothing(sample, proof, tmp_path):
 
 def test_a_heal_is_proved_where_there_is_one():
     assert [one.verbs for one in mechanisms() if one.has_heal != bool(one.cures)] == []
+
+
+def test_the_page_says_what_the_verbs_declare():
+    assert table() in PAGE.read_text(), "run: python -m tests.unit.proof_page"

@@ -19,6 +19,7 @@ from onceproof.records import Op, Record
 
 Who = tuple[int, int]  # a process by its pid and start time
 SIGNALS = {"kill": "SIGKILL", "pause": "SIGSTOP"}
+_PARTS = ("any", "all", "busy", "controller", "coordinator")  # of whichever member has it
 _FROZEN, _KILLED = "freeze", 137  # of a container: how it is paused, its exit code when killed
 
 
@@ -181,8 +182,7 @@ def is_cured_member(told: Mapping[str, Any], struck: Mapping[str, Any], verb: st
 
 
 def fits(member: str, target: str) -> bool:
-    """Whether this member can be the one that a target means."""
+    """Whether this member can be the one that a target means, which names it or its part."""
     kind, _, which = target.partition(":")
-    if re.fullmatch(r"\d+|postmaster|", which):
-        return member == target
-    return re.fullmatch(rf"{re.escape(kind)}:\d+", member) is not None
+    is_part = which in _PARTS or "=" in which
+    return member == target or (is_part and re.fullmatch(rf"{kind}:[\w-]+", member) is not None)
