@@ -56,7 +56,7 @@ def _shared_deaths(strikes: dict[str, Record]) -> list[str]:
     struck: dict[tuple[Any, Any], list[str]] = {}
     for name, record in strikes.items():
         for one in _dead(record.proof):
-            struck.setdefault((one["pid"], one["started"]), []).append(name)
+            struck.setdefault((one.get("pid"), one.get("started")), []).append(name)
     shared = dict.fromkeys(tuple(names) for names in struck.values() if len(names) > 1)
     return [f"{' and '.join(names)} are proved by one and the same death" for names in shared]
 

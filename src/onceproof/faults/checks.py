@@ -185,4 +185,4 @@ def fits(member: str, target: str) -> bool:
     """Whether this member can be the one that a target means, which names it or its part."""
     kind, _, which = target.partition(":")
     is_part = which in _PARTS or "=" in which
-    return member == target or (is_part and re.fullmatch(rf"{kind}:[\w-]+", member) is not None)
+    return member == target or (is_part and re.fullmatch(rf"{kind}:\d+", member) is not None)

@@ -33,11 +33,11 @@ def _is_as_marked(case: Case) -> bool:
     if "pid" not in case.proof["moment"]:
         return True
     mark = case.evidence.run.failpoints / f"{case.fault.name}.reached"
-    return read_object(mark) == case.proof["moment"]
+    return bool(read_object(mark) == case.proof["moment"])
 
 
 def _is_of_its_batch(case: Case) -> bool:
-    return case.strike.batch == case.proof.get("batch", case.proof["moment"].get("batch"))
+    return bool(case.strike.batch == case.proof.get("batch", case.proof["moment"].get("batch")))
 
 
 def newest(evidence: Evidence, seq: int) -> tuple[int, int]:
