@@ -84,7 +84,8 @@ def _dead(proof: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return who died of a strike, by pid and start: of the job, or of members of the stack."""
     members = proof.get("members")  # by name, or of links their names alone
     each = (proof, *members.values()) if isinstance(members, Mapping) else (proof,)
-    return [*proof.get("dead", []), *(one for one in each if "ended" in one and "started" in one)]
+    ended = [one for one in each if isinstance(one, Mapping) and {"ended", "started"} <= one.keys()]
+    return [one for one in (*proof.get("dead", []), *ended) if isinstance(one, Mapping)]
 
 
 def has_proof(record: Record) -> bool:

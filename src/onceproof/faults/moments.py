@@ -11,9 +11,10 @@ from onceproof.evidence import Evidence
 from onceproof.failpoints import OF_THE_BATCH_BEFORE
 from onceproof.faults.checks import Case, Check, whole
 from onceproof.faults.triggers import TRIGGERS, kind_of, sentence
-from onceproof.records import Op
+from onceproof.records import Op, Record
 
-_DAMAGES = ("lose", "damage")  # after these the checkpoint is older than the history
+_DAMAGES = ("lose", "damage")
+_LOGS = {"offsets": Op.BATCH_OFFSETS, "commits": Op.BATCH_COMMIT}
 
 
 def _is_planned_trigger(case: Case) -> bool:
@@ -41,23 +42,34 @@ def _is_of_its_batch(case: Case) -> bool:
 
 
 def newest(evidence: Evidence, seq: int) -> tuple[int, int]:
-    """Return the newest batch planned and committed before a record, -1 where there is none."""
-    found: dict[Op, set[int]] = {Op.BATCH_OFFSETS: {-1}, Op.BATCH_COMMIT: {-1}}
-    for record in evidence.of(*found, Op.CHECKPOINT_ANEW):
+    """Return the newest batch planned and committed up to a record, -1 where there is none."""
+    found: dict[str, set[int]] = {name: set() for name in _LOGS}
+    for record in evidence.of(*_LOGS.values(), Op.CHECKPOINT_ANEW, Op.FAULT_STRIKE):
         if record.seq > seq or not record.is_ok:
             continue
         if record.op is Op.CHECKPOINT_ANEW:
-            found = {op: {-1} for op in found}
-        elif record.batch is not None:
-            found[record.op].add(record.batch)
-    planned, committed = (max(batches) for batches in found.values())
-    return planned, committed
+            found = {name: set() for name in _LOGS}
+        elif record.op is Op.FAULT_STRIKE:
+            for name, batch in _lost(record):
+                found[name].discard(batch)
+        else:
+            found["offsets" if record.op is Op.BATCH_OFFSETS else "commits"].add(record.batch or 0)
+    return max(found["offsets"], default=-1), max(found["commits"], default=-1)
+
+
+def _lost(record: Record) -> list[tuple[str, int]]:
+    """Return the batches whose files in the checkpoint's logs a strike has taken away."""
+    files = [
+        name.split("/") for name, told in record.proof.get("files", {}).items() if not told["after"]
+    ]
+    return [(one[0], int(one[1])) for one in files if one[0] in _LOGS and one[1].isdigit()]
 
 
 def _is_of_the_history(case: Case) -> bool:
     planned, committed = (whole(case.proof[name], -1) for name in ("planned", "committed"))
     now = newest(case.evidence, case.strike.seq)
-    if any(fault.verb in _DAMAGES for fault in case.evidence.plan.faults):
+    damages = [one.proof for one in case.evidence.of(Op.FAULT_STRIKE) if "files" in one.proof]
+    if any(len(one["files"]) < one["changed"] for one in damages):  # not all are named
         return planned <= now[0] and committed <= now[1]
     return (planned, committed) == now
 
@@ -65,7 +77,8 @@ def _is_of_the_history(case: Case) -> bool:
 def _is_within_the_batch(case: Case) -> bool:
     """Compare the batch of the moment with those planned and committed when the strike was over.
 
-    A driver that is dead neither plans nor commits, so the two are then those of the moment.
+    A driver that is dead neither plans nor commits, so the two are then those of the moment; but a
+    second driver does.
     """
     batch, proof = case.proof["moment"].get("batch"), case.proof
     if batch is None:
@@ -74,7 +87,7 @@ def _is_within_the_batch(case: Case) -> bool:
         return whole(proof["batch"]) >= whole(batch)
     name, planned, committed = proof.get("failpoint"), proof["planned"], proof["committed"]
     is_killed = case.fault.verb in ("kill", "stop") and case.fault.target in ("driver", "job")
-    if not is_killed:
+    if not is_killed or any(one.verb == "start" for one in case.evidence.plan.faults):
         return bool(planned >= batch)
     if name == "commit_logged":
         return bool(planned == committed == batch)

@@ -24,6 +24,7 @@ def evidence_parts(run: RunDirectory) -> tuple[Path, ...]:
         run.plan,
         run.history,
         run.fenced,
+        run.failpoints,
         run.recomputed,
         run.validation,
         run.reads,
