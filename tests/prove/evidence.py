@@ -50,7 +50,7 @@ FAMILIES = (
     "batch_folder",
     "append_topic",
 )
-_A_TASK, _OF_A_LABEL = 100, 4
+_A_TASK, _OF_A_LABEL = 100, 2
 Judged = tuple[str, bool]
 Task = tuple[Path, Path | None, int, list[int]]
 

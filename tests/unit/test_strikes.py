@@ -4,6 +4,7 @@ import pytest
 
 from onceproof.checkers import run_checkers
 from onceproof.checkers.faults_landed import faults_landed
+from onceproof.faults.checks import fits, is_cured_member, is_struck_member
 from onceproof.verdict import Grade
 from tests.unit.handwritten_run import (
     DRIVER,
@@ -145,3 +146,63 @@ def test_a_share_of_the_input_that_the_history_never_had_is_unknown(tmp_path):
         told = {"dead": [DRIVER], "moment": {"committed": share}, "planned": 1, "committed": 0}
         run.history[run.history.index(STRIKE)] = did("fault.strike", "kill_driver", **told)
         assert found(run, tmp_path / str(share)).verdict is grade
+
+
+LOCAL = {"pid": 7, "started": 1, "signal": "SIGKILL", "ended": [8, 7], "seconds": 0.1}
+CONTAINER = {"container": "c655e12a", "started_at": "2026-11-19", "exit_code": 137}
+OWNERS = {"command": ["ssh", "b1"], "before": "it served", "after": "it is silent", "seconds": 9}
+
+
+@pytest.mark.parametrize(
+    ("told", "verb", "is_proof"),
+    [
+        (LOCAL, "kill", True),
+        (LOCAL | {"signal": "SIGTERM"}, "kill", False),
+        (LOCAL | {"signal": "SIGTERM"}, "stop", True),
+        (LOCAL | {"ended": [8]}, "kill", False),
+        (LOCAL | {"signal": "SIGSTOP", "paused": [7]}, "pause", True),
+        (LOCAL | {"signal": "SIGSTOP", "paused": []}, "pause", False),
+        (LOCAL | CONTAINER, "kill", True),
+        (LOCAL | CONTAINER | {"exit_code": 0}, "kill", False),
+        (LOCAL | CONTAINER | {"signal": "freeze", "paused": [7]}, "pause", True),
+        (LOCAL | CONTAINER | {"signal": "SIGSTOP", "paused": [7]}, "pause", False),
+        (OWNERS, "kill", True),
+        (OWNERS | {"before": "no answer"}, "kill", False),
+        (OWNERS | {"after": "it served"}, "kill", False),
+        (OWNERS | {"after": ""}, "kill", False),
+        (OWNERS | {"after": "it serves"}, "kill", False),
+    ],
+)
+def test_a_member_of_any_stack_was_struck_as_its_proof_shows(told, verb, is_proof):
+    assert is_struck_member(told, verb) is is_proof
+
+
+@pytest.mark.parametrize(
+    ("told", "struck_one", "verb", "is_proof"),
+    [
+        ({"pid": 9, "started": 2, "changed": True, "trouble": ""}, LOCAL, "kill", True),
+        ({"pid": 7, "started": 1, "changed": True, "trouble": ""}, LOCAL, "kill", False),
+        ({"pid": 7, "started": 1, "changed": True, "trouble": ""}, LOCAL, "pause", True),
+        ({"pid": 9, "started": 2, "changed": True, "trouble": ""}, LOCAL, "pause", False),
+        (OWNERS | {"after": "it serves"}, OWNERS, "kill", True),
+        (OWNERS, OWNERS, "kill", False),
+    ],
+)
+def test_a_member_of_any_stack_was_cured_as_its_proof_shows(told, struck_one, verb, is_proof):
+    assert is_cured_member(told, struck_one, verb) is is_proof
+
+
+@pytest.mark.parametrize(
+    ("member", "target", "can_be"),
+    [
+        ("broker:2", "broker:2", True),
+        ("broker:3", "broker:2", False),
+        ("broker:3", "broker:leader=0", True),
+        ("worker:1", "worker:any", True),
+        ("broker:1", "worker:any", False),
+        ("store", "store", True),
+        ("store", "store:postmaster", False),
+    ],
+)
+def test_a_member_is_one_that_its_target_names(member, target, can_be):
+    assert fits(member, target) is can_be

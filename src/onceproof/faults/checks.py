@@ -162,7 +162,8 @@ DRIVER_ENDED = (DEAD, DRIVER_DEAD, HALTED_DEAD)
 def is_struck_member(told: Mapping[str, Any], verb: str) -> bool:
     """Whether this proves that a member was killed, stopped or paused, on any kind of stack."""
     if "command" in told:  # of an external stack
-        return bool(told["command"]) and told["before"] == "it served" != told["after"] != ""
+        is_silent = told["after"] not in ("", "it served", "it serves")
+        return bool(told["command"]) and told["before"] == "it served" and is_silent
     pid, _ = who(told)
     is_container = "container" in told
     wanted = _FROZEN if is_container and verb == "pause" else SIGNALS.get(verb)
