@@ -142,7 +142,7 @@ def _missed_records(case: Case) -> bool:
 def _grew(case: Case) -> bool:
     before, after = (whole(case.proof[name], 1) for name in ("partitions_before", "partitions"))
     new = case.proof["planned_new"]
-    are_new = bool(new) and all(before <= whole(at) < after for at in new)
+    are_new = 0 < len(set(new)) == len(new) and all(before <= whole(at) < after for at in new)
     return are_new and after == _wanted(case.fault.how, before) > before
 
 
