@@ -20,6 +20,7 @@ from onceproof.records import Op, Record
 Who = tuple[int, int]  # a process by its pid and start time
 SIGNALS = {"kill": "SIGKILL", "pause": "SIGSTOP"}
 _PARTS = ("any", "all", "busy", "controller", "coordinator")  # of whichever member has it
+_ASKS = ("SIGTERM", "SIGINT", "SIGQUIT")  # of which a member ends in good order
 _FROZEN, _KILLED = "freeze", 137  # of a container: how it is paused, its exit code when killed
 
 
@@ -169,8 +170,8 @@ def is_struck_member(told: Mapping[str, Any], verb: str) -> bool:
     wanted = _FROZEN if is_container and verb == "pause" else SIGNALS.get(verb)
     if is_container and verb == "kill" and told["exit_code"] != _KILLED:
         return False
-    signal = told["signal"]
-    return pid in told["paused" if verb == "pause" else "ended"] and signal == (wanted or signal)
+    is_right = told["signal"] == wanted if wanted else told["signal"] in _ASKS
+    return is_right and pid in told["paused" if verb == "pause" else "ended"]
 
 
 def is_cured_member(told: Mapping[str, Any], struck: Mapping[str, Any], verb: str) -> bool:
