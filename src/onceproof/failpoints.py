@@ -24,9 +24,10 @@ from onceproof.polling import wait_for
 FOLDER = "ONCEPROOF_FAILPOINTS"
 # Those that a task comes to, in an executor; to the others the driver does.
 TASK = ("task_begin", "task_mid", "pre_committed", "task_done")
+OF_THE_BATCH_BEFORE = ("apply_half", "applied_unmarked", "marked")  # when the next one begins
 # Those at which a process of the job can be halted, in the order in which a batch comes to them.
 HALTS = (
-    *("apply_half", "applied_unmarked", "marked"),  # of the batch before
+    *OF_THE_BATCH_BEFORE,
     *TASK,
     *("write_half", "written", "all_pre_committed", "decided", "commit_half", "committed"),
     *("staged", "sink_committed"),

@@ -35,14 +35,9 @@ class PlannedFault:
     target: str
     trigger: str
     verb: str
+    when: Mapping[str, Any]
+    how: Mapping[str, Any]
     effect: str = ""  # the least degree of effect that it must have
-
-    @property
-    def ends_driver(self) -> bool:
-        """Whether a driver of the job must be among those who die of it."""
-        return self.verb in ("lose", "damage", "rescale") or (
-            self.verb in ("kill", "stop") and self.target in ("driver", "job")
-        )
 
 
 @dataclass(frozen=True)
@@ -127,7 +122,8 @@ def _fault(fault: Mapping[str, Any]) -> PlannedFault:
     name, target, trigger, verb = (
         field(fault, one, str, "a planned fault") for one in ("name", "target", "trigger", "verb")
     )
-    return PlannedFault(name, target, trigger, verb, _demanded(fault))
+    when, how = (field(fault, one, dict, "a planned fault") for one in ("when", "how"))
+    return PlannedFault(name, target, trigger, verb, when, how, _demanded(fault))
 
 
 def _demanded(fault: Mapping[str, Any]) -> str:

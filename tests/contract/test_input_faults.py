@@ -58,7 +58,7 @@ def test_a_topic_that_grows_is_read_whole_by_a_job_that_plans_its_new_partitions
     run = send(stack, tmp_path, "growing", events=1000)
     planned = {("growing", at): 1 for at in range(6)}
     proof = strike(stack, "grow", "growing", planned)
-    assert proof == {"partitions_before": 4, "partitions": 8, "planned": [4, 5]}
+    assert proof == {"partitions_before": 4, "partitions": 8, "planned_new": [4, 5]}
     assert len(look(stack.bootstrap, ["growing"])["growing"]["partitions"]) == 8
     settle(run.ledger, stack.bootstrap, "growing")
 

@@ -2,31 +2,49 @@
 
 from random import Random
 
-from tests.unit.handwritten_run import DRIVER, HandwrittenRun, did, offsets, plan, saw, topics
+from tests.unit.handwritten_run import (
+    HandwrittenRun,
+    did,
+    fault,
+    offsets,
+    plan,
+    saw,
+    struck,
+    topics,
+)
 
 BATCHES, ROWS = 24, 50
 VERSIONS = {
     "onceproof": "0.1.0", "commit": "c655e12a", "python": "3.11.7", "java": "17.0.9",
     "spark": "4.2.0", "kafka brokers": "4.3.1", "postgresql": "18.6",
 }  # fmt: skip
-KILL = {
-    "name": "kill_driver",
-    "verb": "kill",
-    "target": "driver",
-    "trigger": "failpoint decided of batch 7",
-}
-KILL_HALF = KILL | {"trigger": "failpoint write_half of batch 7"}
-CUT = {
-    "name": "cut_broker",
-    "verb": "cut",
-    "target": "broker:leader=events/0",
-    "trigger": "0.6 of input committed",
+KILL = fault("kill_driver", "kill", "driver", failpoint="decided", batch=7)
+KILL_HALF = fault("kill_driver", "kill", "driver", failpoint="write_half", batch=7)
+CUT = fault("cut_broker", "cut", "broker:leader=events/0", committed=0.6)
+RUN = "window_totals_7"
+COUNTS = {"refused": 4, "reset": 2, "held_bytes": 0, "swallowed_bytes": 0, "reset_at_heal": 0}
+CUT_PROOF = {
+    "rule": {
+        "name": f"{RUN}/cut_broker",
+        "do": "cut",
+        "pairs": [["anyone", "broker:2"], ["broker:2", "broker:1"], ["broker:2", "broker:3"]],
+        "ways": ["requests", "answers"],
+        "ms": 0,
+        "kbytes": 0,
+    },
+    "members": ["broker:2"],
+    "counts": COUNTS,
+    "seconds": 0.4,
+    "moment": {"committed": 0.625},
+    "planned": 14,
+    "committed": 14,
 }
 
 
 def example_plan(scenario, sink, faults, **changes):
     found = plan(
         scenario=scenario,
+        run=RUN,
         subject="git:9f2c41d",
         faults=faults,
         versions=VERSIONS,
@@ -50,6 +68,11 @@ class Story:
         self.history.append(did(op, actor, outcome, **fields))
         self.times.append(self.now)
 
+    def struck(self, record):
+        self.now += 0.1
+        self.history.append(record)
+        self.times.append(self.now)
+
     def look(self, seconds=0.1, rows=()):
         self.poll += 1
         self.reads += rows
@@ -69,7 +92,7 @@ class Story:
             self.then("phase.end", phase, 0.4)
         self.then("input.topics", "prepare", **topics(0))
         self.then("phase.start", "process")
-        self.then("attempt.start", "supervisor", 0.5, attempt=1, **DRIVER)
+        self.then("attempt.start", "supervisor", 0.5, attempt=1)
         self.now += 3
 
     def offer(self, batch):
@@ -109,10 +132,6 @@ class Story:
         )  # fmt: skip
 
 
-def strike(story, fault, **proof):
-    story.then("fault.strike", fault["name"], 0.1, **proof)
-
-
 def green():
     """Two faults in an exactly-once sink, and nothing wrong."""
     story = Story()
@@ -121,12 +140,12 @@ def green():
         if batch == 7:
             story.offer(batch)
             story.then("batch.offsets", "archiver", 0.2, batch=7, **offsets(8 * ROWS))
-            strike(story, KILL, dead=[DRIVER], failpoint="decided")
+            story.struck(struck("kill_driver", 7))
             story.restart(5)
         if batch == 15:
-            strike(story, CUT, connections_refused=True, proxy="127.0.0.1:40113")
+            story.struck(did("fault.strike", "cut_broker", **CUT_PROOF))
             story.look(2)
-            story.then("fault.heal", "cut_broker", 1.5)
+            story.then("fault.heal", "cut_broker", 1.5, counts=COUNTS, changed=True)
         story.batch(batch)
     story.end(BATCHES * ROWS)
     sink = {"name": "two_phase_table", "family": "two_phase", "store": "postgres"}
@@ -144,7 +163,7 @@ def red():
             story.offer(batch)
             story.then("batch.offsets", "archiver", 0.2, batch=7, **offsets(8 * ROWS))
             story.look(0.3, story.rows(7, 0.5))
-            strike(story, KILL, dead=[DRIVER], failpoint="write_half")
+            story.struck(struck("kill_driver", 7, "write_half"))
             story.restart(6)
         story.batch(batch)
     story.end(BATCHES * ROWS + 24)

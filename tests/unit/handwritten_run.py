@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 
 from onceproof.evidence import Evidence
+from onceproof.faults.triggers import sentence
 from onceproof.ledger import content_digest
 from onceproof.parts import USED, made_of, used_by
 from onceproof.records import Op, Outcome, Record, to_line
@@ -41,8 +42,7 @@ def plan(**changes: Any) -> dict[str, Any]:
         sink[name] = changes.pop(name, value)
     sink["writes"] = changes.pop("writes", "upsert")
     sink["family"] = changes.pop("family", "two_phase")
-    kill = {"name": "kill_driver", "verb": "kill", "target": "driver"}
-    kill["trigger"] = "failpoint decided of batch 1"
+    kill = fault("kill_driver", "kill", "driver", failpoint="decided", batch=1)
     return {
         "scenario": "window_totals__two_phase_table__kill_driver",
         "run": "window_totals_7",
@@ -59,14 +59,30 @@ def plan(**changes: Any) -> dict[str, Any]:
     } | changes
 
 
+def fault(name: str, verb: str, target: str, how: Any = None, **when: Any) -> dict[str, Any]:
+    """One fault of a plan, as the phase that plans writes it."""
+    told = {"name": name, "verb": verb, "target": target, "when": when, "how": how or {}}
+    return told | {"trigger": sentence(when)}
+
+
 def control(*anomalies: str, **changes: Any) -> dict[str, Any]:
     """The plan of a negative control that must show these anomalies."""
     return plan(claims="FAIL", anomalies=list(anomalies), **changes)
 
 
+def driver(attempt: int) -> dict[str, int]:
+    """The process that each attempt is."""
+    return {"pid": 4710 + attempt, "started": attempt}
+
+
 def did(op: str, actor: str = "onceproof", outcome: str = "ok", **fields: Any) -> dict[str, Any]:
     """One record but for its number and clocks; `batch` and `attempt` are its own."""
     own = {name: fields.pop(name) for name in ("batch", "attempt") if name in fields}
+    if op == "attempt.start":
+        fields = driver(own["attempt"]) | fields
+    elif op == "attempt.end":
+        reason = "over" if outcome == "ok" else "its process ended"
+        fields = {"reason": reason, "pid": driver(own["attempt"])["pid"]} | fields
     return {"op": op, "actor": actor, "outcome": outcome, **own, "proof": fields}
 
 
@@ -86,8 +102,18 @@ def offsets(next_offset: int) -> dict[str, Any]:
     return {"offsets": {"events": {"0": next_offset}}}
 
 
-DRIVER = {"pid": 4711, "started": 1}
-STRIKE = did("fault.strike", "kill_driver", dead=[DRIVER], failpoint="decided")
+DRIVER = driver(1)
+
+
+def struck(name: str, batch: int = 1, step: str = "decided", **proof: Any) -> dict[str, Any]:
+    """A strike at a failpoint of a batch that is planned and not committed; it killed a driver."""
+    moment = {"name": step, "batch": batch, "pid": DRIVER["pid"]}
+    told = {"dead": [DRIVER], "failpoint": step, "moment": moment}
+    told |= {"planned": batch, "committed": batch - 1} | proof
+    return did("fault.strike", name, batch=batch, **told)
+
+
+STRIKE = struck("kill_driver")
 
 
 def good_history() -> list[dict[str, Any]]:
@@ -190,6 +216,11 @@ class HandwrittenRun:
         run = RunDirectory(folder)
         run.differences.mkdir(parents=True, exist_ok=True)
         run.plan.write_text(json.dumps(self._whole_plan()))
+        for one in self.history:
+            moment = one["proof"].get("moment", {})
+            if one["op"] == "fault.strike" and "pid" in moment:
+                run.failpoints.mkdir(exist_ok=True)
+                (run.failpoints / f"{one['actor']}.reached").write_text(json.dumps(moment))
         if self.reads is not None:
             write_rows(run.reads, [as_text(row) for row in self.reads], READS)
         if self.ledger is not None:

@@ -19,8 +19,11 @@ from tests.unit.handwritten_run import (
     STRIKE,
     HandwrittenRun,
     did,
+    driver,
+    fault,
     offsets,
     plan,
+    struck,
     topics,
     validation,
 )
@@ -167,26 +170,32 @@ def test_a_cure_that_failed_is_unknown(run, tmp_path):
 
 
 def test_one_death_proves_one_fault(run, tmp_path):
-    other = {"name": "kill_job", "verb": "kill", "target": "job", "trigger": "batch 1"}
+    other = fault("kill_job", "kill", "job", failpoint="decided", batch=1)
     run.plan = plan(faults=[*run.plan["faults"], other])
     at = run.history.index(STRIKE)
 
-    def struck(name, pid):
-        return did("fault.strike", name, dead=[DRIVER, {"pid": pid, "started": 1}])
+    def died(name, pid):
+        return struck(name, dead=[DRIVER, {"pid": pid, "started": 1}])
 
-    run.history[at : at + 1] = [struck("kill_driver", 8), struck("kill_job", 9)]
+    run.history[at : at + 1] = [died("kill_driver", 8), died("kill_job", 9)]
     finding = found(faults_landed, run, tmp_path)
     assert finding.verdict is UNKNOWN
     assert finding.reason == "kill_driver and kill_job are proved by one and the same death"
-    start = next(one for one in run.history if one.get("attempt") == 2)
-    start["proof"] = {"pid": 7, "started": 2}
-    run.history[at] = did("fault.strike", "kill_driver", dead=[start["proof"]])
+    run.history[at : at + 2] = [STRIKE]
+    again = last(run, "attempt.start") + 1
+    moment = {"name": "decided", "batch": 1, "pid": driver(2)["pid"]}
+    run.history[again:again] = [
+        struck("kill_job", dead=[driver(2)], moment=moment),
+        did("attempt.end", "supervisor", "failed", attempt=2),
+        did("attempt.start", "supervisor", attempt=3),
+    ]
+    end = run.history[last(run, "attempt.end")]
+    end["attempt"], end["proof"]["pid"] = 3, driver(3)["pid"]
     assert found(faults_landed, run, tmp_path / "apart").verdict is PASS
 
 
 def test_one_death_of_a_member_proves_one_fault(run, tmp_path):
-    killed = {"verb": "kill", "target": "broker:1", "trigger": "batch 1"}
-    run.plan = plan(faults=[{"name": name} | killed for name in "ab"])
+    run.plan = plan(faults=[fault(name, "kill", "broker:1", batch=1) for name in "ab"])
     died = {"pid": 7, "started": 1, "ended": [7]}
     at = run.history.index(STRIKE)
     run.history[at : at + 1] = [
@@ -197,18 +206,24 @@ def test_one_death_of_a_member_proves_one_fault(run, tmp_path):
 
 
 def test_a_driver_that_was_killed_is_one_that_was_started(run, tmp_path):
-    stranger = did("fault.strike", "kill_driver", dead=[DRIVER | {"started": 2}])
+    stranger = struck("kill_driver", dead=[DRIVER | {"started": 2}])
     run.history[run.history.index(STRIKE)] = stranger
     finding = found(faults_landed, run, tmp_path)
     assert finding.verdict is UNKNOWN
-    assert "none of them was a driver of the job" in finding.reason
+    assert "the driver of an attempt is among `dead`" in finding.reason
 
 
 def test_a_fault_that_was_healed_before_the_job_began_is_unknown(run, tmp_path):
-    cut = {"name": "cut", "verb": "cut", "target": "store", "trigger": ""}
-    run.plan = plan(faults=[cut])
+    fill = fault("fill", "fill", "checkpoint", acknowledged=0)
+    run.plan = plan(faults=[fill], workload={"options": {"events": 6}})
     run.history.remove(STRIKE)
-    run.history[2:2] = [did("fault.strike", "cut", reset=1), did("fault.heal", "cut", reset=1)]
+    full = {"folder": "checkpoint", "filler_bytes": 9, "free_bytes": 0}
+    moment = {"moment": {"acknowledged": 0}, "planned": -1, "committed": -1}
+    room = {"folder": "checkpoint", "free_bytes": 9}
+    run.history[2:2] = [
+        did("fault.strike", "fill", **full, **moment),
+        did("fault.heal", "fill", **room),
+    ]
     finding = found(faults_landed, run, tmp_path)
     assert finding.verdict is UNKNOWN
     assert "healed before the job had planned a batch" in finding.reason
@@ -221,8 +236,16 @@ def test_with_the_sentinels_alone_left_a_fault_disturbs_only_windows(state, grad
     run.ledger, run.sentinels, run.recomputed["state"] = list(range(7)), 1, state
     run.history.remove(STRIKE)
     at = last(run, "batch.commit") + 1
-    last_one = [did("batch.offsets", batch=2, **offsets(7)), did("batch.commit", batch=2)]
-    run.history[at:at] = [STRIKE, *last_one]
+    moment = {"name": "decided", "batch": 2, "pid": driver(2)["pid"]}
+    run.history[at:at] = [
+        did("batch.offsets", batch=2, **offsets(7)),
+        struck("kill_driver", 2, dead=[driver(2)], moment=moment),
+        did("attempt.end", "supervisor", "failed", attempt=2),
+        did("attempt.start", "supervisor", attempt=3),
+        did("batch.commit", batch=2),
+    ]
+    end = run.history[last(run, "attempt.end")]
+    end["attempt"], end["proof"]["pid"] = 3, driver(3)["pid"]
     assert found(faults_landed, run, tmp_path).verdict is grade
 
 

@@ -1,6 +1,7 @@
 """Faults of links, as rules: what each asks of the links, and how it is taken back."""
 
 import threading
+from contextlib import nullcontext
 from dataclasses import replace
 from random import Random
 from types import SimpleNamespace
@@ -117,7 +118,7 @@ def test_a_fault_that_is_to_outlast_the_job_is_healed_when_its_driver_has_ended(
     monkeypatch.setattr("onceproof.process.disturb.find_mechanism", lambda *_: mechanism)
     fault = FaultPart("far", "cut", "store", {"batch": 0}, {"until": ATTEMPT_ENDS})
     progress = SimpleNamespace(open_batch=lambda: 0, close=lambda: None)
-    archive = SimpleNamespace(newest=(0, -1), catch_up=lambda: None)
+    archive = SimpleNamespace(newest=(0, -1), catch_up=lambda: None, lock=nullcontext())
     job = SimpleNamespace(driver=lambda: [driver])
     scene = Scene(WORK, None, job, Random(7))
     history = History(tmp_path / "history.jsonl")

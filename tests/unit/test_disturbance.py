@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import threading
+from contextlib import nullcontext
 from dataclasses import replace
 from random import Random
 from types import SimpleNamespace
@@ -50,7 +51,7 @@ def test_who_died_of_something_else_is_not_struck_and_the_next_is(tmp_path, monk
     point.arm()
     waiting.append(comes_to_the_step(point, 3))
     history = History(tmp_path / "history.jsonl")
-    archive = SimpleNamespace(newest=(4, 3), catch_up=lambda: None)
+    archive = SimpleNamespace(newest=(4, 3), catch_up=lambda: None, lock=nullcontext())
     progress = SimpleNamespace(close=lambda: None)
     fault = FaultPart("late", "kill", "driver", {"failpoint": "decided", "batch": 3})
     scene = Scene(None, None, None, Random(7))

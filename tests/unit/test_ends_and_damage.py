@@ -12,7 +12,7 @@ from onceproof.checkers.restarted import restarted, unexplained
 from onceproof.checkers.state import state
 from onceproof.phases.blame import blame
 from onceproof.verdict import Grade
-from tests.unit.handwritten_run import DRIVER, STRIKE, HandwrittenRun, did, plan
+from tests.unit.handwritten_run import STRIKE, HandwrittenRun, did, plan, struck
 
 PASS, UNKNOWN, FAIL = Grade
 CHECKERS = (ended, faults_landed, input_committed, offset_log)
@@ -72,11 +72,10 @@ def damaged(said):
     run = HandwrittenRun()
     place = run.history.index(STRIKE)
     change = {"files": {"offsets/0": {"before": "1 bytes, a", "after": None}}}
-    run.history[place] = did(
-        "fault.strike", "kill_driver", dead=[DRIVER], damage="offsets_lost", batch=0, **change
-    )
+    run.history[place] = struck("kill_driver", damage="offsets_lost", **change)
+    run.history[place]["batch"] = 0
     again = next(one for one in run.history if one.get("attempt") == 2)
-    again["proof"] = {"checkpoint": said}
+    again["proof"]["checkpoint"] = said
     return run
 
 
@@ -164,7 +163,7 @@ def test_a_row_of_a_later_batch_is_blamed_on_the_damage_that_it_rests_on(tmp_pat
     run.history.insert(place, strike)
     run.samples = [{"class": "changed", "key": {"k": "d"}, "batch": 1}]
     [told] = blame(run.write(tmp_path))
-    assert (told["fault"], told["step"]) == ("kill_driver", None)
+    assert (told["fault"], told["step"]) == ("kill_driver", "decided")
     assert told["sentence"] == (
         "Batch 1 rests on the checkpoint that kill_driver damaged after batch 0: the newest offsets"
         " are gone, and their commit is there"

@@ -34,7 +34,9 @@ def poisoned(run):
     """Markup in every place where a text of the data reaches the page."""
     run.plan |= {"scenario": MARKUP, "replay": MARKUP, "subject": MARKUP, MARKUP: MARKUP}
     run.plan["versions"] = {MARKUP: MARKUP}
-    run.plan["faults"] = [{"name": MARKUP, "target": MARKUP, "trigger": MARKUP, "verb": "cut"}]
+    run.plan["faults"] = [
+        {"name": MARKUP, "target": MARKUP, "trigger": MARKUP, "verb": "cut", "when": {}, "how": {}}
+    ]
     strike = did("fault.strike", MARKUP, **{MARKUP: MARKUP, "failpoint": MARKUP})
     run.history[7] = strike
     run.history[0:0] = [did("phase.start", MARKUP), did("phase.end", MARKUP)]

@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from onceproof.errors import EvidenceError
+from onceproof.errors import RequestError
 from onceproof.evidence import Evidence, known
+from onceproof.faults import find_mechanism
+from onceproof.faults.checks import Case, failed
+from onceproof.faults.moments import MOMENT
 from onceproof.plan import PlannedFault
-from onceproof.records import Op, Record
+from onceproof.records import Op, Outcome, Record
 from onceproof.verdict import Finding, Grade
 
 
 def faults_landed(evidence: Evidence) -> Finding:
     """Say UNKNOWN for each planned fault that left no proof, or struck when all was committed.
 
-    A cure that failed did not happen as it was planned either. A fault that nobody planned is as
-    bad: the plan is then not what happened. And so is a death that two faults call theirs.
+    What its proof must show is declared by its mechanism. A cure that failed, or that is missing,
+    did not happen as it was planned either. A fault that nobody planned is as bad: the plan is then
+    not what happened. And so is a death that two faults call theirs.
     """
     planned = evidence.plan.faults
     strikes = landed(evidence)
@@ -27,6 +31,7 @@ def faults_landed(evidence: Evidence) -> Finding:
         *filter(None, troubles),
         *(f"{name} struck, and nobody had planned it" for name in sorted(unplanned)),
         *_shared_deaths(strikes),
+        *_shared_processes(evidence),
     ]
     numbers = {"planned": len(planned), "landed": len(names & strikes.keys())}
     if said:
@@ -51,20 +56,36 @@ def _shared_deaths(strikes: dict[str, Record]) -> list[str]:
     struck: dict[tuple[Any, Any], list[str]] = {}
     for name, record in strikes.items():
         for one in _dead(record.proof):
-            struck.setdefault((one["pid"], one["started"]), []).append(name)
+            struck.setdefault((one.get("pid"), one.get("started")), []).append(name)
     shared = dict.fromkeys(tuple(names) for names in struck.values() if len(names) > 1)
     return [f"{' and '.join(names)} are proved by one and the same death" for names in shared]
+
+
+def _shared_processes(evidence: Evidence) -> list[str]:
+    """Say which attempts are one process or none, and whose end was seen in another process."""
+    starts: dict[tuple[Any, Any], int | None] = {}
+    pids, said = {}, []
+    for record in evidence.of(Op.ATTEMPT_START):
+        key = pid, started = record.proof.get("pid"), record.proof.get("started")
+        if pid is None or started is None:
+            said.append(f"attempt {record.attempt} names no process")
+        elif key in starts:
+            said.append(f"attempts {starts[key]} and {record.attempt} are one process")
+        starts[key], pids[record.attempt] = record.attempt, pid
+    return said + [
+        f"attempt {one.attempt} is not the process that its end names"
+        for one in evidence.of(Op.ATTEMPT_END)
+        if one.attempt in pids and one.proof.get("pid") != pids[one.attempt]
+        if one.outcome is not Outcome.UNKNOWN
+    ]
 
 
 def _dead(proof: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return who died of a strike, by pid and start: of the job, or of members of the stack."""
     members = proof.get("members")  # by name, or of links their names alone
     each = (proof, *members.values()) if isinstance(members, Mapping) else (proof,)
-    dead = [*proof.get("dead", []), *(one for one in each if "ended" in one and "started" in one)]
-    for one in dead:
-        if not (isinstance(one, Mapping) and {"pid", "started"} <= one.keys()):
-            raise EvidenceError(f"a proof names {one!r} as dead, without its pid and start time")
-    return dead
+    ended = [one for one in each if isinstance(one, Mapping) and {"ended", "started"} <= one.keys()]
+    return [one for one in (*proof.get("dead", []), *ended) if isinstance(one, Mapping)]
 
 
 def has_proof(record: Record) -> bool:
@@ -85,16 +106,31 @@ def _trouble(fault: PlannedFault, evidence: Evidence, strikes: dict[str, Record]
     left = 0 if _keeps_state(evidence) else ledger.sentinels
     if before and ledger.covered_by(before[-1]) >= ledger.acknowledged - left:
         return f"{fault.name} struck after all input was committed, so it disturbed nothing"
-    if fault.ends_driver and not _ended_a_driver(strikes[fault.name], evidence):
-        return f"{fault.name} says who died, and none of them was a driver of the job"
     is_last = not any(seq > strike for seq, _ in evidence.positions)
     if is_last and not evidence.plan.fails_for_good:
         return f"{fault.name} struck, and no batch was committed after it"
+    return _heal_trouble(fault, evidence, strikes[fault.name])
+
+
+def _heal_trouble(fault: PlannedFault, evidence: Evidence, strike: Record) -> str:
+    """Say what is wrong with the heal, and then what the two proofs fail to show."""
     heals = [record for record in evidence.of(Op.FAULT_HEAL) if record.actor == fault.name]
-    if failed := [one.proof.get("reason", "no reason is told") for one in heals if not one.is_ok]:
-        return f"{fault.name} was not healed as it was to be: {failed[0]}"
+    if failures := [one.proof.get("reason", "no reason is told") for one in heals if not one.is_ok]:
+        return f"{fault.name} was not healed as it was to be: {failures[0]}"
     if heals and heals[-1].seq < (evidence.first_planned or 0):
         return f"{fault.name} was healed before the job had planned a batch: it disturbed nothing"
+    try:
+        mechanism = find_mechanism(fault.verb, fault.target)
+    except RequestError as error:
+        return f"{fault.name}: {error}"
+    case = Case(fault, strike, heals[-1] if heals else None, evidence)
+    if said := failed((*MOMENT, *mechanism.proves), case):
+        return f"The proof of {fault.name} does not show that {'; that '.join(said)}"
+    wanted = 1 if mechanism.has_heal else 0
+    if len(heals) != wanted or any(one.seq < strike.seq for one in heals):
+        return f"{fault.name} needs {wanted} heal after its strike, and {len(heals)} are recorded"
+    if said := failed(mechanism.cures, case):
+        return f"The proof of the heal of {fault.name} does not show that {'; that '.join(said)}"
     return ""
 
 
@@ -102,9 +138,3 @@ def _keeps_state(evidence: Evidence) -> bool:
     """Whether the sentinels alone, which come after all events, are work: windows close."""
     told = known(lambda: evidence.recomputed)
     return told is not None and told.get("state") is not None
-
-
-def _ended_a_driver(strike: Record, evidence: Evidence) -> bool:
-    starts = evidence.of(Op.ATTEMPT_START)
-    drivers = [(one.proof.get("pid"), one.proof.get("started")) for one in starts]
-    return any((one["pid"], one["started"]) in drivers for one in _dead(strike.proof))

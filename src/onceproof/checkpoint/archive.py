@@ -31,7 +31,7 @@ class Archive:
     def __init__(self, checkpoint: Path, archive: Path, history: History) -> None:
         self.checkpoint, self.folder = checkpoint, archive
         self._history = history
-        self._lock = threading.Lock()
+        self.lock = threading.RLock()  # held while batches and what is said of them are recorded
         self._seen: dict[Path, Stamp] = {}
         self.planned: dict[int, log.Planned] = {}
         self.committed: dict[int, log.Committed] = {}
@@ -40,7 +40,7 @@ class Archive:
 
     def catch_up(self) -> None:
         """Archive and record all that is new on disk; return when it is."""
-        with self._lock:
+        with self.lock:
             self._look_who_it_is()
             for name, take in (("offsets", self._take_offsets), ("commits", self._take_commit)):
                 self._take_new(name, take)
@@ -53,7 +53,7 @@ class Archive:
         What is gone is held for not written, and is recorded when it comes again. What was changed
         stays archived as the engine wrote it.
         """
-        with self._lock:
+        with self.lock:
             for name, found in (("offsets", self.planned), ("commits", self.committed)):
                 for batch in list(found):
                     path = self.checkpoint / name / str(batch)

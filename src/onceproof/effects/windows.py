@@ -16,6 +16,7 @@ from onceproof.records import Op, Record
 SLACK_S = 0.25  # an event may be written a moment before or after the record of what caused it
 _FOREVER = 1 << 62
 _DAMAGES = ("lose", "damage")
+_END_DRIVERS = (("kill", "driver"), ("kill", "job"), ("stop", "driver"), ("rescale", "job"))
 _RIVAL = "start"
 
 
@@ -82,7 +83,7 @@ def cause_of_end(end: Record, start: Record | None, found: list[Window]) -> Wind
 def _may_end(window: Window, end: Record, start: Record | None) -> bool:
     if window.fault.verb == _RIVAL:  # of two drivers, either may notice the other much later
         return start is not None and start.seq < window.strike.seq and end.seq > window.first
-    if window.fault.ends_driver and window.fault.verb not in _DAMAGES:
+    if (window.fault.verb, window.fault.target) in _END_DRIVERS:
         return False
     return window.has(end.seq)
 

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 from onceproof.errors import RequestError
 from onceproof.failpoints import Failpoint
+from onceproof.faults.checks import Check
 from onceproof.identity import Identity
 from onceproof.security import Brokers
 from onceproof.stacks import Stack
@@ -104,16 +105,24 @@ class Mechanism:
 
     What `but` names it leaves to others. It is healed when the job has committed once more in spite
     of it, or could not for so long. `how` are the names that may stand under a fault's `how`, by
-    verb.
+    verb. `proves` is what the proof of its strike must show beside its moment, `cures` what that of
+    its heal must.
     """
 
     verbs: tuple[str, ...]
     targets: tuple[str, ...]
     strike: Callable[[FaultPart, Scene], Proof]
     heal: Callable[[FaultPart, Scene, Proof], Proof]
+    proves: tuple[Check, ...]
+    cures: tuple[Check, ...] = ()
     heals_after_s: float = 5.0
     how: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     but: tuple[str, ...] = ()
+
+    @property
+    def has_heal(self) -> bool:
+        """Whether a strike must be healed: then a `fault.heal` must follow it."""
+        return self.heal is not nothing_to_heal
 
     def takes(self, verb: str, target: str) -> bool:
         """Whether this mechanism does this verb to this target."""

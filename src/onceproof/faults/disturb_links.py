@@ -8,12 +8,14 @@ broker by its name; driver and executors are this run's own. A swallowing link m
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict, fields
 from typing import Any
 
 from onceproof.faults import Mechanism, Proof, Scene
+from onceproof.faults.checks import Case, Check, fits, whole
 from onceproof.faults.strike_member import run_target
-from onceproof.stacks.link_rules import ANYONE, DEEDS, WAYS, Rule
-from onceproof.stacks.link_verbs import disturb
+from onceproof.stacks.link_rules import ANYONE, DEEDS, WAYS, Counts, Rule
+from onceproof.stacks.link_verbs import ALL, disturb, pairs_of
 from onceproof.stacks.link_verbs import heal as heal_links
 from onceproof.work import FaultPart
 
@@ -32,16 +34,20 @@ def strike(fault: FaultPart, scene: Scene) -> Proof:
 
     Who waits at the failpoint goes on as soon as it holds, since nobody feels it who stands still.
     """
-    how = {**HOW[fault.verb], **fault.how}
+    rule, who = _rule(fault.verb, fault.name, fault.how, scene.work.run)
+    let_go = scene.point.let_go if scene.point else lambda: None
+    return disturb(scene.stack, rule, run_target(fault, scene), who, scene.rng, let_go)
+
+
+def _rule(verb: str, fault: str, said: Mapping[str, Any], run: str) -> tuple[Rule, str]:
+    """Return the rule of a fault, still without its pairs, and whom the links are kept from."""
+    how = {**HOW[verb], **said}
     how.pop("until", None)
     who, way = how.pop("from", ANYONE), how.pop("way", "both")
     if who in _OF_THE_RUN:
-        who = f"{who}={scene.work.run}"
-    name = f"{scene.work.run}/{fault.name}"
-    (do,) = (deed for deed in DEEDS if deed == fault.verb)
-    rule = Rule(name, do, (), WAYS if way == "both" else (way,), **how)
-    let_go = scene.point.let_go if scene.point else lambda: None
-    return disturb(scene.stack, rule, run_target(fault, scene), who, scene.rng, let_go)
+        who = f"{who}={run}"
+    (do,) = (deed for deed in DEEDS if deed == verb)
+    return Rule(f"{run}/{fault}", do, (), WAYS if way == "both" else (way,), **how), who
 
 
 def heal(fault: FaultPart, scene: Scene, proof: Proof) -> Proof:  # noqa: ARG001  the contract
@@ -55,10 +61,56 @@ def needs_links(faults: Iterable[FaultPart]) -> bool:
     return any(MECHANISM.takes(fault.verb, fault.target) for fault in faults)
 
 
+def _is_the_planned_rule(case: Case) -> bool:
+    wanted, who = _rule(case.fault.verb, case.fault.name, case.fault.how, case.run)
+    rule, members = case.proof["rule"], case.proof["members"]
+    ends = {*members, *(end for pair in rule["pairs"] for end in pair)}
+    brokers = sorted(one for one in ends if fits(one, "broker:any"))
+    pairs = dict.fromkeys(pair for one in members for pair in pairs_of(one, who, brokers))
+    told = {"pairs": [*map(list, pairs)], "ways": list(wanted.ways)}
+    return bool(pairs) and asdict(wanted) | told == rule
+
+
+def _are_of_the_target(case: Case) -> bool:
+    members = case.proof["members"]
+    is_all = case.fault.target == ALL
+    return (is_all or len(members) == 1) and all(fits(one, case.fault.target) for one in members)
+
+
+def _counts(told: Mapping[str, Any], verb: str) -> int:
+    if told.keys() != {one.name for one in fields(Counts)}:
+        raise ValueError(f"{told} are no counts of a link")
+    return sum(whole(told[name]) for name in _FELT[verb])
+
+
+def _were_still_felt(case: Case) -> bool:
+    before, after = case.proof["counts"], case.cure["counts"]
+    has_grown = all(whole(after[name]) >= count for name, count in before.items())
+    return case.cure["changed"] is True and has_grown
+
+
+_FELT = {
+    "cut": ("refused", "reset"),
+    "delay": ("held_bytes",),
+    "rate": ("held_bytes",),
+    "blackhole": ("swallowed_bytes",),
+}
+_PROVES = (
+    Check("`members` are those that the target names", _are_of_the_target),
+    Check("`rule` is the planned one, on the links of `members`", _is_the_planned_rule),
+    Check(
+        "`counts` are above 0: of a cut `refused` and `reset`, of `delay` and `rate` `held_bytes`,"
+        " of a blackhole `swallowed_bytes`",
+        lambda case: _counts(case.proof["counts"], case.fault.verb) > 0,
+    ),
+)
+_CURES = (Check("the rule was taken back, and none of its `counts` is lower", _were_still_felt),)
 MECHANISM = Mechanism(
     DEEDS,
     ("broker:", "store"),
     strike,
     heal,
+    _PROVES,
+    _CURES,
     how={verb: ("from", "until", *taken) for verb, taken in HOW.items()},
 )

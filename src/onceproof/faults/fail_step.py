@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from onceproof.errors import StackError
 from onceproof.faults import Mechanism, Proof, Scene, nothing_to_heal, told
+from onceproof.faults.checks import Check, is_the_halted
 from onceproof.polling import wait_for
 from onceproof.work import FaultPart
 
@@ -20,4 +21,10 @@ def strike(fault: FaultPart, scene: Scene) -> Proof:  # noqa: ARG001  the contra
     return {"raised_in": told([halted])}
 
 
-MECHANISM = Mechanism(("raise",), ("driver", "task"), strike, nothing_to_heal)
+_PROVES = (
+    Check(
+        "`raised_in` is the process that was halted at the failpoint",
+        lambda case: is_the_halted(case, case.proof["raised_in"]),
+    ),
+)
+MECHANISM = Mechanism(("raise",), ("driver", "task"), strike, nothing_to_heal, _PROVES)

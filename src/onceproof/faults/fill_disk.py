@@ -10,6 +10,7 @@ from pathlib import Path
 
 from onceproof.errors import StackError
 from onceproof.faults import Mechanism, Proof, Scene
+from onceproof.faults.checks import Case, Check, whole
 from onceproof.polling import wait_for
 from onceproof.small_disks import FILL, FOLDERS
 from onceproof.work import FaultPart
@@ -51,4 +52,20 @@ def _fill(path: Path) -> int:
         return 0 if os.statvfs(path).f_bavail else file.tell()
 
 
-MECHANISM = Mechanism((FILL,), tuple(FOLDERS), strike, heal)
+def _was_filled(case: Case) -> bool:
+    return whole(case.proof["filler_bytes"], 1) > 0 == whole(case.proof["free_bytes"])
+
+
+def _has_room_again(case: Case) -> bool:
+    return case.cure["folder"] == case.fault.target and whole(case.cure["free_bytes"], 1) > 0
+
+
+_PROVES = (
+    Check(
+        "`folder` is the one that was to be filled",
+        lambda case: bool(case.proof["folder"] == case.fault.target),
+    ),
+    Check("`filler_bytes` were written, and `free_bytes` is 0", _was_filled),
+)
+_CURES = (Check("the same `folder` has `free_bytes` again", _has_room_again),)
+MECHANISM = Mechanism((FILL,), tuple(FOLDERS), strike, heal, _PROVES, _CURES)

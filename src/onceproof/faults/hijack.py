@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from onceproof.errors import StackError
 from onceproof.faults import Mechanism, Proof, Scene, nothing_to_heal
+from onceproof.faults.checks import Case, Check, whole
 from onceproof.faults.open_transaction import open_transaction, output_of
 from onceproof.sinks.cluster import Cluster
 from onceproof.sinks.coordinator import Coordinators
@@ -35,4 +36,20 @@ def strike(fault: FaultPart, scene: Scene) -> Proof:  # noqa: ARG001  the contra
     }
 
 
-MECHANISM = Mechanism(("hijack",), ("transaction",), strike, nothing_to_heal)
+def _was_taken_over(case: Case) -> bool:
+    before, after = case.proof["before"], case.proof["after"]
+    is_other = whole(after["epoch"]) > whole(before["epoch"]) and isinstance(after["state"], str)
+    return before["state"] == ONGOING != after["state"] and is_other
+
+
+_PROVES = (
+    Check(
+        "`id` is that of a transaction of this run's output",
+        lambda case: f"{case.output}:" in case.proof["id"],
+    ),
+    Check(
+        "it was open in `before` and not in `after`, whose epoch is higher",
+        _was_taken_over,
+    ),
+)
+MECHANISM = Mechanism(("hijack",), ("transaction",), strike, nothing_to_heal, _PROVES)

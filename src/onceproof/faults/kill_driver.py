@@ -10,6 +10,7 @@ from __future__ import annotations
 from onceproof.errors import StackError
 from onceproof.failpoints import TASK
 from onceproof.faults import Mechanism, Proof, Scene, nothing_to_heal, told
+from onceproof.faults.checks import DRIVER_ENDED
 from onceproof.work import FaultPart
 
 
@@ -30,5 +31,5 @@ def strike(fault: FaultPart, scene: Scene) -> Proof:
     return {"dead": told(dead)}
 
 
-MECHANISM = Mechanism(("kill",), ("driver", "job"), strike, nothing_to_heal)
-STOP = Mechanism(("stop",), ("driver",), strike, nothing_to_heal)
+MECHANISM = Mechanism(("kill",), ("driver", "job"), strike, nothing_to_heal, DRIVER_ENDED)
+STOP = Mechanism(("stop",), ("driver",), strike, nothing_to_heal, DRIVER_ENDED)

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from onceproof.errors import StackError
 from onceproof.faults import Mechanism, Proof, Scene, nothing_to_heal, told
 from onceproof.faults.busy import busy_executor
+from onceproof.faults.checks import DEAD, Case, Check, people, whole
 from onceproof.identity import Identity
 from onceproof.polling import wait_for
 from onceproof.work import FaultPart
@@ -63,4 +64,22 @@ def pick(fault: FaultPart, scene: Scene, living: Sequence[Identity]) -> Sequence
 
 
 TARGETS = ("executor", "executor:any", "executor:all", BUSY)
-MECHANISM = Mechanism(tuple(_SIGNALS), TARGETS, strike, nothing_to_heal)
+
+
+def _are_as_many_as_meant(case: Case) -> bool:
+    struck, living = len(case.proof["dead"]), whole(case.proof["executors_before"], 1)
+    return struck <= living if case.fault.target == "executor:all" else struck == 1
+
+
+_PROVES = (
+    DEAD,
+    Check(
+        "no driver is among `dead`",
+        lambda case: case.drivers().keys().isdisjoint(people(case.proof["dead"])),
+    ),
+    Check(
+        "one executor ended, of `executor:all` at most as many as `executors_before`",
+        _are_as_many_as_meant,
+    ),
+)
+MECHANISM = Mechanism(tuple(_SIGNALS), TARGETS, strike, nothing_to_heal, _PROVES)

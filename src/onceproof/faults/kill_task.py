@@ -6,6 +6,7 @@ import signal
 
 from onceproof.errors import StackError
 from onceproof.faults import Mechanism, Proof, Scene, nothing_to_heal, told
+from onceproof.faults.checks import Check, is_the_halted
 from onceproof.polling import wait_for
 from onceproof.work import FaultPart
 
@@ -22,4 +23,10 @@ def strike(fault: FaultPart, scene: Scene) -> Proof:  # noqa: ARG001  the contra
     return {"dead": told([halted])}
 
 
-MECHANISM = Mechanism(("kill",), ("task",), strike, nothing_to_heal)
+_PROVES = (
+    Check(
+        "`dead` is the process that was halted at the failpoint",
+        lambda case: is_the_halted(case, case.proof["dead"]),
+    ),
+)
+MECHANISM = Mechanism(("kill",), ("task",), strike, nothing_to_heal, _PROVES)

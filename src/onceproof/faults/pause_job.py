@@ -12,9 +12,11 @@ from collections.abc import Sequence
 
 from onceproof.errors import StackError
 from onceproof.faults import Mechanism, Proof, Scene, told
+from onceproof.faults.checks import Case, Check, names_halted, people, who, whole
 from onceproof.faults.kill_executor import TARGETS, executors, pick
 from onceproof.identity import Identity
 from onceproof.polling import comes_true, wait_for
+from onceproof.records import Op
 from onceproof.work import FaultPart
 
 _PAUSES_WITHIN_S = 10.0
@@ -81,7 +83,65 @@ def _pause(victims: Sequence[Identity], below: Sequence[Identity] = ()) -> Proof
     return {"paused": told([*victims, *(one for one in below if one.is_paused)])}
 
 
-DRIVER = Mechanism(("pause",), ("driver",), pause_driver, wake)
+def _are_all_accounted_for(case: Case) -> bool:
+    found = [who(one) for one in (*case.cure["woken"], *case.cure["dead_before"])]
+    return sorted(found) == sorted(people(case.proof["paused"]))
+
+
+def _slept_through_a_commit(case: Case) -> bool:
+    return whole(case.cure["committed_before"]) > whole(case.proof["committed"], -1)
+
+
+def _woke_or_died_with_its_driver(case: Case) -> bool:
+    ended = {one.attempt for one in case.evidence.of(Op.ATTEMPT_END) if one.seq < case.heal_seq}
+    starts = case.drivers()
+    driver = [starts[one] for one in people(case.proof["driver"]) if one in starts]
+    return bool(case.cure["woken"]) or any(one.attempt in ended for one in driver)
+
+
+_STANDS_STILL = Check(
+    "`paused` lists each process that was paused, among them the one halted at the failpoint",
+    lambda case: names_halted(case, people(case.proof["paused"])),
+)
+_ACCOUNTED_FOR = Check(
+    "`woken` and `dead_before` are together those that were `paused`", _are_all_accounted_for
+)
+_OF_DRIVER = (
+    _STANDS_STILL,
+    Check(
+        "the driver of an attempt is among `paused`",
+        lambda case: not case.drivers().keys().isdisjoint(people(case.proof["paused"])),
+    ),
+)
+_OF_EXECUTOR = (
+    _STANDS_STILL,
+    Check(
+        "`driver` is that of an attempt, and no driver is among `paused`",
+        lambda case: (
+            not case.drivers().keys().isdisjoint(people(case.proof["driver"]))
+            and case.drivers().keys().isdisjoint(people(case.proof["paused"]))
+        ),
+    ),
+)
+_REPLACED = (
+    _ACCOUNTED_FOR,
+    Check("one of them woke, or its driver had ended", _woke_or_died_with_its_driver),
+    Check("`committed_before` is a later batch than `committed`", _slept_through_a_commit),
+)
+_WOKEN = (
+    _ACCOUNTED_FOR,
+    Check(
+        "`committed_before` is a number of a batch, -1 for none",
+        lambda case: whole(case.cure["committed_before"], -1) >= case.proof["committed"],
+    ),
+)
+DRIVER = Mechanism(("pause",), ("driver",), pause_driver, wake, _OF_DRIVER, _WOKEN)
 EXECUTOR = Mechanism(
-    ("pause",), TARGETS, pause_executor, wake_replaced, heals_after_s=_GIVEN_UP_WITHIN_S
+    ("pause",),
+    TARGETS,
+    pause_executor,
+    wake_replaced,
+    _OF_EXECUTOR,
+    _REPLACED,
+    heals_after_s=_GIVEN_UP_WITHIN_S,
 )

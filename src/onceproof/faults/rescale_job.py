@@ -5,8 +5,12 @@ The driver is killed; each later attempt asks for so many executors of one core.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from onceproof.errors import StackError
 from onceproof.faults import Mechanism, Proof, Scene, nothing_to_heal, told
+from onceproof.faults.checks import DRIVER_ENDED, Case, Check, people, whole
 from onceproof.faults.kill_executor import executors
 from onceproof.identity import Identity
 from onceproof.polling import wait_for
@@ -18,7 +22,7 @@ _COME_WITHIN_S = 90.0
 def strike(fault: FaultPart, scene: Scene) -> Proof:
     """Do it; the proof is how many executors the next attempt has, and that all are new."""
     before = executors(scene)
-    wanted = fault.how.get("executors", 2 if len(before) == 1 else 1)
+    wanted = _wanted(fault.how, len(before))
     if len(before) == wanted:
         raise StackError(f"the job has {wanted} executors already: nothing would change")
     dead = scene.job.rescale(wanted)
@@ -31,6 +35,24 @@ def strike(fault: FaultPart, scene: Scene) -> Proof:
     return {"dead": told(dead), "executors_before": len(before), "executors": told(after)}
 
 
+def _wanted(how: Mapping[str, Any], before: int) -> int:
+    found: int = how.get("executors", 2 if before == 1 else 1)
+    return found
+
+
+def _has_other_executors(case: Case) -> bool:
+    after, before = people(case.proof["executors"]), whole(case.proof["executors_before"], 1)
+    is_new = set(after).isdisjoint(people(case.proof["dead"]))
+    return is_new and len(after) == _wanted(case.fault.how, before) != before
+
+
+_PROVES = (
+    *DRIVER_ENDED,
+    Check(
+        "`executors` are as many as planned, another number than `executors_before`",
+        _has_other_executors,
+    ),
+)
 MECHANISM = Mechanism(
-    ("rescale",), ("job",), strike, nothing_to_heal, how={"rescale": ("executors",)}
+    ("rescale",), ("job",), strike, nothing_to_heal, _PROVES, how={"rescale": ("executors",)}
 )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from onceproof.errors import StackError
 from onceproof.faults import Mechanism, Proof, Scene, nothing_to_heal, told
+from onceproof.faults.checks import Case, Check, is_the_halted, people, whole
 from onceproof.polling import wait_for
 from onceproof.work import FaultPart
 
@@ -34,4 +35,23 @@ def strike(fault: FaultPart, scene: Scene) -> Proof:  # noqa: ARG001  the contra
     return {"first": told([first]), "second": told([second]), "committed_by_it": job.committed()}
 
 
-MECHANISM = Mechanism(("start",), ("driver",), strike, nothing_to_heal)
+def _is_beside_the_first(case: Case) -> bool:
+    (second,) = people(case.proof["second"])
+    start = case.drivers()[second]
+    return second not in people(case.proof["first"]) and whole(start.proof["beside"], 1) > 0
+
+
+def _committed_the_batch(case: Case) -> bool:
+    own = whole(case.proof["committed_by_it"])
+    return bool(case.proof["moment"]["batch"] <= own <= case.proof["committed"])
+
+
+_PROVES = (
+    Check(
+        "`first` is the process that was halted at the failpoint",
+        lambda case: is_the_halted(case, case.proof["first"]),
+    ),
+    Check("`second` is the driver of an attempt started beside another", _is_beside_the_first),
+    Check("`committed_by_it` is the batch of the moment or a later one", _committed_the_batch),
+)
+MECHANISM = Mechanism(("start",), ("driver",), strike, nothing_to_heal, _PROVES)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from onceproof.errors import StackError
 from onceproof.faults import Mechanism, Proof, Scene, nothing_to_heal
+from onceproof.faults.checks import Case, Check, fits, is_cured_member, is_struck_member
 from onceproof.polling import wait_for
 from onceproof.stacks import Verb
 from onceproof.topics import are_in_sync
@@ -48,5 +49,34 @@ def _all(scene: Scene) -> list[str]:
     return [one.name for one in found if one.kind == "broker" and (one.pid or one.healthy)]
 
 
-MECHANISM = Mechanism(("kill",), (ALL,), strike, heal)
-RESTART = Mechanism(("restart",), (ALL,), restart, nothing_to_heal)
+def _all_killed(case: Case) -> bool:
+    members = case.proof["members"]
+    return bool(members) and all(
+        fits(name, "broker:any") and is_struck_member(one, "kill") for name, one in members.items()
+    )
+
+
+def _all_started(case: Case) -> bool:
+    struck = case.proof["members"]
+    return struck.keys() == case.cure.keys() and all(
+        is_cured_member(one, struck[name], "kill") for name, one in case.cure.items()
+    )
+
+
+def _all_restarted(case: Case) -> bool:
+    members = case.proof["members"]
+    return bool(members) and all(
+        fits(name, "broker:any")
+        and is_struck_member(one["stop"], "stop")
+        and is_cured_member(one["start"], one["stop"], "stop")
+        for name, one in members.items()
+    )
+
+
+_KILLED = (Check("`members` has the proof of each broker that was killed", _all_killed),)
+_STARTED = (Check("each of them was started anew", _all_started),)
+_RESTARTED = (
+    Check("`members` has of each broker the proof that it ended and started anew", _all_restarted),
+)
+MECHANISM = Mechanism(("kill",), (ALL,), strike, heal, _KILLED, _STARTED)
+RESTART = Mechanism(("restart",), (ALL,), restart, nothing_to_heal, _RESTARTED)

@@ -6,13 +6,14 @@ None of it is undone: what a topic has lost is lost, and the run's end is judged
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from itertools import islice
 from typing import Any
 
 from onceproof.errors import StackError
 from onceproof.faults import Mechanism, Proof, Scene, nothing_to_heal
+from onceproof.faults.checks import Case, Check, whole
 from onceproof.polling import wait_for
 from onceproof.security import Brokers, kafka_settings
 from onceproof.topics import drop_topic, expire, grow_topic, look, make_topic, read_back
@@ -109,7 +110,7 @@ def grow(fault: FaultPart, scene: Scene) -> Proof:
     """Add partitions; the proof is how many there are, and that the job has planned a new one."""
     topic, bootstrap = scene.work.workload.topic, scene.brokers
     before = len(look(bootstrap, [topic])[topic]["partitions"])
-    wanted = fault.how.get("partitions", 2 * before)
+    wanted = _wanted(fault.how, before)
     if wanted <= before:
         raise StackError(f"{topic} has {before} partitions already: none was added")
     grow_topic(bootstrap, topic, wanted)
@@ -118,12 +119,53 @@ def grow(fault: FaultPart, scene: Scene) -> Proof:
         lambda: [at for _, at in scene.job.planned() if at >= before], _PLANNED_WITHIN_S, words
     )
     after = len(look(bootstrap, [topic])[topic]["partitions"])
-    return {"partitions_before": before, "partitions": after, "planned": sorted(new)}
+    return {"partitions_before": before, "partitions": after, "planned_new": sorted(new)}
 
 
+def _wanted(how: Mapping[str, Any], before: int) -> int:
+    found: int = how.get("partitions", 2 * before)
+    return found
+
+
+def _aborted_records(case: Case) -> bool:
+    spans = [(whole(first), whole(last)) for first, last in case.proof["offsets"].values()]
+    return 0 < whole(case.proof["aborted"], 1) <= sum(last - first + 1 for first, last in spans)
+
+
+def _missed_records(case: Case) -> bool:
+    begins, unread = case.proof["begins"], case.proof["unread"]
+    return bool(unread) and all(
+        0 < whole(count, 1) <= whole(begins[at], 1) for at, count in unread.items()
+    )
+
+
+def _grew(case: Case) -> bool:
+    before, after = (whole(case.proof[name], 1) for name in ("partitions_before", "partitions"))
+    new = case.proof["planned_new"]
+    are_new = 0 < len(set(new)) == len(new) and all(before <= whole(at) < after for at in new)
+    return are_new and after == _wanted(case.fault.how, before) > before
+
+
+def _is_another_topic(case: Case) -> bool:
+    before, after = case.proof["id_before"], case.proof["id_after"]
+    return bool(before and after and before != after and case.proof["ends"])
+
+
+_ABORTED_PROVES = (
+    Check("`aborted` records are within the `offsets` of some partitions", _aborted_records),
+)
+_EXPIRED_PROVES = (
+    Check("of a partition, `unread` records are before where it now `begins`", _missed_records),
+)
+_GROWN_PROVES = (
+    Check("there are as many `partitions` as planned, more than before; some are read", _grew),
+)
+_ANEW_PROVES = (Check("the topic has another id than before", _is_another_topic),)
 ALL = (
-    Mechanism(("abort",), (INPUT,), abort, nothing_to_heal),
-    Mechanism(("expire",), (INPUT,), let_expire, nothing_to_heal),
-    Mechanism(("grow",), (INPUT,), grow, nothing_to_heal, how={"grow": ("partitions",)}),
-    Mechanism(("recreate",), (INPUT,), make_anew, nothing_to_heal),
+    Mechanism(("abort",), (INPUT,), abort, nothing_to_heal, _ABORTED_PROVES),
+    Mechanism(("expire",), (INPUT,), let_expire, nothing_to_heal, _EXPIRED_PROVES),
+    Mechanism(
+        ("grow",), (INPUT,), grow, nothing_to_heal, _GROWN_PROVES, how={"grow": ("partitions",)}
+    ),
+    Mechanism(("recreate",), (INPUT,), make_anew, nothing_to_heal, _ANEW_PROVES),
 )

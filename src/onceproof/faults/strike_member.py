@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from onceproof.faults import Mechanism, Proof, Scene
 from onceproof.faults.busy import WORKER, busy_worker
+from onceproof.faults.checks import Case, Check, fits, is_cured_member, is_struck_member, whole
 from onceproof.faults.open_transaction import open_transaction
 from onceproof.faults.strike_brokers import ALL
 from onceproof.stacks import Verb
@@ -13,6 +14,7 @@ VERBS: dict[str, Verb] = {"kill": "kill", "pause": "pause", "stop": "stop"}
 _CURES: dict[str, Verb] = {"kill": "start", "pause": "resume", "stop": "start"}
 LEADER = "broker:leader="
 COORDINATOR = "broker:coordinator"
+CONTROLLER = "broker:controller"
 _FIRST = ":postmaster"
 
 
@@ -47,10 +49,52 @@ def heal(fault: FaultPart, scene: Scene, proof: Proof) -> Proof:
     return dict(done.proof)
 
 
+def _is_the_target(case: Case) -> bool:
+    return fits(case.proof["member"], case.fault.target)
+
+
+def _has_moved(case: Case) -> bool:
+    """Whether the seat of a role moved, or had no majority of brokers left to move it."""
+    if not case.fault.target.startswith((LEADER, COORDINATOR, CONTROLLER)):
+        return "seat" not in case.proof
+    before, after = (case.proof["seat"][name] for name in ("before", "after"))
+    _, is_leader, which = case.fault.target.partition(LEADER)
+    wanted = which if "/" in which else f"{case.topic}/{which}"
+    if case.proof["member"] != f"broker:{whole(before['broker'])}" or not before["of"]:
+        return False
+    if is_leader and before["of"] != wanted:
+        return False
+    if after is None:
+        return bool(case.proof["seat"]["reason"])
+    is_other = whole(after["broker"]) != before["broker"] and after["of"] == before["of"]
+    return is_other and whole(after["epoch"]) > whole(before["epoch"])
+
+
+_PROVES = (
+    Check("`member` is one that the target names", _is_the_target),
+    Check(
+        "the signal of the verb was sent, and the member's process is among those `ended` or"
+        " `paused`; a container's has the exit code of a kill; a member of an external stack"
+        " served `before` and not `after`",
+        lambda case: is_struck_member(case.proof, case.fault.verb),
+    ),
+    Check(
+        "of a role, `seat` moved from this member to another broker in a higher epoch",
+        _has_moved,
+    ),
+)
+_CURED = (
+    Check(
+        "the member serves again: the same process after a pause, another one else",
+        lambda case: is_cured_member(case.cure, case.proof, case.fault.verb),
+    ),
+)
 MECHANISM = Mechanism(
     tuple(VERBS),
     ("broker:", "store", "store:postmaster", "worker:", "master"),
     strike,
     heal,
+    _PROVES,
+    _CURED,
     but=(ALL,),
 )

@@ -69,6 +69,19 @@ def _offsets_written(when: Mapping[str, Any], progress: Progress) -> Facts | Non
     return _batch({"batch": 0, **when}, progress)
 
 
+def _reaches(name: str) -> Fits:
+    def fits(when: Mapping[str, Any], moment: Mapping[str, Any]) -> bool:
+        return _is_number(moment[name]) and bool(moment[name] >= round(when[name], 4))
+
+    return fits
+
+
+def _at_the_step(when: Mapping[str, Any], moment: Mapping[str, Any]) -> bool:
+    is_seen = when["failpoint"] in _SEEN
+    return is_seen or (moment["name"] == when["failpoint"] and _is_count(moment["pid"]))
+
+
+Fits = Callable[[Mapping[str, Any], Mapping[str, Any]], bool]
 Look = Callable[[Mapping[str, Any], Progress], Facts | None]
 # How the steps that the checkpoint's files show are known.
 _SEEN: dict[str, Look] = {"offsets_written": _offsets_written, "commit_logged": _commit_logged}
@@ -79,17 +92,23 @@ class Trigger:
     """One kind of trigger: what its value must be, its sentence, and how its moment is known.
 
     `look` is None for a failpoint: some are seen, and at others a process says that it is there.
+    `fits` tells whether the moment in a proof is one that this trigger waits for.
     """
 
     is_right: Callable[[Any], bool]
     wanted: str
     sentence: str
     look: Look | None
+    fits: Fits
     takes_batch: bool = False
 
 
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 def _is_share(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1
+    return _is_number(value) and 0 <= value < 1
 
 
 def _is_count(value: Any) -> bool:
@@ -103,17 +122,29 @@ TRIGGERS: dict[str, Trigger] = {
         f"one of {', '.join(failpoints.NAMES)}",
         "failpoint {failpoint} of batch {batch}",
         None,
+        _at_the_step,
         takes_batch=True,
     ),
     "acknowledged": Trigger(
-        _is_share, _SHARE, "{acknowledged:g} of input acknowledged", _acknowledged
+        _is_share,
+        _SHARE,
+        "{acknowledged:g} of input acknowledged",
+        _acknowledged,
+        _reaches("acknowledged"),
     ),
-    "committed": Trigger(_is_share, _SHARE, "{committed:g} of input committed", _committed),
+    "committed": Trigger(
+        _is_share,
+        _SHARE,
+        "{committed:g} of input committed",
+        _committed,
+        _reaches("committed"),
+    ),
     "visible": Trigger(
         _is_count,
         "a number of rows",
         "{visible} rows of batch {batch} or later visible while it is open",
         _visible,
+        _reaches("visible"),
         takes_batch=True,
     ),
     "batch": Trigger(
@@ -121,6 +152,7 @@ TRIGGERS: dict[str, Trigger] = {
         "the number of a batch",
         "batch {batch} or later planned and not committed",
         _batch,
+        _reaches("batch"),
     ),
 }
 

@@ -10,7 +10,7 @@ from typing import Any
 from onceproof.checkpoint.archive import Archive
 from onceproof.errors import OnceproofError, StackError
 from onceproof.failpoints import Failpoint
-from onceproof.faults import ATTEMPT_ENDS, Mechanism, Scene, find_mechanism, nothing_to_heal
+from onceproof.faults import ATTEMPT_ENDS, Mechanism, Scene, find_mechanism
 from onceproof.faults.triggers import has_missed, look_of
 from onceproof.history import History
 from onceproof.identity import Identity
@@ -96,23 +96,26 @@ class Disturbance:
         finally:
             if point:
                 point.let_go()
-        batch = proof.get("batch", batch)
-        proof |= {**self._place(), "moment": facts, "began": began}
-        planned, committed = proof["planned"], proof["committed"]
-        if self._has_missed(batch, planned, committed):
-            reason = f"the moment in batch {batch} had passed when {self.fault.target} died"
-            self._record(Op.FAULT_STRIKE, Outcome.FAILED, {"reason": reason, **proof}, batch)
-            return None
-        self._record(Op.FAULT_STRIKE, Outcome.OK, proof, batch)
-        return proof, scene
+        return self._proved({**proof, "moment": facts, "began": began}, scene)
 
-    def _place(self) -> dict[str, Any]:
-        """Return where the job is now, and the step at which it was struck."""
-        self.archive.catch_up()
-        planned, committed = self.archive.newest
+    def _proved(self, proof: dict[str, Any], scene: Scene) -> tuple[dict[str, Any], Scene] | None:
+        """Record a strike beside the newest batches; None if it came after its moment.
+
+        Nothing is archived between the look and the record, so both tell of the same moment.
+        """
+        batch = proof.get("batch", proof["moment"].get("batch"))
         name = self.fault.when.get("failpoint")
-        told = {"failpoint": name} if name else {}
-        return {**told, "planned": planned, "committed": committed}
+        with self.archive.lock:
+            self.archive.catch_up()
+            planned, committed = self.archive.newest
+            proof |= {"planned": planned, "committed": committed}
+            proof |= {"failpoint": name} if name else {}
+            if self._has_missed(batch, planned, committed):
+                reason = f"the moment in batch {batch} had passed when {self.fault.target} died"
+                self._record(Op.FAULT_STRIKE, Outcome.FAILED, {"reason": reason, **proof}, batch)
+                return None
+            self._record(Op.FAULT_STRIKE, Outcome.OK, proof, batch)
+        return proof, scene
 
     def _has_missed(self, batch: int | None, planned: int, committed: int) -> bool:
         """Whether a driver that was to die within a batch died after it."""
@@ -123,7 +126,7 @@ class Disturbance:
         return has_missed(self.fault.when, batch, planned, committed)
 
     def _heal(self, mechanism: Mechanism, proof: dict[str, Any], scene: Scene) -> None:
-        if not proof or mechanism.heal is nothing_to_heal:
+        if not proof or not mechanism.has_heal:
             return
         said = ""
         if self._is_patient:

@@ -1,0 +1,130 @@
+"""What every strike must show: that it struck at the moment which its trigger waits for.
+
+The proof's own words are held against the history: which batches were planned and committed then,
+and how much of the input was acknowledged and committed.
+"""
+
+from __future__ import annotations
+
+from onceproof.documents import read_object
+from onceproof.evidence import Evidence
+from onceproof.failpoints import OF_THE_BATCH_BEFORE
+from onceproof.faults.checks import Case, Check, whole
+from onceproof.faults.triggers import TRIGGERS, kind_of, sentence
+from onceproof.records import Op, Record
+
+_DAMAGES = ("lose", "damage")
+_LOGS = {"offsets": Op.BATCH_OFFSETS, "commits": Op.BATCH_COMMIT}
+
+
+def _is_planned_trigger(case: Case) -> bool:
+    return case.fault.trigger == sentence(case.fault.when)
+
+
+def _is_at_the_trigger(case: Case) -> bool:
+    when, moment = case.fault.when, case.proof["moment"]
+    is_named = case.proof.get("failpoint") == when.get("failpoint")
+    kind = kind_of(when)
+    is_in_time = kind != "failpoint" and "batch" not in when
+    is_in_time = is_in_time or whole(moment["batch"]) >= when.get("batch", 0)
+    return bool(is_named and is_in_time) and TRIGGERS[kind].fits(when, moment)
+
+
+def _is_as_marked(case: Case) -> bool:
+    if "pid" not in case.proof["moment"]:
+        return True
+    mark = case.evidence.run.failpoints / f"{case.fault.name}.reached"
+    return bool(read_object(mark) == case.proof["moment"])
+
+
+def _is_of_its_batch(case: Case) -> bool:
+    return bool(case.strike.batch == case.proof.get("batch", case.proof["moment"].get("batch")))
+
+
+def newest(evidence: Evidence, seq: int) -> tuple[int, int]:
+    """Return the newest batch planned and committed up to a record, -1 where there is none."""
+    found: dict[str, set[int]] = {name: set() for name in _LOGS}
+    for record in evidence.of(*_LOGS.values(), Op.CHECKPOINT_ANEW, Op.FAULT_STRIKE):
+        if record.seq > seq or not record.is_ok:
+            continue
+        if record.op is Op.CHECKPOINT_ANEW:
+            found = {name: set() for name in _LOGS}
+        elif record.op is Op.FAULT_STRIKE:
+            for name, batch in _lost(record):
+                found[name].discard(batch)
+        else:
+            found["offsets" if record.op is Op.BATCH_OFFSETS else "commits"].add(record.batch or 0)
+    return max(found["offsets"], default=-1), max(found["commits"], default=-1)
+
+
+def _lost(record: Record) -> list[tuple[str, int]]:
+    """Return the batches whose files in the checkpoint's logs a strike has taken away."""
+    files = [
+        name.split("/") for name, told in record.proof.get("files", {}).items() if not told["after"]
+    ]
+    return [(one[0], int(one[1])) for one in files if one[0] in _LOGS and one[1].isdigit()]
+
+
+def _is_of_the_history(case: Case) -> bool:
+    planned, committed = (whole(case.proof[name], -1) for name in ("planned", "committed"))
+    now = newest(case.evidence, case.strike.seq)
+    damages = [one.proof for one in case.evidence.of(Op.FAULT_STRIKE) if "files" in one.proof]
+    if any(len(one["files"]) < one["changed"] for one in damages):  # not all are named
+        return planned <= now[0] and committed <= now[1]
+    return (planned, committed) == now
+
+
+def _is_within_the_batch(case: Case) -> bool:
+    """Compare the batch of the moment with those planned and committed when the strike was over.
+
+    A driver that is dead neither plans nor commits, so the two are then those of the moment; but a
+    second driver does.
+    """
+    batch, proof = case.proof["moment"].get("batch"), case.proof
+    if batch is None:
+        return True
+    if case.fault.verb in _DAMAGES:
+        return whole(proof["batch"]) >= whole(batch)
+    name, planned, committed = proof.get("failpoint"), proof["planned"], proof["committed"]
+    is_killed = case.fault.verb in ("kill", "stop") and case.fault.target in ("driver", "job")
+    if not is_killed or any(one.verb == "start" for one in case.evidence.plan.faults):
+        return bool(planned >= batch)
+    if name == "commit_logged":
+        return bool(planned == committed == batch)
+    if name in OF_THE_BATCH_BEFORE:
+        return bool(committed >= batch)
+    return bool(committed < batch == planned)
+
+
+def _is_of_the_input(case: Case) -> bool:
+    moment, evidence = case.proof["moment"], case.evidence
+    if "acknowledged" in moment:
+        before = (one for one in evidence.of(Op.INPUT_PROGRESS) if one.seq < case.strike.seq)
+        found = [one.proof["acknowledged"] for one in before if one.is_ok]
+        return moment["acknowledged"] in _shares(evidence, found)
+    if "committed" in moment:
+        before_it = (at for seq, at in evidence.positions if seq < case.strike.seq)
+        return moment["committed"] in _shares(evidence, [sum(one.values()) for one in before_it])
+    return True
+
+
+def _shares(evidence: Evidence, counts: list[int]) -> set[float]:
+    events = max(1, evidence.plan.document["workload"]["options"]["events"])
+    return {round(count / events, 4) for count in (0, *counts)}
+
+
+MOMENT = (
+    Check("the plan's `trigger` says in words what its `when` asks for", _is_planned_trigger),
+    Check(
+        "`moment` and `failpoint` are those that the planned trigger waits for", _is_at_the_trigger
+    ),
+    Check("`moment` is what the process at the failpoint has written of itself", _is_as_marked),
+    Check("the record's batch is that of the moment, of damage that of `batch`", _is_of_its_batch),
+    Check("`planned` and `committed` are the history's newest batches", _is_of_the_history),
+    Check(
+        "the batch of the moment was planned; where the driver died of it, it was the newest,"
+        " and committed only if the step comes after its commit",
+        _is_within_the_batch,
+    ),
+    Check("a share of the input is one that the history has", _is_of_the_input),
+)

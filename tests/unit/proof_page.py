@@ -1,0 +1,35 @@
+"""The table of docs/proof.md that says what each proof must show, made of what the verbs declare.
+
+`python -m tests.unit.proof_page` writes it.
+"""
+
+import re
+from pathlib import Path
+
+from onceproof.faults import Mechanism, mechanisms
+from onceproof.faults.moments import MOMENT
+
+PAGE = Path(__file__).parents[2] / "docs/proof.md"
+SECTION = re.compile(r"(?<=<!-- declared -->\n).*?(?=<!-- end -->)", re.DOTALL)
+
+
+def table() -> str:
+    lines = ["| Fault | Its strike must show that | Its heal must show that |", "|---|---|---|"]
+    lines.append(f"| every one | {cell(MOMENT)} | |")
+    lines += [f"| {who(one)} | {cell(one.proves)} | {cell(one.cures)} |" for one in mechanisms()]
+    return "\n".join([*lines, ""])
+
+
+def who(one: Mechanism) -> str:
+    verbs = ", ".join(f"`{verb}`" for verb in one.verbs)
+    targets = dict.fromkeys(target.partition(":")[0] for target in one.targets)
+    few = one.targets if len(one.targets) <= 3 else targets
+    return f"{verbs} of {', '.join(f'`{target}`' for target in few)}"
+
+
+def cell(checks: tuple) -> str:
+    return "; ".join(one.claim.replace("|", "\\|") for one in checks)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(SECTION.sub(lambda _: table(), PAGE.read_text()))

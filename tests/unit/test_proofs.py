@@ -1,0 +1,58 @@
+"""What each mechanism declares of its proofs, against proofs of real runs and their mutations."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from onceproof.faults import find_mechanism, mechanisms
+from onceproof.faults.checks import failed
+from onceproof.faults.moments import MOMENT
+from tests.prove.evidence import may_survive
+from tests.prove.mutations import generic, of_value
+from tests.unit.proof_page import PAGE, table
+from tests.unit.proof_samples import case_of, name_of, samples
+
+SAMPLES = samples()
+
+
+def troubles(case):
+    mechanism = find_mechanism(case.fault.verb, case.fault.target)
+    return failed((*MOMENT, *mechanism.proves, *mechanism.cures), case)
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=name_of)
+def test_the_proof_of_a_real_run_shows_all_that_is_declared(sample, tmp_path):
+    assert troubles(case_of(sample, tmp_path)) == []
+
+
+def mutants(case):
+    """The proofs of strike and heal with one field changed, each by the label of its mutation."""
+    for part in ("strike", "heal"):
+        record = getattr(case, part)
+        for where, kind, changed in of_value(record.proof) if record else ():
+            label = f"history.jsonl {record.op} proof.{generic(where)} {kind}"
+            yield label, replace(case, **{part: replace(record, proof=changed())})
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=name_of)
+def test_a_proof_with_any_field_changed_proves_nothing(sample, tmp_path):
+    survived = [name for name, case in mutants(case_of(sample, tmp_path)) if not troubles(case)]
+    assert [name for name in survived if not may_survive(name)] == []
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=name_of)
+@pytest.mark.parametrize("proof", [{}, {"landed": True}], ids=json.dumps)
+def test_an_empty_proof_shows_nothing(sample, proof, tmp_path):
+    case = case_of(sample, tmp_path)
+    mechanism = find_mechanism(case.fault.verb, case.fault.target)
+    empty = replace(case, strike=replace(case.strike, proof=proof))
+    assert len(failed(mechanism.proves, empty)) >= 1
+
+
+def test_a_heal_is_proved_where_there_is_one():
+    assert [one.verbs for one in mechanisms() if one.has_heal != bool(one.cures)] == []
+
+
+def test_the_page_says_what_the_verbs_declare():
+    assert table() in PAGE.read_text(), "run: python -m tests.unit.proof_page"
