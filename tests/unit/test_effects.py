@@ -19,6 +19,10 @@ EXECUTOR = {"name": "f", "verb": "kill", "target": "executor:any", "trigger": "x
 STRIKE_AT = 7  # the place of the strike in a history; its `seq` is one more
 
 
+def planned(fault, **changes):
+    return {"when": {"batch": 0}, "how": {}, **fault, **changes}
+
+
 def one_attempt(fault, strike, *more, heal=None, effect=""):
     """A run of one attempt in which a fault strikes in batch 1; four batches are committed."""
     history = [
@@ -39,8 +43,8 @@ def one_attempt(fault, strike, *more, heal=None, effect=""):
         did("batch.commit", "archiver", batch=3),
         did("attempt.end", "supervisor", attempt=1),
     ]
-    planned = {**fault, **({"effect": effect} if effect else {})}
-    return HandwrittenRun(plan=plan(faults=[planned]), history=history, ledger=list(range(12)))
+    demand = {"effect": effect} if effect else {}
+    return HandwrittenRun(plan=plan(faults=[planned(fault, **demand)]), history=history, ledger=list(range(12)))
 
 
 def with_engine(run, folder, *events, attempt=1):
@@ -268,7 +272,7 @@ def test_a_death_that_no_fault_explains_may_be_allowed(tmp_path):
 
 def test_damage_explains_that_the_next_attempt_cannot_start(tmp_path):
     fault = {"name": "kill_driver", "verb": "damage", "target": "checkpoint:x", "trigger": "x"}
-    run = died_again(faults=[fault])
+    run = died_again(faults=[planned(fault)])
     commit = [n for n, one in enumerate(run.history) if one["op"] == "batch.commit"][-1]
     run.history.append(run.history.pop(commit))  # nothing was committed before it died
     assert found(unexplained, run, tmp_path).verdict is PASS
@@ -317,7 +321,7 @@ def test_a_strike_that_changed_nothing_is_unknown_where_an_effect_is_demanded(wh
 
 
 def test_an_executor_killed_between_two_attempts_changed_nothing(tmp_path):
-    run = HandwrittenRun(plan=plan(faults=[EXECUTOR | {"effect": "felt"}]))
+    run = HandwrittenRun(plan=plan(faults=[planned(EXECUTOR, effect="felt")]))
     run.history = [one for one in run.history if one["op"] != "fault.strike"]
     end = next(n for n, one in enumerate(run.history) if one["op"] == "attempt.end")
     run.history.insert(end + 1, did("fault.strike", "f", **DEAD))

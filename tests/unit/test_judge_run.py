@@ -96,7 +96,7 @@ def test_what_is_broken_is_told_in_a_sentence(run, tmp_path):
     told = " ".join(finding.reason for finding in verdict.findings)
     assert verdict.grade is UNKNOWN
     assert "unknown anomaly 'gone astray'" in told
-    assert "without its pid" in told
+    assert "by pid and start time" in told
     assert "Traceback" not in told
 
 

@@ -18,15 +18,15 @@ def effects(evidence: Evidence) -> Finding:
     A fault that did not land has no effect to be measured; `faults_landed` reports it.
     """
     strikes, failed = landed(evidence), failures(evidence)
-    found = {
-        fault: measure(evidence, failed, strikes[fault.name])
+    found = [
+        (fault, measure(evidence, failed, strikes[fault.name]))
         for fault in evidence.plan.faults
         if fault.name in strikes
-    }
+    ]
     said = [
         f"{fault.name} had the effect {effect['degree']}, and its scenario demands"
         f" {fault.effect}{_unknown(effect)}: a fault that changes nothing proves nothing"
-        for fault, effect in found.items()
+        for fault, effect in found
         if fault.effect and not Degree(effect["degree"]).reaches(Degree(fault.effect))
     ]
     numbers = {
@@ -35,7 +35,7 @@ def effects(evidence: Evidence) -> Finding:
     }
     if said:
         return Finding("effects", Grade.UNKNOWN, "; ".join(said), numbers)
-    told = ", ".join(f"{fault.name} {effect['degree']}" for fault, effect in found.items())
+    told = ", ".join(f"{fault.name} {effect['degree']}" for fault, effect in found)
     reason = f"The effect of each strike: {told}" if told else "No strike had an effect to measure"
     return Finding("effects", Grade.PASS, reason, numbers)
 
