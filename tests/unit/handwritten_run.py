@@ -79,7 +79,8 @@ def did(op: str, actor: str = "onceproof", outcome: str = "ok", **fields: Any) -
     """One record but for its number and clocks; `batch` and `attempt` are its own."""
     own = {name: fields.pop(name) for name in ("batch", "attempt") if name in fields}
     if op == "attempt.start":
-        fields = driver(own["attempt"]) | fields
+        checked = {"checkpoint": []} if own["attempt"] > 1 and "beside" not in fields else {}
+        fields = driver(own["attempt"]) | checked | fields
     elif op == "attempt.end":
         reason = "over" if outcome == "ok" else "its process ended"
         fields = {"reason": reason, "pid": driver(own["attempt"])["pid"]} | fields

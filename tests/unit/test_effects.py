@@ -44,7 +44,8 @@ def one_attempt(fault, strike, *more, heal=None, effect=""):
         did("attempt.end", "supervisor", attempt=1),
     ]
     demand = {"effect": effect} if effect else {}
-    return HandwrittenRun(plan=plan(faults=[planned(fault, **demand)]), history=history, ledger=list(range(12)))
+    plans = plan(faults=[planned(fault, **demand)])
+    return HandwrittenRun(plan=plans, history=history, ledger=list(range(12)))
 
 
 def with_engine(run, folder, *events, attempt=1):

@@ -29,6 +29,7 @@ def input_kept(evidence: Evidence) -> Finding:
             if looks[-1].seq < evidence.last_end
             else []
         ),
+        *_begun_late(first),
         *_renewed(first, last),
         *_shortened(evidence.ledger, last, _planned(evidence)),
     ]
@@ -48,6 +49,19 @@ def _renewed(first: Mapping[str, Any], last: Mapping[str, Any]) -> list[str]:
         if field(first.get(name, {}), "id", str, f"topic {name} at the start")
         != field(last.get(name, {}), "id", str, f"topic {name} at the end")
     ]
+
+
+def _begun_late(first: Mapping[str, Any]) -> list[str]:
+    """Say which partitions did not begin at offset 0 at the start: the topic was not this run's."""
+    said = []
+    for name, topic in sorted(first.items()):
+        partitions = field(topic, "partitions", dict, f"topic {name} at the start")
+        for number in partitions:
+            bounds = field(partitions, number, dict, f"{name} at the start")
+            starts, _ = (count(bounds, end, f"{name}-{number}") for end in ("start", "end"))
+            if starts:
+                said.append(f"{name}-{number} began at {starts:,} when the run began")
+    return said
 
 
 def _planned(evidence: Evidence) -> dict[Partition, int]:

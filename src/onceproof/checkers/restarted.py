@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import PurePath
 
 from onceproof.checkers.faults_landed import landed
+from onceproof.documents import field
 from onceproof.evidence import Evidence
 from onceproof.records import Op, Record
 from onceproof.verdict import Finding, Grade
@@ -49,8 +50,10 @@ def restarted(evidence: Evidence) -> Finding:
 
 
 def _told(record: Record) -> list[str]:
-    said = record.proof.get("checkpoint")
-    return [str(one) for one in said] if isinstance(said, list) else []
+    """Return what the check before a start said; the first start and a rival have none."""
+    if record.attempt == 1 or "beside" in record.proof:
+        return []
+    return list(map(str, field(record.proof, "checkpoint", list, f"attempt {record.attempt}")))
 
 
 def damaged(evidence: Evidence) -> set[str]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from onceproof.digests import file_digest
 from onceproof.documents import count, field, read_object
 from onceproof.errors import EvidenceError
 from onceproof.evidence import Evidence
@@ -28,6 +29,7 @@ def same_run(evidence: Evidence) -> Finding:
         *_altered(evidence, ends),
         *_documents(evidence, ends),
         *_not_as_planned(evidence, ends),
+        *_ran_on_others(evidence),
     ]
     if said:
         return Finding("same_run", Grade.UNKNOWN, "; ".join(said))
@@ -109,3 +111,15 @@ def _not_as_planned(evidence: Evidence, ends: Mapping[str, Record]) -> Iterator[
             f"The plan has {planned:,} events, and the ledger {evidence.ledger.events:,}: it is not"
             " the ledger of this plan"
         )
+
+
+def _ran_on_others(evidence: Evidence) -> Iterator[str]:
+    """Yield which records of what an attempt ran on do not name the file that is there."""
+    told = {f"{one.attempt}.json": one for one in evidence.of(Op.ATTEMPT_RAN_ON)}
+    kept = {path.name: path for path in evidence.run.ran_on.glob("*.json")}
+    for name in sorted(told.keys() | kept.keys()):
+        if name not in told or name not in kept:
+            where = "ran-on/" if name in told else "the history"
+            yield f"{where} does not tell what attempt {name.removesuffix('.json')} ran on"
+        elif file_digest(kept[name]) != told[name].proof["sha256"]:
+            yield f"ran-on/{name} is not the file that the history names: it was changed"

@@ -14,6 +14,7 @@ from onceproof.faults.triggers import TRIGGERS, kind_of, sentence
 from onceproof.records import Op, Record
 
 _DAMAGES = ("lose", "damage")
+_SLACK_S = 0.25  # a record that another process was about to write
 _LOGS = {"offsets": Op.BATCH_OFFSETS, "commits": Op.BATCH_COMMIT}
 
 
@@ -108,6 +109,16 @@ def _is_of_the_input(case: Case) -> bool:
     return True
 
 
+def _is_begun_before(case: Case) -> bool:
+    """Compare when a strike began with the records around it; older runs do not tell."""
+    if "began" not in case.proof:
+        return True
+    since, wall = whole(case.proof["began"]["since"]), float(case.proof["began"]["wall"])
+    clocks = {one.seq: one.wall for one in case.evidence.history}
+    after = min(since + 1, case.strike.seq)
+    return since < case.strike.seq and clocks.get(since, 0.0) <= wall <= clocks[after] + _SLACK_S
+
+
 def _shares(evidence: Evidence, counts: list[int]) -> set[float]:
     events = max(1, evidence.plan.document["workload"]["options"]["events"])
     return {round(count / events, 4) for count in (0, *counts)}
@@ -126,5 +137,6 @@ MOMENT = (
         " and committed only if the step comes after its commit",
         _is_within_the_batch,
     ),
+    Check("`began` is the newest record, and the time, when the strike began", _is_begun_before),
     Check("a share of the input is one that the history has", _is_of_the_input),
 )
