@@ -61,6 +61,6 @@ def test_a_newer_history_is_refused(address):
 
 def test_a_password_is_in_no_error(address):
     with pytest.raises(EvidenceError) as refused:
-        open_store(address.replace("onceproof@", "onceproof:hush@") + "_not")
-    assert "verdicts_not cannot be used" in str(refused.value)
+        open_store(address.replace("onceproof@", "onceproof:hush@"))
+    assert "/verdicts cannot be used" in str(refused.value)
     assert "hush" not in str(refused.value)
