@@ -204,11 +204,13 @@ def of_rows(run: Path, name: str, rng: Random) -> Iterator[Mutation]:
     changes: dict[str, Callable[[], pa.Table]] = {
         "row dropped": lambda: rest,
         "row twice": lambda: pa.concat_tables([table, table.slice(at, 1)]),
-        "half of rows dropped": lambda: table.slice(table.num_rows // 2),
     }
+    if table.num_rows > 1:
+        changes["half of rows dropped"] = lambda: table.slice(table.num_rows // 2)
     for column in table.schema.names:
         changes[f"{column} of a row other"] = lambda column=column: _edited(table, column, at)
-        changes[f"{column} of a row null"] = lambda column=column: _edited(table, column, at, True)
+        if table.column(column)[at].is_valid:
+            changes[f"{column} of a row null"] = lambda one=column: _edited(table, one, at, True)
         changes[f"{column} dropped"] = lambda column=column: table.drop_columns([column])
     for kind, make in changes.items():
 
