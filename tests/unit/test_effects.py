@@ -279,6 +279,11 @@ def test_damage_explains_that_the_next_attempt_cannot_start(tmp_path):
     assert found(unexplained, run, tmp_path).verdict is PASS
 
 
+def test_damage_explains_an_attempt_that_commits_the_damaged_batch_and_is_refused(tmp_path):
+    fault = {"name": "kill_driver", "verb": "damage", "target": "checkpoint:x", "trigger": "x"}
+    assert found(unexplained, died_again(faults=[planned(fault)]), tmp_path).verdict is PASS
+
+
 def test_a_missed_strike_explains_whom_it_killed(tmp_path):
     run = died_again()
     at_end = next(n for n, one in enumerate(run.history) if one["op"] == "restart") - 1

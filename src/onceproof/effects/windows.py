@@ -15,7 +15,6 @@ from onceproof.records import Op, Record
 
 SLACK_S = 0.25  # an event may be written a moment before or after the record of what caused it
 _FOREVER = 1 << 62
-_DAMAGES = ("lose", "damage")
 _END_DRIVERS = (("kill", "driver"), ("kill", "job"), ("stop", "driver"), ("rescale", "job"))
 _RIVAL = "start"
 
@@ -96,7 +95,7 @@ def _window(evidence: Evidence, fault: PlannedFault, strike: Record) -> Window:
         if one.actor == strike.actor and one.seq > strike.seq
     ]
     after = max([strike.seq, *heals])
-    end = _first_commit(evidence, after, planned_after=fault.verb not in _DAMAGES)
+    end = _first_commit(evidence, after)
     last, ends_s = (_FOREVER, float("inf")) if end is None else (end.seq, end.wall)
     return Window(fault, strike, first, last, begins_s, ends_s)
 
@@ -112,14 +111,17 @@ def _beginning(strike: Record) -> tuple[int, float]:
     return min(first, strike.seq - 1), min(float(wall), strike.wall)
 
 
-def _first_commit(evidence: Evidence, after: int, *, planned_after: bool) -> Record | None:
-    """Return the first commit after a record; of a batch that was planned after it too."""
+def _first_commit(evidence: Evidence, after: int) -> Record | None:
+    """Return the first commit after a record of a batch that was planned after it too.
+
+    A damaged checkpoint may fail an attempt that has just committed the damaged batch once more.
+    """
     planned: set[int | None] = set()
     for record in evidence.of(Op.BATCH_OFFSETS, Op.BATCH_COMMIT):
         if record.seq <= after or not record.is_ok:
             continue
         if record.op is Op.BATCH_OFFSETS:
             planned.add(record.batch)
-        elif record.batch in planned or not planned_after:
+        elif record.batch in planned:
             return record
     return None
