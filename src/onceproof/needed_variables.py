@@ -9,8 +9,7 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
-from onceproof.errors import RequestError
-from onceproof.variables import names_in
+from onceproof.variables import names_in, unset
 from onceproof.work import PipelinePart
 
 # Set for the job by Onceproof, where the store of its stack has a password file.
@@ -45,11 +44,7 @@ def refuse_unset(asked: _Asked, *, has_store: bool = True) -> None:
         name for name in variables_of(asked) if not os.environ.get(name) and name not in given
     ]
     if missing:
-        raise RequestError(
-            f"the environment has no {', '.join(missing)}, which the scenario names as"
-            f" ${{{missing[0]}}}: export it before this command, and for Airflow in the environment"
-            " of its workers"
-        )
+        raise unset(missing, "the scenario")
 
 
 def _texts(asked: _Asked) -> Iterator[str]:

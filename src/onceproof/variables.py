@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from urllib.parse import quote
 
 from onceproof.errors import RequestError
@@ -61,12 +61,16 @@ def hide(said: str, values: Mapping[str, str]) -> str:
     return said
 
 
+def unset(names: Sequence[str], where: str) -> RequestError:
+    """Return the error for variables that are not set, and that this place names."""
+    return RequestError(
+        f"the environment has no {', '.join(names)}, which {where} names as ${{{names[0]}}}: export"
+        " it before this command, and for Airflow in the environment of its workers"
+    )
+
+
 def _look_up(name: str, env: Mapping[str, str]) -> str:
     found = env.get(name)
     if not found:
-        raise RequestError(
-            f"the environment has no {name}, which the scenario or the stack's file names as"
-            f" ${{{name}}}: export it before this command, and for Airflow in the environment of"
-            " its workers"
-        )
+        raise unset([name], "the scenario or the stack's file")
     return found
