@@ -19,7 +19,7 @@ def faults_landed(evidence: Evidence) -> Finding:
     """Say UNKNOWN for each planned fault that left no proof, or struck when all was committed.
 
     What its proof must show is declared by its mechanism. A cure that failed, or that is missing,
-    did not happen as it was planned either. A fault that nobody planned is as bad: the plan is then
+    did not happen as it was planned either. An unplanned fault is as bad: the plan is then
     not what happened. And so is a death that two faults call theirs.
     """
     planned = evidence.plan.faults

@@ -60,7 +60,7 @@ def _polled_too_early(evidence: Evidence) -> list[str]:
 
 
 def _blind_since(evidence: Evidence) -> list[str]:
-    """Say if nobody looked between a strike and the end, though the job committed meanwhile."""
+    """Say if no poll began between a strike and the end, though the job committed meanwhile."""
     commits = [record.seq for record in evidence.of(Op.BATCH_COMMIT)]
     end = evidence.last_end
 

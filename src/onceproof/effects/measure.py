@@ -26,7 +26,7 @@ _NUMBERS = {
     "batch_again": "batches_again",
     "executor_lost": "executors_lost",
 }
-# Who connects, where a link's rule means the job or its producer and nobody else.
+# Sources of links that only the job or its producer has.
 _OF_THE_JOB = ("driver=", "executor=", "producer")
 
 
