@@ -16,16 +16,16 @@ import time
 from datetime import datetime
 from pathlib import Path
 
-from onceproof.history import History
-from onceproof.home import dags_folder, onceproof_home, plugins_folder
+from onceproof.airflow.client import OVER, Airflow
+from onceproof.machine.home import dags_folder, onceproof_home, plugins_folder
+from onceproof.machine.polling import wait_for
 from onceproof.phases.plan import make_plan
 from onceproof.phases.whole_run import live_run
-from onceproof.polling import wait_for
-from onceproof.records import Op
-from onceproof.run import RunDirectory
+from onceproof.run.directory import RunDirectory
+from onceproof.run.history import History
+from onceproof.run.records import Op
 from onceproof.scenario.catalogue import find_scenario
-from onceproof.scheduling import OVER, Airflow
-from onceproof.stacks.local import LocalStack
+from onceproof.stacks.local.stack import LocalStack
 
 TURNS = 3
 RUN = "onceproof_run"

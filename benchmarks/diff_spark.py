@@ -45,7 +45,7 @@ def session(scratch: str):
 
 def judged(engine: str):
     def run(spark, expected: str, observed: str) -> dict[str, int]:
-        from onceproof.judge import compare
+        from onceproof.comparison import compare
 
         found = compare(expected, observed, key=["id"], engine=engine, spark=spark)
         return dict(sorted(found.counts.items()))

@@ -19,10 +19,10 @@ import duckdb
 import pyarrow.parquet  # noqa: F401  (loaded before the clock starts)
 
 from onceproof import database
-from onceproof.judge import compare
-from onceproof.judge.columns import Request
-from onceproof.judge.comparison import size_of
-from onceproof.judge.duckdb_engine import compare_on_duckdb
+from onceproof.comparison import compare
+from onceproof.comparison.columns import Request
+from onceproof.comparison.comparing import size_of
+from onceproof.comparison.on_duckdb.engine import compare_on_duckdb
 
 sys.path.insert(0, __file__.rpartition("/")[0])
 from diff_data import COLUMNS, PLANTED, sides

@@ -7,8 +7,8 @@ With every switch of two drivers, which the tests thin out.
 
 import time
 
-from onceproof.model.families import FAMILIES
-from onceproof.model.schedules import (
+from tests.model.families import FAMILIES
+from tests.model.schedules import (
     attempts_at_tasks,
     dozing_attempts,
     failures,
@@ -19,7 +19,7 @@ from onceproof.model.schedules import (
     sleeping_attempts,
     watched_crashes,
 )
-from onceproof.model.two_drivers import second_drivers
+from tests.model.two_drivers import second_drivers
 
 KINDS = (
     *(single_crashes, pairs_of_crashes, power_cuts, watched_crashes, failures),

@@ -16,14 +16,14 @@ import sys
 import time
 from pathlib import Path
 
-from onceproof.home import onceproof_home
+from onceproof.kafka.topics import drop_topic, look, make_topic
+from onceproof.machine.home import onceproof_home
 from onceproof.phases.produce import produce
 from onceproof.producing.clients import KafkaPython
 from onceproof.producing.rows import Sends
-from onceproof.run import RunDirectory
-from onceproof.stacks.local import LocalStack
-from onceproof.topics import drop_topic, look, make_topic
-from onceproof.work import Work
+from onceproof.run.directory import RunDirectory
+from onceproof.run.work import Work
+from onceproof.stacks.local.stack import LocalStack
 from onceproof.workloads import find_workload
 
 EVENTS = int(sys.argv[1]) if len(sys.argv) > 1 else 300_000

@@ -15,11 +15,11 @@ from pathlib import Path
 
 import yaml
 
-from onceproof.home import onceproof_home
+from onceproof.machine.home import onceproof_home
 from onceproof.phases.plan import make_plan
 from onceproof.phases.whole_run import live_run
 from onceproof.scenario.catalogue import find_scenario
-from onceproof.stacks.local import LocalStack
+from onceproof.stacks.local.stack import LocalStack
 
 TURNS = 2
 KILL = [{"do": "kill", "target": "driver", "when": {"committed": 0.5}}]

@@ -25,13 +25,13 @@ import psycopg
 import pyarrow as pa
 import pyarrow.parquet as parquet
 
-from onceproof.home import onceproof_home
+from onceproof.machine.home import onceproof_home
 from onceproof.sinks import SINKS, OwnQuery, Target, find_sink
 from onceproof.sinks.data_source import register
-from onceproof.sinks.file_store import part_of
+from onceproof.sinks.files.store import part_of
 from onceproof.spark.session import spark_session
-from onceproof.stacks.local import LocalStack
-from onceproof.stacks.spark_setup import spark_tools
+from onceproof.stacks.local.stack import LocalStack
+from onceproof.stacks.members.spark_setup import spark_tools
 
 TURNS, BATCHES, SMALL_BATCHES, TASKS = 3, 6, 20, 2
 FORMATS = {"format:table": "two_phase_table", "format:files": "two_phase_files"}

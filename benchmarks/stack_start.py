@@ -8,9 +8,9 @@ import statistics
 import time
 from pathlib import Path
 
-from onceproof.home import onceproof_home
-from onceproof.identity import Identity
-from onceproof.stacks.local import LocalStack
+from onceproof.machine.home import onceproof_home
+from onceproof.machine.identity import Identity
+from onceproof.stacks.local.stack import LocalStack
 
 TURNS = 3
 FORMS = {"all of it, quick settings": {}, "all of it, as for throughput": {"is_quick": False}}

@@ -33,11 +33,11 @@ from sink_speed import (
     rows_a_second,
 )
 
-from onceproof.home import onceproof_home
+from onceproof.machine.home import onceproof_home
 from onceproof.sinks import Target, find_sink
 from onceproof.spark.session import spark_session
-from onceproof.stacks.local import LocalStack
-from onceproof.stacks.spark_setup import spark_tools
+from onceproof.stacks.local.stack import LocalStack
+from onceproof.stacks.members.spark_setup import spark_tools
 
 TUNED = {"kafka.linger.ms": "20", "kafka.batch.size": "262144"}
 KINDS = {

@@ -91,8 +91,8 @@ with DAG(
     @task
     def pick(params: dict[str, Any], dag_run: Any) -> list[dict[str, Any]]:
         """Return what each run of the night is triggered with."""
-        from onceproof.home import runs_folder
-        from onceproof.phases.night import pick_runs
+        from onceproof.airflow.night import pick_runs
+        from onceproof.machine.home import runs_folder
 
         return pick_runs(params, dag_run.run_id, dag_run.start_date, runs_folder())
 

@@ -13,8 +13,8 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 from onceproof_operators import VERDICT, nothing_is_retried
 
 from onceproof.errors import OnceproofError
-from onceproof.home import runs_folder
-from onceproof.run import RunDirectory
+from onceproof.machine.home import runs_folder
+from onceproof.run.directory import RunDirectory
 
 RUN_DAG = "onceproof_run"
 _AGAIN = "__again"
@@ -50,7 +50,7 @@ class ScenarioOperator(TriggerDagRunOperator):
 
     def execute_complete(self, context: Any, event: Any) -> dict[str, Any]:
         """Return the run's verdict, or fail with it; UNKNOWN is run once more under a new name."""
-        from onceproof.phases.telling import is_decided
+        from onceproof.airflow.telling import is_decided
 
         ((run_id),) = event[1]["run_ids"]
         told = _told(context["ti"], run_id)
@@ -97,7 +97,7 @@ class GateOperator(BaseOperator):
         """Return the decision as a document."""
         from onceproof.gate.asking import ask
         from onceproof.gate.formats import to_document, to_text
-        from onceproof.nights.gates import policy_of
+        from onceproof.web.gates import policy_of
 
         policy = Path(self.policy) if self.policy else policy_of(runs_folder())
         try:
@@ -114,7 +114,7 @@ def _is_released(told: dict[str, Any]) -> bool:
 
 def _that_counts(ti: Any, run_id: str) -> dict[str, Any]:
     """Return what is told of a run, or of its second try where the first decided nothing."""
-    from onceproof.phases.telling import that_counts
+    from onceproof.airflow.telling import that_counts
 
     told = that_counts(_told(ti, run_id), _told(ti, run_id + _AGAIN))
     return dict(told or {"run": run_id, "verdict": "not run", "as_claimed": False})
@@ -122,7 +122,7 @@ def _that_counts(ti: Any, run_id: str) -> dict[str, Any]:
 
 def _told(ti: Any, run_id: str) -> dict[str, Any] | None:
     """Return what the judge told of a run, or its directory where the judge was ended before."""
-    from onceproof.phases.telling import told_of
+    from onceproof.airflow.telling import told_of
 
     pulled = {"dag_id": RUN_DAG, "run_id": run_id}
     if told := ti.xcom_pull(**pulled, task_ids="judge", key=VERDICT):

@@ -13,9 +13,9 @@ from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from onceproof.documents import read_object
 from onceproof.errors import OnceproofError
-from onceproof.home import runs_folder
-from onceproof.polling import comes_true
-from onceproof.run import RunDirectory
+from onceproof.machine.home import runs_folder
+from onceproof.machine.polling import comes_true
+from onceproof.run.directory import RunDirectory
 
 RUN = "{{ ti.xcom_pull(task_ids='plan') }}"
 VERDICTS = AssetAlias("onceproof-verdicts")
@@ -46,7 +46,7 @@ class PlanOperator(BaseOperator):
 
     def execute(self, context: Any) -> str:
         """Plan, purely but for the run's directory."""
-        from onceproof.phases.orchestrated import plan_run
+        from onceproof.airflow.orchestrated import plan_run
         from onceproof.phases.plan import Origin
 
         origin = Origin(self.night, context["dag_run"].run_id)
@@ -94,7 +94,7 @@ class PhaseOperator(BaseOperator):
 
     def execute(self, context: Any) -> None:  # noqa: ARG002
         """Carry it out here: the task's name is the phase's."""
-        from onceproof.phases.orchestrated import carry_out
+        from onceproof.airflow.orchestrated import carry_out
 
         try:
             carry_out(
@@ -117,7 +117,7 @@ class LongPhaseOperator(BaseOperator):
 
     def execute(self, context: Any) -> Any:
         """Begin the phase, or find it begun; a task that was cleared does it again."""
-        from onceproof.phases.orchestrated import begin, has_ended, longest
+        from onceproof.airflow.orchestrated import begin, has_ended, longest
 
         run = _directory(self.directory)
         try:
@@ -131,7 +131,7 @@ class LongPhaseOperator(BaseOperator):
 
     def end(self, context: Any, event: Any = None) -> Any:  # noqa: ARG002
         """Return what the phase has to show; evidence goes out before a failure does."""
-        from onceproof.phases.orchestrated import outcome
+        from onceproof.airflow.orchestrated import outcome
 
         try:
             found = outcome(_directory(self.directory), self.task_id)
@@ -161,7 +161,7 @@ class PhaseTrigger(BaseTrigger):
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Look again and again, beside the triggerer's loop."""
-        from onceproof.phases.orchestrated import has_ended
+        from onceproof.airflow.orchestrated import has_ended
 
         run = _directory(self.directory)
         await asyncio.sleep(_NOT_BEFORE_S)
@@ -182,7 +182,7 @@ class JudgeOperator(BaseOperator):
 
     def execute(self, context: Any) -> dict[str, Any]:
         """Judge, tell, and fail where the verdict is not as claimed: that is never retried."""
-        from onceproof.phases.orchestrated import judge_ended
+        from onceproof.airflow.orchestrated import judge_ended
 
         if self.directory == "None":
             raise AirflowFailException("no run was planned, so there is nothing to judge")
@@ -200,7 +200,7 @@ class ReleaseOperator(PhaseOperator):
 
     def execute(self, context: Any) -> None:  # noqa: ARG002
         """Release, and judge a run that nobody has judged: it is green as little as its verdict."""
-        from onceproof.phases.orchestrated import release_run
+        from onceproof.airflow.orchestrated import release_run
 
         verdict = release_run(_directory(self.directory))
         if verdict and verdict.exit_code:

@@ -23,7 +23,7 @@ def _pages() -> Any:
     from fastapi import Depends, FastAPI
     from fastapi.responses import HTMLResponse
 
-    from onceproof.nights import serving
+    from onceproof.web import serving
 
     def answer(page: serving.Page) -> Any:
         return HTMLResponse(page.html, page.status, dict(page.headers))

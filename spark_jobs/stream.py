@@ -16,8 +16,8 @@ import sys
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from onceproof.forgetting import ADDRESS
-from onceproof.security import in_environment
+from onceproof.kafka.forgetting import ADDRESS
+from onceproof.kafka.security import in_environment
 from onceproof.sinks import OwnQuery, Target, find_sink
 from onceproof.spark.taken_once import NAME, register
 from onceproof.variables import revealed

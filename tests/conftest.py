@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from onceproof.home import onceproof_home
-from onceproof.polling import wait_for
-from onceproof.sinks import coordinator
-from onceproof.sinks.cluster import Cluster
-from onceproof.stacks.link_verbs import heal
-from onceproof.stacks.local import LocalStack
+from onceproof.machine.home import onceproof_home
+from onceproof.machine.polling import wait_for
+from onceproof.sinks.topics import coordinator
+from onceproof.sinks.topics.cluster import Cluster
+from onceproof.stacks.links.verbs import heal
+from onceproof.stacks.local.stack import LocalStack
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -7,9 +7,9 @@ given); which ones they are is the same at every start.
 
 from dataclasses import replace
 
-from onceproof.sinks.sessions import connect
-from onceproof.sinks.tables import table
-from onceproof.sinks.upsert_table import UpsertTable
+from onceproof.sinks.tables.sessions import connect
+from onceproof.sinks.tables.table import table
+from onceproof.sinks.tables.upsert_table import UpsertTable
 
 TRAITS = ("family", "store", "guarantee", "atomic_batches", "ordered", "writes", "modes", "steps")
 METHODS = ("prepare", "write", "recover", "open", "reader", "read", "drop")

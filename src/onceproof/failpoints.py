@@ -19,7 +19,7 @@ from typing import Any
 
 from onceproof.documents import write_whole
 from onceproof.errors import StackError
-from onceproof.polling import wait_for
+from onceproof.machine.polling import wait_for
 
 FOLDER = "ONCEPROOF_FAILPOINTS"
 # Those that a task comes to, in an executor; to the others the driver does.

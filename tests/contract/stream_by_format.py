@@ -7,10 +7,10 @@ import json
 import sys
 from pathlib import Path
 
-from onceproof.home import onceproof_home
+from onceproof.machine.home import onceproof_home
 from onceproof.sinks.data_source import register
 from onceproof.spark.session import spark_session
-from onceproof.stacks.spark_setup import spark_tools
+from onceproof.stacks.members.spark_setup import spark_tools
 
 
 def start(spark, folder, options):

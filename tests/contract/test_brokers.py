@@ -7,9 +7,9 @@ from contextlib import closing
 import pytest
 from kafka import KafkaProducer
 
-from onceproof.admin import admin
-from onceproof.identity import Identity
-from onceproof.polling import wait_for
+from onceproof.kafka.admin import admin
+from onceproof.machine.identity import Identity
+from onceproof.machine.polling import wait_for
 from tests.contract.topics import in_sync, make_topic, read_back
 
 pytestmark = pytest.mark.stack

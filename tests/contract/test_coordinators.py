@@ -3,12 +3,12 @@
 import pytest
 from confluent_kafka import KafkaException, Producer
 
-from onceproof.admin import admin
-from onceproof.model.transactions import Transactions
-from onceproof.polling import wait_for
-from onceproof.sinks.cluster import Cluster
-from onceproof.sinks.coordinator import Coordinators, end_transaction
+from onceproof.kafka.admin import admin
+from onceproof.machine.polling import wait_for
+from onceproof.sinks.topics.cluster import Cluster
+from onceproof.sinks.topics.coordinator import Coordinators, end_transaction
 from tests.contract.topics import make_topic
+from tests.model.transactions import Transactions
 
 pytestmark = pytest.mark.stack
 QUICKLY_MS, FOR_EVER_MS = 1000, 2_147_483_000

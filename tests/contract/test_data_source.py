@@ -12,14 +12,14 @@ import pytest
 from pyspark.errors import StreamingQueryException
 
 from onceproof.failpoints import FOLDER, Failpoint
-from onceproof.home import onceproof_home
-from onceproof.identity import Identity
-from onceproof.polling import wait_for
+from onceproof.machine.home import onceproof_home
+from onceproof.machine.identity import Identity
+from onceproof.machine.polling import wait_for
 from onceproof.sinks import Target, find_sink
 from onceproof.sinks.data_source import Batches
 from onceproof.sinks.protocol import SupersededError
 from onceproof.spark.session import spark_session
-from onceproof.stacks.spark_setup import spark_tools
+from onceproof.stacks.members.spark_setup import spark_tools
 from tests.contract import stream_by_format
 
 pytestmark = [pytest.mark.stack, pytest.mark.spark]

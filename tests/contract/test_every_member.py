@@ -6,8 +6,8 @@ from random import Random
 import pytest
 
 from onceproof.errors import RequestError
-from onceproof.identity import Identity
-from onceproof.polling import wait_for
+from onceproof.machine.identity import Identity
+from onceproof.machine.polling import wait_for
 from onceproof.stacks.state import held
 
 pytestmark = pytest.mark.stack

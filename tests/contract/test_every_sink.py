@@ -11,14 +11,14 @@ import pytest
 
 from onceproof.errors import RequestError
 from onceproof.failpoints import FOLDER, Failpoint
-from onceproof.home import onceproof_home
-from onceproof.plan import Writes
-from onceproof.polling import wait_for
+from onceproof.judge.seen_rows import Shape
+from onceproof.machine.home import onceproof_home
+from onceproof.machine.polling import wait_for
+from onceproof.run.plan import Writes
 from onceproof.sinks import SINKS, OwnQuery, Target, find_sink
-from onceproof.sinks.seen_rows import Shape
 from onceproof.spark.session import spark_session
-from onceproof.stacks.brokers import ask
-from onceproof.stacks.spark_setup import spark_tools
+from onceproof.stacks.members.brokers import ask
+from onceproof.stacks.members.spark_setup import spark_tools
 from tests.unit.handwritten_checkpoint import offsets, write_checkpoint, write_file
 
 pytestmark = [pytest.mark.stack, pytest.mark.spark]

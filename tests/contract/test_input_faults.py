@@ -7,10 +7,10 @@ import pytest
 
 from onceproof.errors import EvidenceError, StackError
 from onceproof.faults import Scene, find_mechanism
-from onceproof.ledger import Ledger
+from onceproof.kafka.topics import look, read_back
 from onceproof.producing.settling import settle
-from onceproof.topics import look, read_back
-from onceproof.work import FaultPart, Work
+from onceproof.run.ledger import Ledger
+from onceproof.run.work import FaultPart, Work
 from tests.contract.test_produce import plan, send
 
 pytestmark = pytest.mark.stack

@@ -7,11 +7,11 @@ import psycopg
 import pytest
 
 from onceproof.errors import RequestError, StackError
-from onceproof.identity import Identity
-from onceproof.polling import wait_for
-from onceproof.stacks.link_rules import Rule
-from onceproof.stacks.link_verbs import disturb, heal
-from onceproof.stacks.links import tell
+from onceproof.machine.identity import Identity
+from onceproof.machine.polling import wait_for
+from onceproof.stacks.links.member import tell
+from onceproof.stacks.links.rules import Rule
+from onceproof.stacks.links.verbs import disturb, heal
 from tests.contract.topics import in_sync, make_topic
 
 pytestmark = pytest.mark.stack
@@ -93,7 +93,7 @@ def test_a_client_of_the_store_is_slowed_and_then_is_not(stack, parted):
 
 
 def test_a_fault_that_nobody_feels_is_taken_back(stack, parted, monkeypatch):
-    monkeypatch.setattr("onceproof.stacks.link_verbs._FELT_WITHIN_S", 0.5)
+    monkeypatch.setattr("onceproof.stacks.links.verbs._FELT_WITHIN_S", 0.5)
     with pytest.raises(StackError, match="nobody felt cut store from producer"):
         parted("cut", "store", "producer")
     assert tell(stack.state, {"do": "look"})["in_force"] == []

@@ -10,7 +10,7 @@ import pytest
 from kafka import KafkaProducer
 
 from onceproof.errors import RequestError, StackError
-from onceproof.polling import wait_for
+from onceproof.machine.polling import wait_for
 from onceproof.sinks import Target, find_sink
 
 pytestmark = pytest.mark.stack

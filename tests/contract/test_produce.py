@@ -14,15 +14,15 @@ import pytest
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from onceproof.errors import EvidenceError, StackError
-from onceproof.history import History
-from onceproof.identity import Identity
+from onceproof.kafka.topics import look, make_topic, read_back
+from onceproof.machine.identity import Identity
+from onceproof.machine.polling import wait_for
 from onceproof.phases.produce import produce
-from onceproof.polling import wait_for
 from onceproof.producing.rows import write_rows
 from onceproof.producing.settling import settle
-from onceproof.run import RunDirectory
-from onceproof.topics import look, make_topic, read_back
-from onceproof.work import Work
+from onceproof.run.directory import RunDirectory
+from onceproof.run.history import History
+from onceproof.run.work import Work
 
 pytestmark = pytest.mark.stack
 CLIENTS = pytest.mark.parametrize("client", ["kafka-python", "confluent"])
@@ -31,8 +31,8 @@ SENDS = """
 import json, sys
 from pathlib import Path
 from onceproof.phases.produce import produce
-from onceproof.run import RunDirectory
-from onceproof.work import Work
+from onceproof.run.directory import RunDirectory
+from onceproof.run.work import Work
 work = Work.of(json.loads(sys.argv[2]))
 produce(RunDirectory(Path(sys.argv[1])), work, sys.argv[3].split(","), is_over=lambda: False)
 """

@@ -9,10 +9,10 @@ import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import functions as F
 
-from onceproof.home import onceproof_home
+from onceproof.machine.home import onceproof_home
 from onceproof.sinks import Target, find_sink
 from onceproof.spark.session import spark_session
-from onceproof.stacks.spark_setup import spark_tools
+from onceproof.stacks.members.spark_setup import spark_tools
 
 pytestmark = [pytest.mark.stack, pytest.mark.spark]
 COLUMNS = {"name": "string", "views": "bigint"}

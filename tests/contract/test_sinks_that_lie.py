@@ -6,14 +6,14 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
 
-from onceproof.home import onceproof_home
-from onceproof.judge import compare
+from onceproof.comparison import compare
+from onceproof.machine.home import onceproof_home
 from onceproof.phases import observe as phase
 from onceproof.phases.observe import observe
-from onceproof.run import RunDirectory
+from onceproof.run.directory import RunDirectory
 from onceproof.sinks import Target, find_sink
 from onceproof.spark.session import spark_session
-from onceproof.stacks.spark_setup import spark_tools
+from onceproof.stacks.members.spark_setup import spark_tools
 from tests.unit.handwritten_checkpoint import write_checkpoint
 
 pytestmark = [pytest.mark.stack, pytest.mark.spark]

@@ -9,10 +9,10 @@ import pytest
 from pyspark.sql import functions as F
 
 from onceproof.errors import RequestError
-from onceproof.home import onceproof_home
+from onceproof.machine.home import onceproof_home
 from onceproof.sinks import Target, find_sink
 from onceproof.spark.session import spark_session
-from onceproof.stacks.spark_setup import spark_tools
+from onceproof.stacks.members.spark_setup import spark_tools
 
 pytestmark = pytest.mark.spark
 COLUMNS = {"id": "bigint", "name": "string", "At Time": "timestamp"}

@@ -8,15 +8,15 @@ import psycopg
 import pytest
 
 from onceproof.faults import Scene, find_mechanism
-from onceproof.home import onceproof_home
-from onceproof.identity import Identity
-from onceproof.polling import wait_for
-from onceproof.stacks.composed import composed_state
-from onceproof.stacks.local import LocalStack
-from onceproof.stacks.store import launch
-from onceproof.stacks.store_login import login_of, password_in
-from onceproof.stacks.store_setup import store_tools
-from onceproof.work import FaultPart
+from onceproof.machine.home import onceproof_home
+from onceproof.machine.identity import Identity
+from onceproof.machine.polling import wait_for
+from onceproof.run.work import FaultPart
+from onceproof.stacks.compose.composed import composed_state
+from onceproof.stacks.local.stack import LocalStack
+from onceproof.stacks.members.store import launch
+from onceproof.stacks.members.store_login import login_of, password_in
+from onceproof.stacks.members.store_setup import store_tools
 
 pytestmark = pytest.mark.stack
 

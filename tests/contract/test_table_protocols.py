@@ -33,7 +33,7 @@ POINTS = {
     "wal_table_atomic": [*TASKS, "staged", "sink_committed", "apply_half", "marked"],
 }
 EVERY = [(name, point) for name, points in POINTS.items() for point in points]
-IMPATIENT = ("onceproof.sinks.writer_session._LOCKED_AT_MOST", "set lock_timeout = '200ms'")
+IMPATIENT = ("onceproof.sinks.tables.writer_session._LOCKED_AT_MOST", "set lock_timeout = '200ms'")
 EXTRA = {("wal_table", "apply_half"): 1, ("wal_table", "applied_unmarked"): ROWS}
 
 
@@ -42,7 +42,7 @@ class TableScene(Scene):
 
     def __init__(self, name, address, folder, monkeypatch):
         self.kind, self.monkeypatch = find_sink(name), monkeypatch
-        monkeypatch.setattr("onceproof.sinks.driver_side.write_parts", write_parts)
+        monkeypatch.setattr("onceproof.sinks.in_spark.driver_side.write_parts", write_parts)
         self.checkpoint = write_checkpoint(folder / "checkpoint")
         for path in (self.checkpoint / "commits").iterdir():
             path.unlink()
@@ -164,7 +164,7 @@ def test_a_lost_checkpoint_and_an_old_copy_are_refused(make, name):
 @pytest.fixture
 def memory(make, monkeypatch):
     """Decides of a writer whatever batch it is told, and keeps three."""
-    monkeypatch.setattr("onceproof.sinks.table_memory.KEPT", 3)
+    monkeypatch.setattr("onceproof.sinks.tables.memory.KEPT", 3)
 
     def make_one(name):
         scene = make(name)
@@ -207,7 +207,7 @@ def test_what_a_log_has_not_applied_is_never_forgotten(memory):
 
 
 def test_a_checkpoint_of_a_batch_that_is_forgotten_is_refused(make, monkeypatch):
-    monkeypatch.setattr("onceproof.sinks.table_memory.KEPT", 1)
+    monkeypatch.setattr("onceproof.sinks.tables.memory.KEPT", 1)
     scene = make("two_phase_table")
     scene.batches(scene.sink(1), 0, 1, 2)
     with pytest.raises(RequestError, match=r"batch 0 is no longer remembered.* an old copy"):
@@ -246,7 +246,7 @@ def test_a_unique_key_makes_an_orphan_fail_the_task_and_the_sweep_lets_the_next_
     with psycopg.connect(scene.target.address) as connection:
         connection.execute("alter table run_two_phase_table.output add unique (app, views)")
     scene.monkeypatch.setattr(
-        "onceproof.sinks.writer_session._LOCKED_AT_MOST", "set lock_timeout = '100ms'"
+        "onceproof.sinks.tables.writer_session._LOCKED_AT_MOST", "set lock_timeout = '100ms'"
     )
 
     def twice(target, given, batch, begin, writer, epoch):
@@ -254,11 +254,11 @@ def test_a_unique_key_makes_an_orphan_fail_the_task_and_the_sweep_lets_the_next_
         return write_parts(target, given, batch, begin, writer, epoch)
 
     sink = scene.sink(1)
-    scene.monkeypatch.setattr("onceproof.sinks.driver_side.write_parts", twice)
+    scene.monkeypatch.setattr("onceproof.sinks.in_spark.driver_side.write_parts", twice)
     with pytest.raises(StackError, match="lock timeout"):
         sink.write(frame(0), 0)
     assert scene.left() == 0
-    scene.monkeypatch.setattr("onceproof.sinks.driver_side.write_parts", write_parts)
+    scene.monkeypatch.setattr("onceproof.sinks.in_spark.driver_side.write_parts", write_parts)
     scene.sink(2).write(frame(0), 0)
     assert without_writer(scene.seen()) == expected([0])
 
@@ -267,7 +267,7 @@ def test_a_driver_that_is_stopped_in_a_transaction_does_not_stop_the_next(make):
     """Stopped while it applies, it holds the writer's row; the claim ends its session."""
     scene = make("wal_table_atomic")
     scene.monkeypatch.setattr(
-        "onceproof.sinks.writer_session._LOCKED_AT_MOST", "set lock_timeout = '200ms'"
+        "onceproof.sinks.tables.writer_session._LOCKED_AT_MOST", "set lock_timeout = '200ms'"
     )
     old = scene.sink(1)
     scene.crash_at("apply_half", 0, then=lambda: scene.sink().recover())

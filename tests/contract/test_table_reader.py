@@ -6,9 +6,10 @@ import psycopg
 import pytest
 
 from onceproof.errors import StackError
-from onceproof.sinks import Target, table_reader
-from onceproof.sinks.table_reader import TableReader
-from onceproof.sinks.tables import drop, make
+from onceproof.sinks import Target
+from onceproof.sinks.tables import reader as table_reader
+from onceproof.sinks.tables.reader import TableReader
+from onceproof.sinks.tables.table import drop, make
 
 pytestmark = pytest.mark.stack
 COLUMNS = {"app": "string", "hour": "int", "views": "bigint", "share": "double"}

@@ -10,13 +10,14 @@ from confluent_kafka import Producer
 from onceproof import fencing
 from onceproof.cli import carry_out
 from onceproof.errors import RequestError, StackError
-from onceproof.polling import wait_for
-from onceproof.sinks import Target, find_sink, topic_checks
-from onceproof.sinks.parquet_rows import signed
-from onceproof.sinks.part_tasks import write_part
+from onceproof.machine.polling import wait_for
+from onceproof.sinks import Target, find_sink
+from onceproof.sinks.files.parquet_rows import signed
+from onceproof.sinks.in_spark.part_tasks import write_part
 from onceproof.sinks.protocol import Part, SupersededError
-from onceproof.sinks.topic_checks import Brokers, refuse, timeout_ms, warnings
-from onceproof.sinks.topic_frames import record_target
+from onceproof.sinks.topics import checks as topic_checks
+from onceproof.sinks.topics.checks import Brokers, refuse, timeout_ms, warnings
+from onceproof.sinks.topics.frames import record_target
 from tests.unit.file_sinks import COLUMNS, PARTS, ROWS, CrashError, Scene, expected, frame
 from tests.unit.file_sinks import without_writer as plain
 from tests.unit.handwritten_checkpoint import commit, write_checkpoint, write_file
@@ -53,9 +54,11 @@ class TopicScene(Scene):
 
     def __init__(self, name, bootstrap, folder, monkeypatch):
         self.kind, self.monkeypatch = find_sink(name), monkeypatch
-        monkeypatch.setattr("onceproof.sinks.driver_side.write_parts", write_records)
+        monkeypatch.setattr("onceproof.sinks.in_spark.driver_side.write_parts", write_records)
         for module in ("two_phase_topic", "wal_topic"):
-            monkeypatch.setattr(f"onceproof.sinks.{module}.as_records", lambda target, frame: frame)
+            monkeypatch.setattr(
+                f"onceproof.sinks.topics.{module}.as_records", lambda target, frame: frame
+            )
         self.checkpoint = write_checkpoint(folder / "checkpoint")
         for path in (self.checkpoint / "commits").iterdir():
             path.unlink()

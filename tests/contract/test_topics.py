@@ -4,8 +4,8 @@ import pytest
 from kafka.admin import ConfigResource, ConfigResourceType
 
 from onceproof.errors import StackError
-from onceproof.stacks.brokers import ask
-from onceproof.topics import drop_topic, look, make_topic, read_back
+from onceproof.kafka.topics import drop_topic, look, make_topic, read_back
+from onceproof.stacks.members.brokers import ask
 
 pytestmark = pytest.mark.stack
 

@@ -9,9 +9,9 @@ from kafka import KafkaProducer
 from kafka.errors import CoordinatorLoadInProgressError, NotCoordinatorError, ProducerFencedError
 from kafka.protocol.producer.transaction import EndTxnRequest
 
-from onceproof.admin import admin
-from onceproof.polling import wait_for
-from onceproof.stacks.local import LocalStack
+from onceproof.kafka.admin import admin
+from onceproof.machine.polling import wait_for
+from onceproof.stacks.local.stack import LocalStack
 from tests.contract.topics import make_topic, read_back
 
 pytestmark = pytest.mark.stack

@@ -6,8 +6,8 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 
 from onceproof.errors import EvidenceError, RequestError
-from onceproof.verdicts.store import open_store
-from onceproof.verdicts.tables import METADATA, VERSION_TABLE
+from onceproof.past.store import open_store
+from onceproof.past.tables import METADATA, VERSION_TABLE
 from tests.unit.test_verdict_store import issue, write_at_once
 from tests.unit.verdict_entries import good, red, unknown
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from onceproof import topics
-from onceproof.stacks.brokers import ask
-from onceproof.topics import make_topic as make_topic
+from onceproof.kafka import topics
+from onceproof.kafka.topics import make_topic as make_topic
+from onceproof.stacks.members.brokers import ask
 
 Rows = dict[tuple[int, int], bytes]
 

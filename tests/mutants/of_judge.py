@@ -3,12 +3,13 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from onceproof.checkers import ended, phases
-from onceproof.judge import duckdb_keys, duckdb_steps
+from onceproof.comparison.on_duckdb import keys as duckdb_keys
+from onceproof.comparison.on_duckdb import steps as duckdb_steps
+from onceproof.judge.checkers import ended, phases
 from onceproof.phases import judge
 from tests.unit import test_judge_run
+from tests.unit.comparison import test_counting, test_values
 from tests.unit.handwritten_run import HandwrittenRun
-from tests.unit.judge import test_counting, test_values
 
 
 @dataclass(frozen=True)

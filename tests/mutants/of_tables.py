@@ -1,7 +1,7 @@
 """Appends, upserts and write-ahead logs with one fault each."""
 
-from onceproof.model.families import Appended, Idempotent, Put
-from onceproof.model.stores import ModelLog
+from tests.model.families import Appended, Idempotent, Put
+from tests.model.stores import ModelLog
 
 
 class ByPartitionAndEpoch(Idempotent):

@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from onceproof.model.stores import ModelStore
 from onceproof.sinks.protocol import Decision
 from onceproof.sinks.protocol.shared_run import SharedRun
 from onceproof.sinks.protocol.two_phase import TwoPhase
+from tests.model.stores import ModelStore
 
 
 class CommitsAtPreCommit(ModelStore):

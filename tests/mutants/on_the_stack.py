@@ -7,14 +7,14 @@ PYTHONPATH. The protocols are those of the model's mutants.
 from dataclasses import dataclass
 
 from onceproof.guarantee import Guarantee
-from onceproof.sinks.append_table import AppendTable
-from onceproof.sinks.staged_rows import StagedRows
-from onceproof.sinks.topic_news import ALL
-from onceproof.sinks.topic_reader import TopicReader
-from onceproof.sinks.two_phase_files import TwoPhaseFiles
-from onceproof.sinks.two_phase_table import TwoPhaseTable
-from onceproof.sinks.two_phase_topic import TwoPhaseTopic
-from onceproof.sinks.wal_table import WalTable, WalTableAtomic
+from onceproof.sinks.files.two_phase_files import TwoPhaseFiles
+from onceproof.sinks.tables.append_table import AppendTable
+from onceproof.sinks.tables.staged_rows import StagedRows
+from onceproof.sinks.tables.two_phase_table import TwoPhaseTable
+from onceproof.sinks.tables.wal_table import WalTable, WalTableAtomic
+from onceproof.sinks.topics.news import ALL
+from onceproof.sinks.topics.reader import TopicReader
+from onceproof.sinks.topics.two_phase_topic import TwoPhaseTopic
 from tests.mutants import of_two_phase as of
 
 

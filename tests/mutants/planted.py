@@ -5,8 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache, partial
 
-from onceproof.model.families import FAMILIES, WRITER, Family, two_phase, two_phase_topic, wal
-from onceproof.model.schedules import (
+from tests.model.families import FAMILIES, WRITER, Family, two_phase, two_phase_topic, wal
+from tests.model.schedules import (
     dozing_attempts,
     failures,
     lingering_attempts,
@@ -15,8 +15,8 @@ from onceproof.model.schedules import (
     sleeping_attempts,
     watched_crashes,
 )
-from onceproof.model.shared_runs import SharedSink
-from onceproof.model.two_drivers import second_drivers
+from tests.model.shared_runs import SharedSink
+from tests.model.two_drivers import second_drivers
 from tests.mutants import of_tables as tables
 from tests.mutants import of_topics
 from tests.mutants import of_two_phase as of

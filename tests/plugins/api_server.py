@@ -12,8 +12,8 @@ from pathlib import Path
 from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
-from onceproof.polling import wait_for
-from onceproof.stacks.ports import free_ports
+from onceproof.machine.polling import wait_for
+from onceproof.stacks.local.ports import free_ports
 from tests.repo.tree import ROOT
 
 AIRFLOW = [sys.executable, "-m", "airflow"]

@@ -9,7 +9,11 @@ from tests.plugins.two_nights import CONTROL, DAG_RUN, NEWLY_RED
 
 pytestmark = pytest.mark.system
 
-PAGES = ["/onceproof/nights", f"/onceproof/run?dag_run={quote(DAG_RUN)}", "/onceproof/report/x"]
+PAGES = [
+    "/onceproof/nights",
+    f"/onceproof/run?dag_run={quote(DAG_RUN)}",
+    "/onceproof/report/x",
+]
 
 
 @pytest.fixture(scope="module")

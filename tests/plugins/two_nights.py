@@ -3,9 +3,9 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from onceproof.verdicts.issues import issue_of
-from onceproof.verdicts.record import history_of
-from onceproof.verdicts.store import open_store
+from onceproof.past.issues import issue_of
+from onceproof.past.record import history_of
+from onceproof.past.store import open_store
 from tests.unit.example_runs import EXAMPLES
 from tests.unit.handwritten_run import HandwrittenRun, control
 from tests.unit.night_runs import lossy, recorded

@@ -18,19 +18,19 @@ from urllib.parse import quote
 
 import yaml
 
+from onceproof.airflow.client import OVER, Airflow
 from onceproof.errors import StackError
-from onceproof.history import History
-from onceproof.home import onceproof_home
-from onceproof.identity import everyone
-from onceproof.polling import comes_true, wait_for
-from onceproof.process.attempt import job_processes
-from onceproof.process.handle import find_agent
-from onceproof.records import Op
-from onceproof.run import RunDirectory
-from onceproof.scheduling import OVER, Airflow
-from onceproof.stacks.airflow import PARTS
-from onceproof.stacks.brokers import ask
-from onceproof.stacks.local import LocalStack
+from onceproof.job.attempt import job_processes
+from onceproof.job.handle import find_agent
+from onceproof.machine.home import onceproof_home
+from onceproof.machine.identity import everyone
+from onceproof.machine.polling import comes_true, wait_for
+from onceproof.run.directory import RunDirectory
+from onceproof.run.history import History
+from onceproof.run.records import Op
+from onceproof.stacks.local.stack import LocalStack
+from onceproof.stacks.members.airflow import PARTS
+from onceproof.stacks.members.brokers import ask
 from onceproof.stacks.tools import run_tool
 
 RUN, NIGHT = "onceproof_run", "onceproof_nightly"

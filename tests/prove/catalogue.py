@@ -13,10 +13,10 @@ import tempfile
 from fnmatch import fnmatch
 from pathlib import Path
 
-from onceproof.home import onceproof_home
+from onceproof.machine.home import onceproof_home
 from onceproof.scenario.catalogue import load_catalogue
 from onceproof.scenario.model import Scenario
-from onceproof.stacks.local import LocalStack
+from onceproof.stacks.local.stack import LocalStack
 from tests.prove.kept import Kept
 from tests.prove.living import differences, live
 

@@ -13,11 +13,11 @@ import subprocess
 import sys
 import time
 
-from onceproof.polling import wait_for
-from onceproof.scheduling import OVER, Airflow
-from onceproof.stacks.airflow_launch import USER
-from onceproof.stacks.composed import composed_state, service
-from onceproof.stacks.engine import SOCKET, call, containers_of
+from onceproof.airflow.client import OVER, Airflow
+from onceproof.machine.polling import wait_for
+from onceproof.stacks.compose.composed import composed_state, service
+from onceproof.stacks.compose.engine import SOCKET, call, containers_of
+from onceproof.stacks.members.airflow_launch import USER
 
 PROJECT = "onceproof-prove"
 HOME = f"compose:{PROJECT}"

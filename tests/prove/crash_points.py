@@ -13,9 +13,9 @@ import tempfile
 from itertools import chain
 from pathlib import Path
 
-from onceproof.home import onceproof_home
+from onceproof.machine.home import onceproof_home
 from onceproof.sinks import SINKS
-from onceproof.stacks.local import LocalStack
+from onceproof.stacks.local.stack import LocalStack
 from onceproof.table.visit import KAFKA, Visit, points, visit
 from tests.prove.kept import Kept, asked
 

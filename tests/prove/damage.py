@@ -23,10 +23,10 @@ from onceproof.checkpoint import log
 from onceproof.checkpoint.checks import troubles
 from onceproof.checkpoint.damage import damage
 from onceproof.checkpoint.damage_kinds import KINDS
-from onceproof.home import onceproof_home
-from onceproof.polling import wait_for
+from onceproof.machine.home import onceproof_home
+from onceproof.machine.polling import wait_for
 from onceproof.spark.session import spark_session
-from onceproof.stacks.spark_setup import spark_tools
+from onceproof.stacks.members.spark_setup import spark_tools
 from tests.spark.made_input import LEDGER, make
 
 _STATE = "org.apache.spark.sql.execution.streaming.state"

@@ -27,16 +27,16 @@ from random import Random
 
 import yaml
 
-from onceproof.checkers import run_checkers
-from onceproof.evidence import Evidence, known
-from onceproof.home import onceproof_home
+from onceproof.judge.checkers import run_checkers
+from onceproof.judge.document import parts
+from onceproof.machine.home import onceproof_home
 from onceproof.phases.plan import make_plan
-from onceproof.phases.verdict_document import parts
 from onceproof.phases.whole_run import live_run
-from onceproof.run import RunDirectory
+from onceproof.run.directory import RunDirectory
+from onceproof.run.evidence import Evidence, known
 from onceproof.scenario.catalogue import find_scenario
 from onceproof.scenario.model import Scenario
-from onceproof.stacks.local import LocalStack
+from onceproof.stacks.local.stack import LocalStack
 from onceproof.verdict import Verdict
 from tests.prove.mutations import Changes, Mutation, mutations
 

@@ -20,8 +20,8 @@ import traceback
 from collections import Counter
 
 from tests.repo.tree import ROOT
-from tests.unit.judge.cases import check
-from tests.unit.judge.sides import in_this_process
+from tests.unit.comparison.cases import check
+from tests.unit.comparison.sides import in_this_process
 
 MINUTES, SEED, NAN_FILES_A_MINUTE, SPARK_EACH, AT_ONCE = 60, 1, 50, 10, 200
 
@@ -87,7 +87,7 @@ def _table(found: dict[str, Counter[str]], first: int, behind: int, wrong: list[
 
 def _nan_files(count: int) -> str:
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "tests.unit.judge.nan_files", str(count), "2", folder]
+        command = [sys.executable, "-m", "tests.unit.comparison.nan_files", str(count), "2", folder]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     ended = "none was wrong, and the process ended well"
     if done.returncode:

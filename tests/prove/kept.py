@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from onceproof.home import onceproof_home
+from onceproof.machine.home import onceproof_home
 from tests.prove.version import commit
 
 

@@ -16,9 +16,9 @@ from pathlib import Path
 from random import Random
 
 from onceproof.guarantee import Guarantee
-from onceproof.home import onceproof_home
+from onceproof.machine.home import onceproof_home
 from onceproof.sinks import SINKS, find_sink
-from onceproof.stacks.local import LocalStack
+from onceproof.stacks.local.stack import LocalStack
 from tests.prove.kept import Kept, asked
 from tests.prove.living import live_fields
 

@@ -14,8 +14,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from onceproof.home import onceproof_home
-from onceproof.stacks.local import LocalStack
+from onceproof.machine.home import onceproof_home
+from onceproof.stacks.local.stack import LocalStack
 from tests.prove.kept import Kept, asked
 from tests.prove.living import live_fields
 

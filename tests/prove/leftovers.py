@@ -17,17 +17,17 @@ from random import Random
 import yaml
 
 from onceproof.errors import StackError
-from onceproof.history import History
-from onceproof.home import onceproof_home
-from onceproof.identity import everyone
-from onceproof.polling import wait_for
-from onceproof.process.attempt import job_processes
-from onceproof.process.handle import find_agent
-from onceproof.records import Op
-from onceproof.run import RunDirectory
-from onceproof.stacks.brokers import ask
-from onceproof.stacks.links import tell
-from onceproof.stacks.local import LocalStack
+from onceproof.job.attempt import job_processes
+from onceproof.job.handle import find_agent
+from onceproof.machine.home import onceproof_home
+from onceproof.machine.identity import everyone
+from onceproof.machine.polling import wait_for
+from onceproof.run.directory import RunDirectory
+from onceproof.run.history import History
+from onceproof.run.records import Op
+from onceproof.stacks.links.member import tell
+from onceproof.stacks.local.stack import LocalStack
+from onceproof.stacks.members.brokers import ask
 from onceproof.stacks.state import MARK
 from tests.system.command import run, start
 

@@ -14,9 +14,9 @@ import tempfile
 from pathlib import Path
 from random import Random
 
-from onceproof.home import onceproof_home
+from onceproof.machine.home import onceproof_home
 from onceproof.sinks import find_sink
-from onceproof.stacks.local import LocalStack
+from onceproof.stacks.local.stack import LocalStack
 from tests.prove.kept import Kept
 from tests.prove.kills import correct_sinks
 from tests.prove.living import live_fields

@@ -8,8 +8,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from onceproof.home import onceproof_home
-from onceproof.stacks.local import LocalStack
+from onceproof.machine.home import onceproof_home
+from onceproof.stacks.local.stack import LocalStack
 from tests.mutants.on_the_stack import ON_THE_STACK, OnTheStack
 from tests.prove.living import differences, live_fields
 

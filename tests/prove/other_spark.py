@@ -10,13 +10,13 @@ from pathlib import Path
 
 import yaml
 
-from onceproof.home import onceproof_home
+from onceproof.machine.home import onceproof_home
 from onceproof.phases.plan import make_plan
 from onceproof.phases.whole_run import live_run
 from onceproof.scenario.catalogue import find_scenario
 from onceproof.scenario.model import IN_FILE
 from onceproof.setup.fetch import Coordinate, fetch
-from onceproof.stacks.local import LocalStack
+from onceproof.stacks.local.stack import LocalStack
 from tests.prove.strangers import ORDERS
 
 PYSPARK = "4.0.0"

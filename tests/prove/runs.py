@@ -8,9 +8,9 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
-from onceproof.home import onceproof_home
+from onceproof.machine.home import onceproof_home
 from onceproof.scenario.catalogue import find_scenario
-from onceproof.stacks.local import LocalStack
+from onceproof.stacks.local.stack import LocalStack
 from tests.prove.living import live
 
 SEEDS = range(10)

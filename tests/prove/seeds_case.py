@@ -11,9 +11,9 @@ import tempfile
 from pathlib import Path
 
 from onceproof.failpoints import SEEN, TASK
-from onceproof.home import onceproof_home
+from onceproof.machine.home import onceproof_home
 from onceproof.sinks import find_sink
-from onceproof.stacks.local import LocalStack
+from onceproof.stacks.local.stack import LocalStack
 from tests.prove.living import differences, live_fields
 
 SINK, RATE, TRIGGER_S = "two_phase_table", 10_000, 6

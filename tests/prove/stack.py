@@ -5,7 +5,7 @@ import time
 from collections import Counter
 from random import Random
 
-from onceproof.home import onceproof_home
+from onceproof.machine.home import onceproof_home
 from onceproof.stacks.state import LOCK
 from tests.system.command import run, start
 from tests.system.test_stack_life import left_of

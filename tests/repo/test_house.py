@@ -8,8 +8,8 @@ import tomllib
 import pytest
 from jsonschema import Draft202012Validator
 
-from onceproof.checkers import CHECKERS
-from onceproof.stacks.members import KINDS
+from onceproof.judge.checkers import CHECKERS
+from onceproof.stacks.members.registry import KINDS
 from tests.repo.tree import MODULES, PACKAGE, ROOT, parse, tracked
 
 HOMELESS = {"utils", "helpers", "common", "base", "misc", "manager", "handler"}
@@ -39,12 +39,12 @@ def test_a_function_can_be_seen_at_once(path):
 
 def test_only_polling_sleeps():
     sleepers = [name(path) for path in MODULES if re.search(r"\bsleep\(", path.read_text())]
-    assert sleepers == ["src/onceproof/polling.py"]
+    assert sleepers == ["src/onceproof/machine/polling.py"]
 
 
 def test_every_kind_of_member_is_registered():
     kinds = set()
-    for path in PACKAGE.glob("stacks/*.py"):
+    for path in PACKAGE.glob("stacks/*/*.py"):
         for node in parse(path).body:
             if isinstance(node, ast.ClassDef) and path.stem != "__init__":
                 functions = {part.name for part in node.body if isinstance(part, ast.FunctionDef)}
@@ -54,7 +54,7 @@ def test_every_kind_of_member_is_registered():
 
 
 def test_every_checker_is_registered():
-    files = {path.stem for path in PACKAGE.glob("checkers/[a-z]*.py")}
+    files = {path.stem for path in PACKAGE.glob("judge/checkers/[a-z]*.py")}
     assert files == {checker.__module__.rpartition(".")[2] for checker in CHECKERS}
 
 

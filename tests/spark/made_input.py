@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as parquet
 
-from onceproof.run import RunDirectory
+from onceproof.run.directory import RunDirectory
 from tests.unit.handwritten_run import plan
 
 TOPIC = "made.events"

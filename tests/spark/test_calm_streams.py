@@ -7,14 +7,14 @@ from collections import Counter
 import pytest
 
 from onceproof.checkpoint.checks import troubles
-from onceproof.home import onceproof_home
+from onceproof.machine.home import onceproof_home
+from onceproof.machine.polling import wait_for
 from onceproof.phases.recompute import recompute_in
-from onceproof.polling import wait_for
 from onceproof.references import REFERENCES, find_reference
-from onceproof.run import RunDirectory
+from onceproof.run.directory import RunDirectory
+from onceproof.run.work import Work
 from onceproof.spark.session import spark_session
-from onceproof.stacks.spark_setup import spark_tools
-from onceproof.work import Work
+from onceproof.stacks.members.spark_setup import spark_tools
 from tests.repo.tree import ROOT
 from tests.spark.made_input import make, write
 

@@ -4,9 +4,9 @@ from collections import Counter
 
 import pytest
 
-from onceproof.home import onceproof_home
+from onceproof.machine.home import onceproof_home
 from onceproof.spark.session import spark_session
-from onceproof.stacks.spark_setup import spark_tools
+from onceproof.stacks.members.spark_setup import spark_tools
 from tests.prove.damage import DONE, Bench, made_rows, make_ready
 
 pytestmark = pytest.mark.spark

@@ -4,12 +4,12 @@ import pytest
 
 from onceproof.checkpoint.coverage import Range
 from onceproof.errors import EvidenceError, RequestError
-from onceproof.home import onceproof_home
+from onceproof.machine.home import onceproof_home
 from onceproof.phases.assigned import as_sent
 from onceproof.references.declared import reference_of
+from onceproof.run.work import PipelinePart
 from onceproof.spark.session import spark_session
-from onceproof.stacks.spark_setup import spark_tools
-from onceproof.work import PipelinePart
+from onceproof.stacks.members.spark_setup import spark_tools
 
 pytestmark = pytest.mark.spark
 LEDGER = (

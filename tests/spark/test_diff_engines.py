@@ -9,12 +9,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from onceproof.comparison import compare
 from onceproof.errors import RequestError
-from onceproof.judge import compare
-from tests.unit.judge import pairs
-from tests.unit.judge.cases import tally
-from tests.unit.judge.oracle import CLASSES, differences
-from tests.unit.judge.sides import parquet
+from tests.unit.comparison import pairs
+from tests.unit.comparison.cases import tally
+from tests.unit.comparison.oracle import CLASSES, differences
+from tests.unit.comparison.sides import parquet
 
 pytestmark = pytest.mark.spark
 PAIRS = 1000

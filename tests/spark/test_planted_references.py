@@ -5,16 +5,16 @@ from dataclasses import replace
 import pytest
 
 from onceproof.errors import EvidenceError
-from onceproof.home import onceproof_home
+from onceproof.machine.home import onceproof_home
 from onceproof.phases.compare import compare_run
 from onceproof.phases.recompute import recompute_in
 from onceproof.references import copy_events
+from onceproof.run.work import Work
 from onceproof.sinks import Target
-from onceproof.sinks.folder_reader import read
-from onceproof.sinks.folders import visible
+from onceproof.sinks.files.folders import visible
+from onceproof.sinks.files.reader import read
 from onceproof.spark.session import spark_session
-from onceproof.stacks.spark_setup import spark_tools
-from onceproof.work import Work
+from onceproof.stacks.members.spark_setup import spark_tools
 from tests.spark.made_input import make, write
 from tests.spark.test_calm_streams import job
 

@@ -10,7 +10,7 @@ import sys
 import time
 from pathlib import Path
 
-from onceproof.topics import look
+from onceproof.kafka.topics import look
 
 HEAD = {"batchWatermarkMs": 0, "batchTimestampMs": 0, "conf": {}}
 

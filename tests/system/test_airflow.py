@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 import yaml
 
+from onceproof.airflow.client import OVER, Airflow
 from onceproof.errors import StackError
-from onceproof.polling import wait_for
-from onceproof.process.attempt import job_processes
-from onceproof.process.handle import find_agent
-from onceproof.run import RunDirectory
-from onceproof.scheduling import OVER, Airflow
-from onceproof.stacks.airflow_launch import password_of
-from onceproof.stacks.brokers import ask
-from onceproof.stacks.local import LocalStack
+from onceproof.job.attempt import job_processes
+from onceproof.job.handle import find_agent
+from onceproof.machine.polling import wait_for
+from onceproof.run.directory import RunDirectory
+from onceproof.stacks.local.stack import LocalStack
+from onceproof.stacks.members.airflow_launch import password_of
+from onceproof.stacks.members.brokers import ask
 from tests.listeners import listeners_of
 from tests.system.test_runs import ROOT, kill, scenario
 
@@ -107,7 +107,7 @@ def test_a_broken_sink_turns_the_night_red_and_closes_the_gate_until_it_is_mende
     airflow, night_stack, file, tmp_path
 ):
     liar = {"name": "tests.sinks_that_lie:drops_rows", "every": 1000}
-    honest = "onceproof.sinks.upsert_table:UpsertTable"
+    honest = "onceproof.sinks.tables.upsert_table:UpsertTable"
     path = file("copy_events__liar__calm", sink=liar, workload={"events": 2000})
     night = airflow.trigger(
         NIGHT, {"tags": [], "scenarios": [path], "first_seed": 5, "subject": "v1"}

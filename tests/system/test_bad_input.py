@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from onceproof.stacks.local import LocalStack
+from onceproof.stacks.local.stack import LocalStack
 from tests.system.command import run, start
 from tests.system.test_stack_life import ROOT, SMALL, home  # noqa: F401
 

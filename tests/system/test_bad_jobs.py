@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from onceproof.history import History
-from onceproof.polling import wait_for
-from onceproof.process.attempt import job_processes
-from onceproof.records import Op
-from onceproof.run import RunDirectory
-from onceproof.stacks.brokers import ask
+from onceproof.job.attempt import job_processes
+from onceproof.machine.polling import wait_for
+from onceproof.run.directory import RunDirectory
+from onceproof.run.history import History
+from onceproof.run.records import Op
+from onceproof.stacks.members.brokers import ask
 from tests.system.command import run, start
 
 pytestmark = [pytest.mark.stack, pytest.mark.system]

@@ -14,13 +14,13 @@ import psycopg
 import pytest
 import yaml
 
-from onceproof.security import Brokers, Security
+from onceproof.kafka.security import Brokers, Security
+from onceproof.kafka.topics import look, make_topic, read_back
 from onceproof.sinks import Target
-from onceproof.sinks.cluster import Cluster
-from onceproof.stacks import broker_launch
-from onceproof.stacks.local import LocalStack
-from onceproof.stacks.ports import free_ports
-from onceproof.topics import look, make_topic, read_back
+from onceproof.sinks.topics.cluster import Cluster
+from onceproof.stacks.local.ports import free_ports
+from onceproof.stacks.local.stack import LocalStack
+from onceproof.stacks.members import broker_launch
 from tests.system.command import document, run
 from tests.system.test_runs import kill, scenario
 

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from onceproof.stacks.links import tell
+from onceproof.stacks.links.member import tell
 from tests.system.command import run
 
 pytestmark = [pytest.mark.stack, pytest.mark.spark, pytest.mark.system]

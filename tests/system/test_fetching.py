@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from onceproof.errors import RequestError
-from onceproof.home import onceproof_home
+from onceproof.machine.home import onceproof_home
 from onceproof.setup import jars
 from onceproof.setup.jars import ensure_jars, read_lock
 from onceproof.setup.java import find_java

@@ -7,9 +7,9 @@ import pytest
 from jsonschema import validate
 
 from onceproof.cli import carry_out
+from onceproof.past.record import record_run
 from onceproof.phases.judge import judge_run
-from onceproof.run import RunDirectory
-from onceproof.verdicts.record import record_run
+from onceproof.run.directory import RunDirectory
 from tests.system.command import SCHEMAS, document, run
 from tests.unit.handwritten_run import HandwrittenRun, good_history, plan
 from tests.unit.ran_on_records import with_ran_on

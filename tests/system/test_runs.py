@@ -8,9 +8,9 @@ import yaml
 from jsonschema import validate
 
 from onceproof.gate.verification import trouble_of
-from onceproof.history import History
-from onceproof.records import Op
-from onceproof.verdicts.store import open_store
+from onceproof.past.store import open_store
+from onceproof.run.history import History
+from onceproof.run.records import Op
 from tests.system.command import SCHEMAS, run
 
 pytestmark = [pytest.mark.stack, pytest.mark.spark, pytest.mark.system]

@@ -9,19 +9,19 @@ from pathlib import Path
 import pytest
 import yaml
 
-from onceproof.history import History
+from onceproof.job.attempt import job_processes
+from onceproof.job.handle import find_agent, start_agent
+from onceproof.machine.polling import wait_for
+from onceproof.past.store import open_store
 from onceproof.phases.plan import make_plan
 from onceproof.phases.prepare import prepare
 from onceproof.phases.release import release
-from onceproof.polling import wait_for
-from onceproof.process.attempt import job_processes
-from onceproof.process.handle import find_agent, start_agent
-from onceproof.records import Op
-from onceproof.run import RunDirectory
+from onceproof.run.directory import RunDirectory
+from onceproof.run.history import History
+from onceproof.run.records import Op
+from onceproof.run.work import Work
 from onceproof.scenario.catalogue import find_scenario
-from onceproof.stacks.brokers import ask
-from onceproof.verdicts.store import open_store
-from onceproof.work import Work
+from onceproof.stacks.members.brokers import ask
 from tests.system.command import run, start
 from tests.system.test_runs import scenario
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from onceproof.errors import RequestError
-from onceproof.identity import Identity, boot_id, everyone
-from onceproof.polling import wait_for
-from onceproof.stacks.local import LocalStack
+from onceproof.machine.identity import Identity, boot_id, everyone
+from onceproof.machine.polling import wait_for
+from onceproof.stacks.local.stack import LocalStack
 from onceproof.stacks.state import LOCK, MARK, State
 from tests.system.command import run, start
 
@@ -173,7 +173,7 @@ def test_a_stack_ends_itself_and_not_the_one_that_came_after(home):
 OWNER = """
 import os, sys
 from pathlib import Path
-from onceproof.stacks.local import LocalStack
+from onceproof.stacks.local.stack import LocalStack
 with LocalStack.up(Path(sys.argv[1]), without=["kafka", "spark"]):
     os.kill(os.getpid(), 9)
 """

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from jsonschema import validate
 
-from onceproof.history import History
-from onceproof.records import Op
+from onceproof.run.history import History
+from onceproof.run.records import Op
 from tests.system.command import SCHEMAS, run
 
 pytestmark = [pytest.mark.stack, pytest.mark.spark, pytest.mark.system]

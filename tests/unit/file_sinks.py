@@ -7,8 +7,8 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 
 from onceproof.sinks import Target, find_sink
-from onceproof.sinks.parquet_rows import schema, signed
-from onceproof.sinks.part_tasks import write_part
+from onceproof.sinks.files.parquet_rows import schema, signed
+from onceproof.sinks.in_spark.part_tasks import write_part
 from onceproof.sinks.protocol import Part
 from tests.unit.handwritten_checkpoint import write_checkpoint
 
@@ -71,7 +71,7 @@ class Scene:
     def __init__(self, name, folder, monkeypatch):
         self.kind = find_sink(name)
         self.monkeypatch = monkeypatch
-        for module in ("driver_side", "batch_folder"):
+        for module in ("in_spark.driver_side", "files.batch_folder"):
             monkeypatch.setattr(f"onceproof.sinks.{module}.write_parts", write_parts)
         self.checkpoint = write_checkpoint(folder / "checkpoint")
         self.target = Target(

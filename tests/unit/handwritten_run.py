@@ -9,12 +9,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as parquet
 
-from onceproof.evidence import Evidence
 from onceproof.faults.triggers import sentence
-from onceproof.ledger import content_digest
-from onceproof.parts import USED, made_of, used_by
-from onceproof.records import Op, Outcome, Record, to_line
-from onceproof.run import RunDirectory
+from onceproof.run.directory import RunDirectory
+from onceproof.run.evidence import Evidence
+from onceproof.run.ledger import content_digest
+from onceproof.run.parts import USED, made_of, used_by
+from onceproof.run.records import Op, Outcome, Record, to_line
 from tests.unit.handwritten_checkpoint import write_file
 
 READS = pa.schema(

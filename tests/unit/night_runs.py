@@ -2,10 +2,10 @@
 
 from datetime import UTC, datetime
 
+from onceproof.past.record import entry_of, history_of
+from onceproof.past.store import open_store
 from onceproof.phases.judge import judge_run
-from onceproof.run import RunDirectory
-from onceproof.verdicts.record import entry_of, history_of
-from onceproof.verdicts.store import open_store
+from onceproof.run.directory import RunDirectory
 from tests.unit.handwritten_run import HandwrittenRun
 from tests.unit.ran_on_records import with_ran_on
 

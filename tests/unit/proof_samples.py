@@ -9,12 +9,12 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from onceproof.evidence import Evidence, by_partition
 from onceproof.faults import find_mechanism
 from onceproof.faults.checks import Case
-from onceproof.plan import Plan, PlannedFault
-from onceproof.records import Op, Outcome, Record
-from onceproof.run import RunDirectory
+from onceproof.run.directory import RunDirectory
+from onceproof.run.evidence import Evidence, by_partition
+from onceproof.run.plan import Plan, PlannedFault
+from onceproof.run.records import Op, Outcome, Record
 
 FILE = Path(__file__).with_name("proof_samples.jsonl")
 _PLAN = ("run", "workload", "sink", "faults")

@@ -4,8 +4,8 @@ import pytest
 
 from onceproof.checkpoint.archive import Archive, queries
 from onceproof.checkpoint.coverage import first_reads
-from onceproof.history import History
-from onceproof.records import Op, Outcome
+from onceproof.run.history import History
+from onceproof.run.records import Op, Outcome
 
 
 class Checkpoint:

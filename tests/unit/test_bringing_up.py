@@ -3,7 +3,7 @@ import errno
 import pytest
 
 from onceproof.errors import RequestError
-from onceproof.stacks.bringing_up import bring_up, refuse_wrong
+from onceproof.stacks.local.bringing_up import bring_up, refuse_wrong
 
 
 @pytest.mark.parametrize("brokers", [0, 2, 4, 6, -1])
@@ -21,7 +21,7 @@ def test_a_disk_that_fills_up_meanwhile_is_said(tmp_path, monkeypatch):
     def full(*_, **__):
         raise OSError(errno.ENOSPC, "No space left on device", "/disk/file")
 
-    monkeypatch.setattr("onceproof.stacks.bringing_up._launches", full)
+    monkeypatch.setattr("onceproof.stacks.local.bringing_up._launches", full)
     with pytest.raises(RequestError, match="no space left for /disk/file: make room"):
         bring_up(tmp_path / "stack", {"brokers": 1, "workers": 0}, has_store=False, is_quick=True)
 
@@ -30,6 +30,6 @@ def test_another_error_of_the_disk_is_not_taken_for_that(tmp_path, monkeypatch):
     def broken(*_, **__):
         raise OSError(errno.EIO, "Input/output error")
 
-    monkeypatch.setattr("onceproof.stacks.bringing_up._launches", broken)
+    monkeypatch.setattr("onceproof.stacks.local.bringing_up._launches", broken)
     with pytest.raises(OSError, match="Input/output error"):
         bring_up(tmp_path / "stack", {"brokers": 1, "workers": 0}, has_store=False, is_quick=True)

@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from onceproof.stacks.broker_launch import launch, new_id
-from onceproof.stacks.brokers import LISTENERS, Broker
+from onceproof.stacks.members.broker_launch import launch, new_id
+from onceproof.stacks.members.brokers import LISTENERS, Broker
 from onceproof.stacks.state import State
 from onceproof.stacks.tools import KafkaTools
 

@@ -10,11 +10,11 @@ import pytest
 from onceproof.errors import StackError
 from onceproof.faults import Scene, abilities, busy
 from onceproof.faults.busy import busy_executor, busy_worker, has_running_task
-from onceproof.identity import Identity
-from onceproof.polling import wait_for
+from onceproof.machine.identity import Identity
+from onceproof.machine.polling import wait_for
+from onceproof.machine.spawning import spawn
+from onceproof.run.work import FaultPart
 from onceproof.scenario.fault_checks import misplaced
-from onceproof.spawning import spawn
-from onceproof.work import FaultPart
 
 NAME = '"Executor task launch worker for task 1.0 in stage 3.0 (TID 14)" #61 daemon prio=5'
 RUNNING = f"""{NAME} runnable

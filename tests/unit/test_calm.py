@@ -8,13 +8,13 @@ import pyarrow.parquet as parquet
 import pytest
 
 from onceproof.errors import EvidenceError
-from onceproof.history import History
 from onceproof.phases import calm
 from onceproof.phases.calm import refuse_late, run_calm
-from onceproof.plan import calm_plan
-from onceproof.records import Op
-from onceproof.run import RunDirectory
-from onceproof.work import Work
+from onceproof.run.directory import RunDirectory
+from onceproof.run.history import History
+from onceproof.run.plan import calm_plan
+from onceproof.run.records import Op
+from onceproof.run.work import Work
 from tests.spark.made_input import work as work_of
 
 START = 1_700_000_000_000

@@ -5,11 +5,11 @@ import shutil
 
 import pytest
 
-from onceproof.checkers.calm_run import calm_run
-from onceproof.evidence import Evidence
-from onceproof.plan import calm_plan
+from onceproof.judge.checkers.calm_run import calm_run
+from onceproof.past.digest import evidence_digest
+from onceproof.run.evidence import Evidence
+from onceproof.run.plan import calm_plan
 from onceproof.verdict import Grade
-from onceproof.verdicts.digest import evidence_digest
 from tests.unit.handwritten_run import HandwrittenRun, did, good_history
 
 PASS, UNKNOWN = Grade.PASS, Grade.UNKNOWN

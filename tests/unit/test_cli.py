@@ -10,7 +10,7 @@ from onceproof.cli import carry_out as run
 from onceproof.cli.output import print_document
 from onceproof.errors import OnceproofError, RequestError, StackError
 from onceproof.gate.decide import Decision
-from onceproof.stacks.local import LocalStack
+from onceproof.stacks.local.stack import LocalStack
 
 
 @pytest.mark.parametrize(

@@ -7,14 +7,14 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
 
+from onceproof.comparison import engine_process
 from onceproof.errors import EvidenceError
-from onceproof.evidence import Evidence
-from onceproof.judge import engine_process
 from onceproof.phases import compare
 from onceproof.phases.compare import compare_run
 from onceproof.references import Reference
-from onceproof.run import RunDirectory
-from onceproof.work import Work
+from onceproof.run.directory import RunDirectory
+from onceproof.run.evidence import Evidence
+from onceproof.run.work import Work
 
 COPIES = Reference({"id": "bigint", "amount": "bigint"}, ("id",), None, lambda events: None)
 VIEWS = Reference({"app": "string", "views": "bigint"}, ("app",), "views", lambda events: None)

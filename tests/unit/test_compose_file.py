@@ -5,10 +5,10 @@ import re
 import pytest
 import yaml
 
-from onceproof.stacks.broker_launch import launch
-from onceproof.stacks.composed import FOLDER, RUNS, composed_state, service
-from onceproof.stacks.members import members
-from onceproof.stacks.store_login import login_of
+from onceproof.stacks.compose.composed import FOLDER, RUNS, composed_state, service
+from onceproof.stacks.members.broker_launch import launch
+from onceproof.stacks.members.registry import members
+from onceproof.stacks.members.store_login import login_of
 from onceproof.stacks.tools import KafkaTools
 from tests.repo.tree import ROOT
 
@@ -30,7 +30,7 @@ def test_every_member_has_a_container_of_its_own():
 @pytest.mark.parametrize("name", SERVICES)
 def test_a_container_is_looked_after(name):
     command = SERVICES[name]["healthcheck"]["test"]
-    assert command == ["CMD", "python", "-m", "onceproof.stacks.member", "check"]
+    assert command == ["CMD", "python", "-m", "onceproof.stacks.compose.entry", "check"]
 
 
 @pytest.mark.parametrize("name", SERVICES)

@@ -3,9 +3,9 @@
 import pytest
 
 from onceproof.errors import RequestError, StackError
-from onceproof.stacks.brokers import Broker
-from onceproof.stacks.composed import composed_state
-from onceproof.stacks.container_verbs import kill, pause, start, stop
+from onceproof.stacks.compose.composed import composed_state
+from onceproof.stacks.compose.verbs import kill, pause, start, stop
+from onceproof.stacks.members.brokers import Broker
 from tests.unit.engine_of_paper import ALIVE, DEAD, engine
 
 BROKER = Broker(composed_state(), 1)

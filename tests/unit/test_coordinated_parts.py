@@ -3,11 +3,11 @@
 import pytest
 
 from onceproof import fencing
-from onceproof.model.coordinator import HEAD, MARK, topic_store
-from onceproof.model.world import World
 from onceproof.sinks.protocol import Decision, Part, Span
 from onceproof.sinks.protocol.coordinated import LostError
 from onceproof.sinks.protocol.transactions import id_of
+from tests.model.coordinator import HEAD, MARK, topic_store
+from tests.model.world import World
 
 PARTS = tuple(Part("model", 1, 1, 0, partition, 0) for partition in (0, 1))
 

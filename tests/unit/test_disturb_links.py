@@ -10,11 +10,11 @@ import pytest
 
 from onceproof.errors import RequestError, StackError
 from onceproof.faults import ATTEMPT_ENDS, Scene, disturb_links, find_mechanism
-from onceproof.history import History
-from onceproof.process.disturb import Disturbance
-from onceproof.records import Op
-from onceproof.stacks.link_verbs import disturb, lacks_links
-from onceproof.work import FaultPart
+from onceproof.job.disturb import Disturbance
+from onceproof.run.history import History
+from onceproof.run.records import Op
+from onceproof.run.work import FaultPart
+from onceproof.stacks.links.verbs import disturb, lacks_links
 
 WORK = SimpleNamespace(run="run_1", workload=SimpleNamespace(topic="events"))
 
@@ -102,7 +102,7 @@ class Driver:
 def test_a_fault_that_is_to_outlast_the_job_is_healed_when_its_driver_has_ended(
     tmp_path, monkeypatch, looks, fails, why
 ):
-    monkeypatch.setattr("onceproof.process.disturb._GIVES_UP_WITHIN_S", 1)
+    monkeypatch.setattr("onceproof.job.disturb._GIVES_UP_WITHIN_S", 1)
     driver = Driver(looks)
     healed = []
 
@@ -115,7 +115,7 @@ def test_a_fault_that_is_to_outlast_the_job_is_healed_when_its_driver_has_ended(
     mechanism = replace(
         disturb_links.MECHANISM, strike=lambda *_: {"counts": {"reset": 1}}, heal=heal
     )
-    monkeypatch.setattr("onceproof.process.disturb.find_mechanism", lambda *_: mechanism)
+    monkeypatch.setattr("onceproof.job.disturb.find_mechanism", lambda *_: mechanism)
     fault = FaultPart("far", "cut", "store", {"batch": 0}, {"until": ATTEMPT_ENDS})
     progress = SimpleNamespace(open_batch=lambda: 0, close=lambda: None)
     archive = SimpleNamespace(newest=(0, -1), catch_up=lambda: None, lock=nullcontext())

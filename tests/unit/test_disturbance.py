@@ -10,10 +10,10 @@ from types import SimpleNamespace
 
 from onceproof.failpoints import Failpoint
 from onceproof.faults import Scene, kill_driver
-from onceproof.history import History
-from onceproof.process.disturb import Disturbance
-from onceproof.run import RunDirectory
-from onceproof.work import FaultPart
+from onceproof.job.disturb import Disturbance
+from onceproof.run.directory import RunDirectory
+from onceproof.run.history import History
+from onceproof.run.work import FaultPart
 
 STEP = "from onceproof import failpoints; failpoints.reached('decided', {batch})"
 
@@ -34,7 +34,7 @@ def test_who_died_of_something_else_is_not_struck_and_the_next_is(tmp_path, monk
         return {"dead": [{"pid": scene.halted.pid, "started": 1}]}
 
     mechanism = replace(kill_driver.MECHANISM, strike=strike)
-    monkeypatch.setattr("onceproof.process.disturb.find_mechanism", lambda *_: mechanism)
+    monkeypatch.setattr("onceproof.job.disturb.find_mechanism", lambda *_: mechanism)
     reached = Failpoint.reached
 
     def dies_at_first(self):

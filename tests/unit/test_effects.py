@@ -5,12 +5,12 @@ import json
 
 import pytest
 
-from onceproof.checkers import run_checkers
-from onceproof.checkers.effects import effects
-from onceproof.checkers.faults_landed import landed
-from onceproof.checkers.unexplained import unexplained
-from onceproof.effects.measure import failures, measure
-from onceproof.run import RunDirectory
+from onceproof.judge.checkers import run_checkers
+from onceproof.judge.checkers.effects import effects
+from onceproof.judge.checkers.faults_landed import landed
+from onceproof.judge.checkers.unexplained import unexplained
+from onceproof.judge.effects.measure import failures, measure
+from onceproof.run.directory import RunDirectory
 from onceproof.verdict import Grade
 from tests.unit.handwritten_run import DRIVER, HandwrittenRun, did, offsets, plan, topics
 

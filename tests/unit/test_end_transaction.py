@@ -8,7 +8,7 @@ from kafka.errors import InvalidTxnStateError, NoError
 from kafka.protocol.metadata import CoordinatorType
 from kafka.protocol.producer.transaction import EndTxnRequest, EndTxnResponse
 
-from onceproof.sinks.coordinator import end_transaction
+from onceproof.sinks.topics.coordinator import end_transaction
 
 # EndTxn in version 5: id as compact string, producer id, its epoch, committed, no tags.
 SENT = b"\x03id" + (7).to_bytes(8, "big") + (0).to_bytes(2, "big") + b"\x01\x00"

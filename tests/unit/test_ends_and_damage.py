@@ -2,15 +2,15 @@
 
 import pytest
 
-from onceproof.checkers import run_checkers
-from onceproof.checkers.ended import ended
-from onceproof.checkers.faults_landed import faults_landed
-from onceproof.checkers.input_committed import input_committed
-from onceproof.checkers.offset_log import offset_log
-from onceproof.checkers.restarted import damaged as files_damaged
-from onceproof.checkers.restarted import restarted, unexplained
-from onceproof.checkers.state import state
-from onceproof.phases.blame import blame
+from onceproof.judge.blame import blame
+from onceproof.judge.checkers import run_checkers
+from onceproof.judge.checkers.ended import ended
+from onceproof.judge.checkers.faults_landed import faults_landed
+from onceproof.judge.checkers.input_committed import input_committed
+from onceproof.judge.checkers.offset_log import offset_log
+from onceproof.judge.checkers.restarted import damaged as files_damaged
+from onceproof.judge.checkers.restarted import restarted, unexplained
+from onceproof.judge.checkers.state import state
 from onceproof.verdict import Grade
 from tests.unit.handwritten_run import STRIKE, HandwrittenRun, did, plan, struck
 

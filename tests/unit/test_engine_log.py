@@ -5,11 +5,11 @@ import json
 import pytest
 
 from onceproof.digests import file_digest
-from onceproof.effects import engine_log
-from onceproof.effects.engine_log import record_engine
-from onceproof.history import History
-from onceproof.records import Outcome
-from onceproof.run import RunDirectory
+from onceproof.run import engine_log
+from onceproof.run.directory import RunDirectory
+from onceproof.run.engine_log import record_engine
+from onceproof.run.history import History
+from onceproof.run.records import Outcome
 
 START = {"Event": "SparkListenerLogStart", "Spark Version": "4.2.0"}
 LOST = {

@@ -6,7 +6,7 @@ from itertools import count
 
 import pytest
 
-from onceproof.sinks.folders import exchange
+from onceproof.sinks.files.folders import exchange
 from tests.unit.file_sinks import Scene, expected, frame, without_writer
 
 CALLS = ["link", "rename", "mkdir", "rmdir", "unlink", "fsync"]
@@ -23,7 +23,7 @@ class Disk:
         self.left = None
         for name in CALLS:
             monkeypatch.setattr(os, name, self.counted(getattr(os, name)))
-        module = "onceproof.sinks.batch_folder"
+        module = "onceproof.sinks.files.batch_folder"
         monkeypatch.setattr(f"{module}.exchange", self.counted(exchange))
 
     def counted(self, real):

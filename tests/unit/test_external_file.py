@@ -7,11 +7,11 @@ import yaml
 
 from onceproof.errors import RequestError
 from onceproof.faults.abilities import refuse_unable
-from onceproof.stacks.external import ExternalStack
-from onceproof.stacks.external_file import read_external
-from onceproof.stacks.external_looks import runs_here
+from onceproof.run.work import FaultPart
+from onceproof.stacks.external.file import read_external
+from onceproof.stacks.external.looks import runs_here
+from onceproof.stacks.external.stack import ExternalStack
 from onceproof.stacks.opening import find_stack, is_external, open_stack
-from onceproof.work import FaultPart
 
 GOOD = {
     "kafka": {

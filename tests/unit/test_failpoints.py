@@ -6,7 +6,7 @@ import pytest
 from onceproof import failpoints
 from onceproof.errors import StackError
 from onceproof.failpoints import Failpoint, FailpointError
-from onceproof.polling import wait_for
+from onceproof.machine.polling import wait_for
 
 
 @pytest.fixture

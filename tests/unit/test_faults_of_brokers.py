@@ -7,9 +7,9 @@ import pytest
 
 from onceproof.errors import StackError
 from onceproof.faults import Scene, find_mechanism
-from onceproof.security import Security
+from onceproof.kafka.security import Security
+from onceproof.run.work import FaultPart
 from onceproof.sinks.protocol.transactions import Seen
-from onceproof.work import FaultPart
 
 
 class Stack:

@@ -14,13 +14,13 @@ from onceproof.checkpoint.damage import damage
 from onceproof.errors import RequestError, StackError
 from onceproof.failpoints import Failpoint
 from onceproof.faults import Scene, find_mechanism, pause_job
-from onceproof.identity import everyone
-from onceproof.polling import wait_for
-from onceproof.run import RunDirectory
-from onceproof.small_disks import mount_disks, unmount_disks
-from onceproof.spawning import spawn
-from onceproof.stacks.cluster import EXECUTOR, is_executor
-from onceproof.work import FaultPart
+from onceproof.faults.small_disks import mount_disks, unmount_disks
+from onceproof.machine.identity import everyone
+from onceproof.machine.polling import wait_for
+from onceproof.machine.spawning import spawn
+from onceproof.run.directory import RunDirectory
+from onceproof.run.work import FaultPart
+from onceproof.stacks.members.cluster import EXECUTOR, is_executor
 
 SLEEPS = "import time; time.sleep(600)"
 AT_A_STEP = "from onceproof import failpoints; failpoints.reached('task_mid', 3); import time; "

@@ -5,8 +5,8 @@ import threading
 
 import pytest
 
-from onceproof.sinks import file_claims
-from onceproof.sinks.file_claims import FileClaims
+from onceproof.sinks.files import claims as file_claims
+from onceproof.sinks.files.claims import FileClaims
 from onceproof.sinks.protocol import Decision, Part, Span
 
 

@@ -10,10 +10,11 @@ import pyarrow.parquet as parquet
 import pytest
 
 from onceproof.errors import RequestError, StackError
-from onceproof.sinks import Target, folders
-from onceproof.sinks.folder_reader import FolderReader, read
-from onceproof.sinks.folders import data_of, exchange, folder_of, publish, visible
-from onceproof.sinks.parquet_rows import schema, signed
+from onceproof.sinks import Target
+from onceproof.sinks.files import folders
+from onceproof.sinks.files.folders import data_of, exchange, folder_of, publish, visible
+from onceproof.sinks.files.parquet_rows import schema, signed
+from onceproof.sinks.files.reader import FolderReader, read
 
 COLUMNS = {"app": "string", "hour": "int", "views": "bigint", "share": "double"}
 

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from onceproof.errors import StackError
-from onceproof.forgetting import Records, _Answer, _Server, ask
+from onceproof.kafka.forgetting import Records, _Answer, _Server, ask
 from onceproof.spark.taken_once import next_ends
 
 

@@ -8,7 +8,7 @@ import pytest
 from onceproof.errors import RequestError
 from onceproof.gate.decide import Kind, decide
 from onceproof.gate.policy import Need, Policy
-from onceproof.verdicts.issues import issue_of
+from onceproof.past.issues import issue_of
 from tests.unit.verdict_entries import NOW, SCENARIO, good, red, unknown
 
 OTHER = "copy_events__upsert_table__kill_driver"

@@ -9,12 +9,12 @@ from onceproof.digests import file_digest
 from onceproof.documents import read_object
 from onceproof.gate.asking import ask
 from onceproof.gate.demands import demands_of, not_demanded
+from onceproof.past.digest import evidence_digest
+from onceproof.past.store import open_store
 from onceproof.phases.plan import make_plan, plan_document
 from onceproof.phases.subject import Subject
 from onceproof.scenario import find_scenario, load_catalogue
 from onceproof.scenario.reading import read_file
-from onceproof.verdicts.digest import evidence_digest
-from onceproof.verdicts.store import open_store
 from tests.unit.verdict_entries import SCENARIO, good
 
 STRANGERS = Path(__file__).parents[1] / "system/strangers/orders.yaml"

@@ -7,9 +7,9 @@ import pytest
 from onceproof.errors import RequestError
 from onceproof.gate.decide import Kind
 from onceproof.gate.policy import read_text
-from onceproof.run import RunDirectory
-from onceproof.verdicts.entry import begun_entry
-from onceproof.verdicts.issues import issue_of
+from onceproof.past.entry import begun_entry
+from onceproof.past.issues import issue_of
+from onceproof.run.directory import RunDirectory
 from tests.unit.test_gate_decision import closed, gate
 from tests.unit.verdict_entries import NOW, SCENARIO, good, red, unknown
 

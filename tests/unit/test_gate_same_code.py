@@ -8,8 +8,8 @@ import pytest
 from onceproof.digests import file_digest
 from onceproof.gate.same_code import other_code
 from onceproof.gate.verification import other_of, trouble_of
-from onceproof.run import RunDirectory
-from onceproof.verdicts.digest import evidence_digest
+from onceproof.past.digest import evidence_digest
+from onceproof.run.directory import RunDirectory
 from tests.unit.verdict_entries import good, unknown
 
 ONE = {

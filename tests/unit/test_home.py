@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from onceproof.errors import RequestError
-from onceproof.home import onceproof_home
+from onceproof.machine.home import onceproof_home
 
 
 def test_the_home_is_the_one_that_is_given(monkeypatch):

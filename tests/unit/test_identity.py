@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from onceproof.identity import Identity, everyone
-from onceproof.polling import wait_for
-from onceproof.spawning import spawn
+from onceproof.machine.identity import Identity, everyone
+from onceproof.machine.polling import wait_for
+from onceproof.machine.spawning import spawn
 
 
 @pytest.fixture

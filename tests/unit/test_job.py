@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from onceproof.errors import RequestError
-from onceproof.polling import wait_for
-from onceproof.prepared import Prepared
-from onceproof.process.job import Job
-from onceproof.run import RunDirectory
+from onceproof.job.job import Job
+from onceproof.machine.polling import wait_for
+from onceproof.run.directory import RunDirectory
+from onceproof.run.prepared import Prepared
+from onceproof.run.work import Work
 from onceproof.stacks.tools import SparkTools
-from onceproof.work import Work
 
 OURS = SparkTools(Path("/java/bin/java"), Path("/spark"), (), None, is_quick=True)
 SAYS = "import os, sys; e = os.environ.get; print(e('JAVA_TOOL_OPTIONS'), e('A'), sys.argv[1:])"

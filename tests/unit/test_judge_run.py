@@ -9,9 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from onceproof.checkers import CHECKERS
 from onceproof.cli import carry_out as command_line
 from onceproof.guarantee import Anomaly
+from onceproof.judge.checkers import CHECKERS
 from onceproof.phases import judge
 from onceproof.phases.judge import judge_run
 from onceproof.verdict import Grade

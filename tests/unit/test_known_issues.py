@@ -6,8 +6,8 @@ import pytest
 
 from onceproof.errors import RequestError
 from onceproof.guarantee import Anomaly, Guarantee, Promise
+from onceproof.past.issues import issue_of, matches, result_of
 from onceproof.verdict import weigh
-from onceproof.verdicts.issues import issue_of, matches, result_of
 from tests.unit.verdict_entries import NOW, good, red, unknown
 
 UNTIL = date(2026, 3, 12)

@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 from onceproof.errors import RequestError
+from onceproof.job.last_words import explained, last_words
 from onceproof.phases.subject import refuse_absent
-from onceproof.process.last_words import explained, last_words
-from onceproof.run import RunDirectory
+from onceproof.run.directory import RunDirectory
 from onceproof.scenario.catalogue import find_scenario
 
 

@@ -11,14 +11,14 @@ import time
 
 import pytest
 
-from onceproof.identity import Identity
-from onceproof.polling import wait_for
-from onceproof.spawning import spawn
-from onceproof.stacks.link_rules import Rule
-from onceproof.stacks.link_sources import JOB, words
-from onceproof.stacks.link_verbs import pairs_of
-from onceproof.stacks.links import Links, launch, tell
-from onceproof.stacks.ports import free_ports
+from onceproof.machine.identity import Identity
+from onceproof.machine.polling import wait_for
+from onceproof.machine.spawning import spawn
+from onceproof.stacks.links.member import Links, launch, tell
+from onceproof.stacks.links.rules import Rule
+from onceproof.stacks.links.sources import JOB, words
+from onceproof.stacks.links.verbs import pairs_of
+from onceproof.stacks.local.ports import free_ports
 from onceproof.stacks.state import DOOR, State
 
 CALLS_OUT = (

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from onceproof.polling import wait_for
+from onceproof.machine.polling import wait_for
+from onceproof.machine.spawning import spawn
 from onceproof.setup.making import MARK, ensure, making
-from onceproof.spawning import spawn
 
 
 def test_a_thing_is_made_once_and_comes_into_place_whole(tmp_path):

@@ -5,10 +5,10 @@ from datetime import timedelta
 
 import pytest
 
-from onceproof.nights.grid import make_grid
-from onceproof.nights.standing import Standing, standing
-from onceproof.nights.tally import tally
-from onceproof.verdicts.issues import issue_of
+from onceproof.past.issues import issue_of
+from onceproof.web.grid import make_grid
+from onceproof.web.standing import Standing, standing
+from onceproof.web.tally import tally
 from tests.unit.verdict_entries import NOW, good, red, unknown
 
 AS_CLAIMED, UNKNOWN, KNOWN_RED, NEW_RED = Standing

@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from onceproof.nights.serving import DAG, nights_page, report_page, run_page
-from onceproof.verdicts.store import open_store
+from onceproof.past.store import open_store
+from onceproof.web.serving import DAG, nights_page, report_page, run_page
 from tests.unit.example_runs import EXAMPLES
 from tests.unit.handwritten_run import HandwrittenRun, control
 from tests.unit.night_runs import judged, lossy, recorded

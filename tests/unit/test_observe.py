@@ -5,12 +5,12 @@ import pyarrow.parquet as parquet
 import pytest
 
 from onceproof.errors import StackError
-from onceproof.evidence import Evidence
-from onceproof.ledger import count_rows
 from onceproof.phases import observe as phase
 from onceproof.phases.observe import observe
-from onceproof.records import Op
-from onceproof.run import RunDirectory
+from onceproof.run.directory import RunDirectory
+from onceproof.run.evidence import Evidence
+from onceproof.run.ledger import count_rows
+from onceproof.run.records import Op
 
 
 class Changing:

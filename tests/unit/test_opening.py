@@ -7,8 +7,8 @@ import pytest
 from onceproof.cli import carry_out
 from onceproof.errors import RequestError, StackError
 from onceproof.spark.settings import driver_host
-from onceproof.stacks.compose import ComposeStack
-from onceproof.stacks.composed import composed_state, service
+from onceproof.stacks.compose.composed import composed_state, service
+from onceproof.stacks.compose.stack import ComposeStack
 from onceproof.stacks.opening import find_stack, open_stack
 from onceproof.stacks.roles import find_role
 from tests.unit.engine_of_paper import ALIVE, DEAD, engine

@@ -7,11 +7,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from onceproof.errors import EvidenceError, OnceproofError, RequestError, StackError
-from onceproof.history import History
-from onceproof.phases import apart
-from onceproof.phases.night import pick_runs
-from onceproof.phases.orchestrated import (
+from onceproof.airflow.night import pick_runs
+from onceproof.airflow.orchestrated import (
     carry_out,
     has_ended,
     judge_ended,
@@ -20,13 +17,16 @@ from onceproof.phases.orchestrated import (
     release_abandoned,
     release_run,
 )
+from onceproof.airflow.telling import is_decided, that_counts, told_of
+from onceproof.errors import EvidenceError, OnceproofError, RequestError, StackError
+from onceproof.job.handle import own_environment
+from onceproof.machine.polling import wait_for
+from onceproof.past.record import find_store
+from onceproof.phases import apart
 from onceproof.phases.phase import end_of, phase
 from onceproof.phases.plan import Origin
-from onceproof.phases.telling import is_decided, that_counts, told_of
-from onceproof.polling import wait_for
-from onceproof.process.handle import own_environment
-from onceproof.records import Op, Outcome
-from onceproof.verdicts.record import find_store
+from onceproof.run.history import History
+from onceproof.run.records import Op, Outcome
 from tests.unit.night_runs import judged, lossy
 
 CALM = "copy_events__append_table__calm"

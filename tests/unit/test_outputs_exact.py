@@ -14,7 +14,7 @@ import pytest
 from onceproof.errors import StackError
 from onceproof.sinks import Target, find_sink
 from onceproof.sinks.outputs.plain_rows import batch_of
-from onceproof.sinks.table_casts import casting
+from onceproof.sinks.tables.casts import casting
 
 COLUMNS = {"order_id": "string", "v": "bigint"}
 NOON = dt.datetime(2024, 2, 29, 12, tzinfo=dt.UTC)

@@ -3,13 +3,13 @@
 import pytest
 
 from onceproof.errors import RequestError
-from onceproof.needed_variables import variables_of
 from onceproof.phases.plan import make_plan
+from onceproof.run.needed_variables import variables_of
+from onceproof.run.work import Work
 from onceproof.scenario.catalogue import load_catalogue
 from onceproof.scenario.plain_secrets import secret_in
 from onceproof.scenario.reading import read_text
 from onceproof.variables import with_fields
-from onceproof.work import Work
 
 JOB = """
 name: orders__table__calm

@@ -13,12 +13,12 @@ from onceproof.guarantee import Guarantee
 from onceproof.phases.again import plan_again
 from onceproof.phases.plan import make_plan
 from onceproof.phases.subject import find_subject
-from onceproof.plan import Plan
-from onceproof.run import RunDirectory
+from onceproof.run.directory import RunDirectory
+from onceproof.run.plan import Plan
+from onceproof.run.work import Work
 from onceproof.scenario import find_scenario, load_catalogue
 from onceproof.scenario.commands import default_command, fill, named
 from onceproof.verdict import Grade
-from onceproof.work import Work
 from tests.unit.test_scenarios import JOB, read
 
 NOON = datetime(2026, 8, 1, 12, tzinfo=UTC)

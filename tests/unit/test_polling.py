@@ -1,7 +1,7 @@
 import pytest
 
 from onceproof.errors import StackError
-from onceproof.polling import wait_for
+from onceproof.machine.polling import wait_for
 
 
 def test_the_first_true_value_is_returned():

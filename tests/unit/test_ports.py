@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from onceproof.errors import RequestError
-from onceproof.stacks.ports import free_ports, is_free, refuse_taken
+from onceproof.stacks.local.ports import free_ports, is_free, refuse_taken
 
 
 def test_ports_are_different_and_below_those_of_outgoing_connections():

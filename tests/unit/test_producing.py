@@ -9,13 +9,13 @@ import pyarrow.parquet as parquet
 import pytest
 
 from onceproof.errors import EvidenceError, RequestError, StackError
+from onceproof.machine.polling import wait_for
 from onceproof.phases.produce import committed, produce
-from onceproof.polling import wait_for
 from onceproof.producing.children import Order, Producers
 from onceproof.producing.rows import Sends, partition_of
 from onceproof.producing.sending import Sending
-from onceproof.run import RunDirectory
-from onceproof.work import Work
+from onceproof.run.directory import RunDirectory
+from onceproof.run.work import Work
 from onceproof.workloads import find_workload
 from onceproof.workloads.sentinel import sentinel
 

@@ -12,8 +12,8 @@ from onceproof.cli import carry_out
 from onceproof.gate.policy import Need
 from onceproof.gate.prune import look, remove, rests_on
 from onceproof.gate.verification import trouble_of
-from onceproof.identity import Identity
-from onceproof.verdicts.store import open_store
+from onceproof.machine.identity import Identity
+from onceproof.past.store import open_store
 from tests.unit.verdict_entries import NOW, SCENARIO, good, red
 
 DAY = 24

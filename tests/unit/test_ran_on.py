@@ -13,11 +13,11 @@ from zipfile import ZipFile
 import pytest
 
 from onceproof.digests import file_digest
-from onceproof.history import History
-from onceproof.polling import wait_for
-from onceproof.process.imported import Imported
-from onceproof.process.ran_on import RanOn
-from onceproof.records import Op
+from onceproof.job.imported import Imported
+from onceproof.job.ran_on import RanOn
+from onceproof.machine.polling import wait_for
+from onceproof.run.history import History
+from onceproof.run.records import Op
 from tests.unit.test_job import job
 
 JOB = """\

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from onceproof.doctor import check_scenario
+from onceproof.doctor.job import check_job, check_variables
 from onceproof.errors import RequestError
-from onceproof.needed_variables import refuse_unset
-from onceproof.readiness import check_scenario
-from onceproof.readiness.job import check_job, check_variables
+from onceproof.run.needed_variables import refuse_unset
 from onceproof.scenario.catalogue import find_scenario
 
 WORDS = ("{python}", "{here}/job.py", "--topic", "{topic}", "--url", "jdbc:x.sql")

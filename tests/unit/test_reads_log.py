@@ -2,12 +2,12 @@
 
 import pytest
 
-from onceproof.evidence import Evidence
-from onceproof.history import History
-from onceproof.records import Op, Outcome
-from onceproof.run import RunDirectory
+from onceproof.job.reads_log import ReadsLog
+from onceproof.run.directory import RunDirectory
+from onceproof.run.evidence import Evidence
+from onceproof.run.history import History
+from onceproof.run.records import Op, Outcome
 from onceproof.sinks import Look
-from onceproof.sinks.reads_log import ReadsLog
 
 
 class Scripted:

@@ -4,8 +4,8 @@ import pytest
 
 from onceproof.errors import StackError
 from onceproof.fencing import FILE, fenced
-from onceproof.history import History
-from onceproof.process.recovery import Recovery
+from onceproof.job.recovery import Recovery
+from onceproof.run.history import History
 
 
 class Recovers:

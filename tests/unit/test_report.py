@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from onceproof.judge.report.junit import to_junit
+from onceproof.judge.report.plot import plot, ticks
+from onceproof.judge.report.text import print_verdict
 from onceproof.phases.judge import judge_run
-from onceproof.report.junit import to_junit
-from onceproof.report.plot import plot, ticks
-from onceproof.report.text import print_verdict
 from tests.unit.handwritten_run import HandwrittenRun, control, did
 
 MARKUP = "<script>alert(1)</script><b onclick='x'>&amp;[red]\x1b[31m\x00\ud800"

@@ -5,13 +5,13 @@ from datetime import UTC, datetime
 
 import pytest
 
+from onceproof.airflow.night import pick_runs
+from onceproof.airflow.orchestrated import plan_run
+from onceproof.past.store import open_store
 from onceproof.phases.judge import judge_run
 from onceproof.phases.new_run import make_directory, seal
-from onceproof.phases.night import pick_runs
-from onceproof.phases.orchestrated import plan_run
 from onceproof.phases.plan import Origin, make_plan
 from onceproof.scenario.catalogue import find_scenario
-from onceproof.verdicts.store import open_store
 
 CALM = "copy_events__append_table__calm"
 

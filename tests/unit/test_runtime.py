@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from onceproof.errors import RequestError
-from onceproof.process.runtime import jdbc_of, python_of, submitted, tools_of
+from onceproof.job.runtime import jdbc_of, python_of, submitted, tools_of
 from onceproof.stacks.tools import SparkTools
 
 OURS = SparkTools(Path("/java"), Path("/spark"), (Path("/ours.jar"),), Path("/archive"), True)

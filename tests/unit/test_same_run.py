@@ -5,17 +5,17 @@ import shutil
 
 import pytest
 
-from onceproof.checkers.input_kept import input_kept
-from onceproof.checkers.log_recorded import log_recorded
-from onceproof.checkers.phases import phases
-from onceproof.checkers.reads import reads
-from onceproof.checkers.rows import rows
-from onceproof.checkers.same_run import same_run
 from onceproof.errors import EvidenceError
-from onceproof.evidence import Evidence
-from onceproof.parts import OLDER, USED
+from onceproof.judge.checkers.input_kept import input_kept
+from onceproof.judge.checkers.log_recorded import log_recorded
+from onceproof.judge.checkers.phases import phases
+from onceproof.judge.checkers.reads import reads
+from onceproof.judge.checkers.rows import rows
+from onceproof.judge.checkers.same_run import same_run
 from onceproof.phases.judge import judge_run
-from onceproof.run import RunDirectory
+from onceproof.run.directory import RunDirectory
+from onceproof.run.evidence import Evidence
+from onceproof.run.parts import OLDER, USED
 from onceproof.verdict import Grade
 from tests.unit.handwritten_run import READS, HandwrittenRun, did, plan, write_rows
 

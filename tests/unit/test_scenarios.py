@@ -12,8 +12,8 @@ from onceproof.errors import RequestError
 from onceproof.faults import mechanisms
 from onceproof.faults.triggers import TRIGGERS, kind_of
 from onceproof.guarantee import Guarantee
-from onceproof.home import catalogue_folder
-from onceproof.process.restart import STRATEGIES
+from onceproof.job.restart import STRATEGIES
+from onceproof.machine.home import catalogue_folder
 from onceproof.scenario import find_scenario, load_catalogue, restart, triggers
 from onceproof.scenario.reading import read_file, read_text
 from onceproof.scenario.resolved import resolved

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from onceproof.errors import RequestError
-from onceproof.security import (
+from onceproof.kafka.security import (
     PLAIN,
     VARIABLE,
     Brokers,
@@ -15,8 +15,8 @@ from onceproof.security import (
     kafka_settings,
 )
 from onceproof.sinks import Target
-from onceproof.sinks.cluster import Cluster
-from onceproof.stacks.store import store_trouble
+from onceproof.sinks.topics.cluster import Cluster
+from onceproof.stacks.members.store import store_trouble
 from onceproof.variables import concealed, names_in, revealed
 
 SCRAM = Security("SASL_SSL", "SCRAM-SHA-512", "${THE_USER}", "${THE_PASSWORD}", ca="${THE_CA}")

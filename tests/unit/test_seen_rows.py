@@ -7,10 +7,10 @@ import pyarrow.parquet as parquet
 import pytest
 
 from onceproof.errors import EvidenceError
+from onceproof.judge.seen_rows import Shape
 from onceproof.sinks import Target
-from onceproof.sinks.folder_reader import shown
-from onceproof.sinks.parquet_rows import schema
-from onceproof.sinks.seen_rows import Shape
+from onceproof.sinks.files.parquet_rows import schema
+from onceproof.sinks.files.reader import shown
 
 COLUMNS = {
     "id": "bigint",

@@ -4,10 +4,10 @@ import pyarrow as pa
 import pytest
 
 from onceproof.errors import EvidenceError
-from onceproof.ledger import Ledger
+from onceproof.kafka.topics import Found
 from onceproof.producing import settling
 from onceproof.producing.rows import write_rows
-from onceproof.topics import Found
+from onceproof.run.ledger import Ledger
 
 
 @pytest.fixture

@@ -5,10 +5,10 @@ import threading
 import pytest
 
 from onceproof.errors import RequestError, StackError
-from onceproof.sinks.file_claims import FileClaims
+from onceproof.sinks.files.claims import FileClaims
+from onceproof.sinks.in_spark.source_options import sink_of
 from onceproof.sinks.protocol import SupersededError
 from onceproof.sinks.protocol.shared_run import SharedRun, Told
-from onceproof.sinks.source_options import sink_of
 from tests.unit.file_sinks import COLUMNS, Scene, expected, frame, without_writer, write_parts
 
 

@@ -5,9 +5,9 @@ import pytest
 
 from onceproof.errors import RequestError, StackError
 from onceproof.sinks import SINKS, Look, Target, find_sink
-from onceproof.sinks.table_writer import _as_csv
-from onceproof.sinks.tables import columns, table
-from onceproof.sinks.task_rows import cut
+from onceproof.sinks.in_spark.task_rows import cut
+from onceproof.sinks.tables.table import columns, table
+from onceproof.sinks.tables.writer import _as_csv
 
 TARGET = Target("postgresql://nobody", "run.output", {"id": "bigint"}, ("id",))
 

@@ -8,24 +8,12 @@ import pytest
 from onceproof.sinks import SINKS
 
 # Of ours, what sinks stand on: errors, waiting, traits, failpoints, and reading a checkpoint.
-MAY = {"onceproof", "onceproof.checkpoint", "onceproof.checkpoint.log"} | {
+MAY = {"onceproof"} | {
     f"onceproof.{name}"
     for name in (
-        *(
-            "admin",
-            "documents",
-            "errors",
-            "failpoints",
-            "fencing",
-            "guarantee",
-            "naming",
-            "plan",
-            "polling",
-            "security",
-            "variables",
-            "verdict",
-            "work",
-        ),
+        *("checkpoint", "checkpoint.log", "kafka", "kafka.admin", "kafka.security"),
+        *("documents", "errors", "failpoints", "fencing", "guarantee", "naming", "variables"),
+        *("machine", "machine.polling", "run", "run.plan", "run.work", "verdict"),
     )
 }
 HEAVY = {"pyspark", "pandas", "duckdb", "pyarrow", "psycopg", "kafka", "confluent_kafka"} | {
@@ -33,7 +21,11 @@ HEAVY = {"pyspark", "pandas", "duckdb", "pyarrow", "psycopg", "kafka", "confluen
 }
 MODULES = [
     *sorted({place.partition(":")[0] for place in SINKS.values()}),
-    *("onceproof.sinks.data_source", "onceproof.sinks.sweeping", "onceproof.sinks.topic_sweep"),
+    *(
+        "onceproof.sinks.data_source",
+        "onceproof.sinks.sweep",
+        "onceproof.sinks.topics.sweep",
+    ),
 ]
 USE = """
 import sys
@@ -69,6 +61,6 @@ def test_using_a_sink_of_files_brings_in_arrow_and_nothing_else(name, tmp_path):
 
 
 def test_what_is_of_the_runs_is_noticed():
-    assert "onceproof.history" in odd(
-        modules_behind("import sys, onceproof.history as _; print(*sys.modules)")
+    assert "onceproof.run.history" in odd(
+        modules_behind("import sys, onceproof.run.history as _; print(*sys.modules)")
     )

@@ -7,8 +7,8 @@ from functools import partial
 import pytest
 
 from onceproof.errors import RequestError
-from onceproof.polling import wait_for
-from onceproof.spawning import spawn
+from onceproof.machine.polling import wait_for
+from onceproof.machine.spawning import spawn
 from onceproof.stacks.state import MARK, Launch, State, held
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from onceproof.checkers import run_checkers
-from onceproof.checkers.faults_landed import faults_landed
 from onceproof.faults.checks import fits, is_cured_member, is_struck_member
+from onceproof.judge.checkers import run_checkers
+from onceproof.judge.checkers.faults_landed import faults_landed
 from onceproof.verdict import Grade
 from tests.unit.handwritten_run import (
     DRIVER,

@@ -8,12 +8,12 @@ from types import SimpleNamespace
 
 from onceproof.errors import StackError
 from onceproof.faults.damage_checkpoint import strike
-from onceproof.polling import wait_for
-from onceproof.process.attempt import ATTEMPT, JOB, Attempt, end_job
-from onceproof.process.struck import StruckJob
-from onceproof.spawning import spawn
-from onceproof.stacks.cluster import EXECUTOR
-from onceproof.work import FaultPart
+from onceproof.job.attempt import ATTEMPT, JOB, Attempt, end_job
+from onceproof.job.struck import StruckJob
+from onceproof.machine.polling import wait_for
+from onceproof.machine.spawning import spawn
+from onceproof.run.work import FaultPart
+from onceproof.stacks.members.cluster import EXECUTOR
 from tests.unit.handwritten_checkpoint import write_file
 
 SLEEPS = "import time; time.sleep(600)"
@@ -53,7 +53,7 @@ def test_the_whole_job_dies_and_the_attempt_that_follows_at_once_does_not(tmp_pa
 
 
 def test_of_two_who_kill_one_driver_one_has(tmp_path, monkeypatch):
-    monkeypatch.setattr("onceproof.process.struck._DRIVER_COMES_WITHIN_S", 0.2)
+    monkeypatch.setattr("onceproof.job.struck._DRIVER_COMES_WITHIN_S", 0.2)
     name = f"struck-twice-{os.getpid()}"
     env = {**os.environ, JOB: name, ATTEMPT: "1"}
     driver = spawn([sys.executable, "-c", SLEEPS], log=tmp_path / "log", env=env, cwd=tmp_path)

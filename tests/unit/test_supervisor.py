@@ -9,13 +9,13 @@ import threading
 import pytest
 
 from onceproof.errors import StackError
-from onceproof.history import History
-from onceproof.identity import Identity
-from onceproof.polling import wait_for
-from onceproof.process.attempt import end_job, job_processes, start
-from onceproof.process.restart import FixedDelay, NoRestart
-from onceproof.process.supervisor import Supervisor, Watch
-from onceproof.records import Op, Outcome
+from onceproof.job.attempt import end_job, job_processes, start
+from onceproof.job.restart import FixedDelay, NoRestart
+from onceproof.job.supervisor import Supervisor, Watch
+from onceproof.machine.identity import Identity
+from onceproof.machine.polling import wait_for
+from onceproof.run.history import History
+from onceproof.run.records import Op, Outcome
 
 FOREVER = "import time; time.sleep(600)"
 # A child that asks for no leave to live on, as a JVM does when its Python driver is dead.

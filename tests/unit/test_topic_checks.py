@@ -4,8 +4,8 @@ import pytest
 
 from onceproof.errors import RequestError
 from onceproof.sinks import Target
-from onceproof.sinks.topic_checks import Brokers, check_rights, chosen, refuse, warnings
-from onceproof.sinks.topic_journal import journal_of, writer_of_topic, writers_of
+from onceproof.sinks.topics.checks import Brokers, check_rights, chosen, refuse, warnings
+from onceproof.sinks.topics.journal import journal_of, writer_of_topic, writers_of
 
 DAY, HOUR = 86_400_000, 3_600_000
 LARGEST = 2_147_483_647

@@ -7,10 +7,10 @@ import pytest
 
 from onceproof.errors import StackError
 from onceproof.sinks import Target
-from onceproof.sinks.cluster import Cluster
-from onceproof.sinks.parquet_rows import signed
-from onceproof.sinks.topic_part import TopicPart
-from onceproof.sinks.topic_rows import HEADERS
+from onceproof.sinks.files.parquet_rows import signed
+from onceproof.sinks.topics.cluster import Cluster
+from onceproof.sinks.topics.part import TopicPart
+from onceproof.sinks.topics.rows import HEADERS
 
 SIGNS = [("_batch", b"7"), ("_attempt", b"2")]
 

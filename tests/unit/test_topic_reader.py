@@ -10,9 +10,9 @@ import pytest
 
 from onceproof.errors import RequestError, StackError
 from onceproof.sinks import Target
-from onceproof.sinks.cluster import Cluster
-from onceproof.sinks.topic_reader import TopicReader, read
-from onceproof.sinks.topic_rows import HEADERS, are_records, rows_of
+from onceproof.sinks.topics.cluster import Cluster
+from onceproof.sinks.topics.reader import TopicReader, read
+from onceproof.sinks.topics.rows import HEADERS, are_records, rows_of
 
 COLUMNS = {"id": "bigint", "app": "string", "share": "double", "at": "timestamp", "ok": "boolean"}
 Record = namedtuple("Record", "partition offset key value headers timestamp")

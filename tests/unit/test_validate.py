@@ -10,10 +10,10 @@ import pyarrow.parquet as parquet
 import pytest
 from jsonschema import validate
 
-from onceproof.checkers import run_checkers
-from onceproof.checkers.expectations import expectations
 from onceproof.errors import EvidenceError
-from onceproof.home import expectations_folder
+from onceproof.judge.checkers import run_checkers
+from onceproof.judge.checkers.expectations import expectations
+from onceproof.machine.home import expectations_folder
 from onceproof.phases.validate import hold, validate_run
 from onceproof.references import REFERENCES, find_reference
 from onceproof.verdict import Grade

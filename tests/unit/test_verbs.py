@@ -4,11 +4,11 @@ from dataclasses import dataclass, field
 import pytest
 
 from onceproof.errors import StackError
-from onceproof.identity import Identity
-from onceproof.polling import wait_for
-from onceproof.spawning import spawn
+from onceproof.machine.identity import Identity
+from onceproof.machine.polling import wait_for
+from onceproof.machine.spawning import spawn
 from onceproof.stacks import VERBS
-from onceproof.stacks.verbs import VERB_BODIES
+from onceproof.stacks.local.verbs import VERB_BODIES
 
 
 @dataclass

@@ -7,19 +7,19 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from onceproof.checkers import run_checkers
 from onceproof.digests import file_digest
 from onceproof.errors import EvidenceError
-from onceproof.evidence import Evidence, known
 from onceproof.gate.verification import trouble_of
-from onceproof.history import History
+from onceproof.judge.checkers import run_checkers
+from onceproof.judge.document import parts
+from onceproof.past.digest import evidence_digest
+from onceproof.past.record import entry_of, history_of, judged_again, record_run
+from onceproof.past.store import open_store
 from onceproof.phases.judge import judge_run
-from onceproof.phases.verdict_document import parts
-from onceproof.records import Op
-from onceproof.run import RunDirectory
-from onceproof.verdicts.digest import evidence_digest
-from onceproof.verdicts.record import entry_of, history_of, judged_again, record_run
-from onceproof.verdicts.store import open_store
+from onceproof.run.directory import RunDirectory
+from onceproof.run.evidence import Evidence, known
+from onceproof.run.history import History
+from onceproof.run.records import Op
 from tests.unit.example_runs import green, red
 from tests.unit.example_runs import unknown as unknown_run
 from tests.unit.handwritten_run import HandwrittenRun, did, plan

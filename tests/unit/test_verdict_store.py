@@ -12,9 +12,9 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 
 from onceproof.errors import EvidenceError, RequestError
-from onceproof.verdicts.issues import issue_of
-from onceproof.verdicts.store import open_store
-from onceproof.verdicts.tables import METADATA, REVISIONS, VERSION_TABLE
+from onceproof.past.issues import issue_of
+from onceproof.past.store import open_store
+from onceproof.past.tables import METADATA, REVISIONS, VERSION_TABLE
 from tests.unit.verdict_entries import NOW, good, red, unknown
 
 
@@ -180,7 +180,7 @@ def test_a_file_that_is_no_database_is_refused_in_a_sentence(tmp_path):
 
 WRITER = """
 import sys
-from onceproof.verdicts.store import open_store
+from onceproof.past.store import open_store
 from tests.unit.verdict_entries import good
 for number in range(25):
     open_store(sys.argv[1]).record(good(int(sys.argv[2]) * 25 + number))

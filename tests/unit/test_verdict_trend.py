@@ -1,6 +1,6 @@
 """How scenarios have fared, as numbers."""
 
-from onceproof.verdicts.trend import Trend, trends
+from onceproof.past.trend import Trend, trends
 from tests.unit.verdict_entries import SCENARIO, good, red, unknown
 
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from onceproof.verdicts.entry import Entry
+from onceproof.past.entry import Entry
 
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
 SCENARIO = "copy_events__two_phase_table__kill_driver"

@@ -15,8 +15,8 @@ from typing import Any
 
 from onceproof.checkpoint.checksums import checksum_file, write_checksums
 from onceproof.checkpoint.state_files import stores
-from onceproof.disks import replace_disk
 from onceproof.errors import StackError
+from onceproof.machine.disks import replace_disk
 
 Hurt = Callable[[Path, int], object]
 CHECKPOINT = "checkpoint:"  # of a fault's target, before the kind

@@ -14,7 +14,7 @@ from onceproof.cli.output import AsJson, print_document, print_table
 from onceproof.errors import RequestError
 
 if TYPE_CHECKING:
-    from onceproof.judge import Differences
+    from onceproof.comparison import Differences
 
 Place = Annotated[
     str,
@@ -53,7 +53,7 @@ def diff(
     as_json: AsJson = False,
 ) -> None:
     """Compare two multisets of rows: exit 0 if they are equal, 1 if not, 3 if they cannot be."""
-    from onceproof.judge import compare
+    from onceproof.comparison import compare
 
     with _progress() as progress:
         answer = compare(

@@ -9,11 +9,11 @@ import typer
 
 from onceproof.cli.output import AsJson, print_document, print_table
 from onceproof.cli.run import Home
-from onceproof.home import onceproof_home
+from onceproof.machine.home import onceproof_home
 from onceproof.setup.checks import run_checks
-from onceproof.stacks.kafka_setup import check_broker_archive
-from onceproof.stacks.ports import check_ports
-from onceproof.stacks.spark_setup import check_spark_archive
+from onceproof.stacks.local.ports import check_ports
+from onceproof.stacks.members.kafka_setup import check_broker_archive
+from onceproof.stacks.members.spark_setup import check_spark_archive
 
 
 def register(app: typer.Typer) -> None:
@@ -37,7 +37,7 @@ def doctor(
         parts = onceproof_home()
         checks += [check_broker_archive(parts), check_spark_archive(parts)]
     if scenario is not None:
-        from onceproof.readiness import check_scenario
+        from onceproof.doctor import check_scenario
 
         checks += check_scenario(scenario, home)
     if as_json:

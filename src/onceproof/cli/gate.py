@@ -11,7 +11,7 @@ import typer
 
 from onceproof.cli.output import Runs, print_document
 from onceproof.errors import RequestError
-from onceproof.home import runs_folder
+from onceproof.machine.home import runs_folder
 
 if TYPE_CHECKING:
     from onceproof.gate.decision import Decision

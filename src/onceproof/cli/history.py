@@ -11,13 +11,13 @@ import typer
 
 from onceproof.cli.output import AsJson, Runs, print_columns, print_document
 from onceproof.errors import RequestError
-from onceproof.home import runs_folder
-from onceproof.report.text import printable
+from onceproof.judge.report.text import printable
+from onceproof.machine.home import runs_folder
 from onceproof.verdict import Grade
 
 if TYPE_CHECKING:
-    from onceproof.verdicts.entry import Entry
-    from onceproof.verdicts.issues import Issue
+    from onceproof.past.entry import Entry
+    from onceproof.past.issues import Issue
 
 _COLUMNS = (
     "ran until (UTC)",
@@ -49,7 +49,7 @@ def history(
     as_json: AsJson = False,
 ) -> None:
     """List the judged runs, the newest first."""
-    from onceproof.verdicts.record import find_store
+    from onceproof.past.record import find_store
 
     if verdict and verdict not in list(Grade):
         raise RequestError(f"--verdict {verdict} is none: write PASS, UNKNOWN or FAIL")
@@ -64,7 +64,7 @@ def history(
 
 
 def _told(entry: Entry, issues: Sequence[Issue]) -> dict[str, Any]:
-    from onceproof.verdicts.issues import result_of
+    from onceproof.past.issues import result_of
 
     result, issue = result_of(entry, issues, datetime.now(UTC))
     return asdict(entry) | {"at": entry.at.isoformat(), "result": result, "issue": issue}
@@ -92,7 +92,7 @@ def _cells(row: dict[str, Any]) -> list[str]:
 
 
 def _print_trends(found: Sequence[Entry], *, as_json: bool) -> None:
-    from onceproof.verdicts.trend import trends
+    from onceproof.past.trend import trends
 
     rows = [asdict(one) for one in trends(found)]
     if as_json:

@@ -9,10 +9,10 @@ import typer
 
 from onceproof.cli.output import AsJson, print_document
 from onceproof.cli.recording import recorded
+from onceproof.judge.report import read_document
+from onceproof.judge.report.text import print_verdict
 from onceproof.phases.judge import judge_run
-from onceproof.report import read_document
-from onceproof.report.text import print_verdict
-from onceproof.run import RunDirectory
+from onceproof.run.directory import RunDirectory
 
 
 def register(app: typer.Typer) -> None:
@@ -28,7 +28,7 @@ def judge(
 
     The verdict history learns of it only where it knows the run.
     """
-    from onceproof.verdicts.record import judged_again
+    from onceproof.past.record import judged_again
 
     verdict = judge_run(run)
     recorded(lambda: judged_again(RunDirectory(run), run.absolute().parent.parent))

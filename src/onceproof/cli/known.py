@@ -11,13 +11,13 @@ import typer
 
 from onceproof.cli.output import AsJson, Runs, print_columns, print_document
 from onceproof.errors import RequestError
-from onceproof.home import runs_folder
-from onceproof.report.text import printable
+from onceproof.judge.report.text import printable
+from onceproof.machine.home import runs_folder
 
 if TYPE_CHECKING:
-    from onceproof.verdicts.entry import Entry
-    from onceproof.verdicts.issues import Issue
-    from onceproof.verdicts.store import Store
+    from onceproof.past.entry import Entry
+    from onceproof.past.issues import Issue
+    from onceproof.past.store import Store
 
 
 def register(app: typer.Typer) -> None:
@@ -45,7 +45,7 @@ def add(
     runs: Runs = None,
 ) -> None:
     """Accept what a red run shows, and no more rows of a class; without a pattern exactly that."""
-    from onceproof.verdicts.issues import issue_of
+    from onceproof.past.issues import issue_of
 
     store = _open(runs)
     _refuse_pattern(pattern)
@@ -59,7 +59,7 @@ def add(
 
 def list_issues(runs: Runs = None, as_json: AsJson = False) -> None:
     """List the known issues, expired ones too."""
-    from onceproof.verdicts.issues import has_expired
+    from onceproof.past.issues import has_expired
 
     now = datetime.now(UTC)
     found = [(issue, has_expired(issue, now)) for issue in _open(runs).issues()]
@@ -94,7 +94,7 @@ def remove(
 
 
 def _open(runs: Path | None) -> Store:
-    from onceproof.verdicts.record import find_store, history_of
+    from onceproof.past.record import find_store, history_of
 
     folder = runs_folder(runs)
     if store := find_store(folder):

@@ -9,15 +9,15 @@ from typing import Annotated, Any
 
 import typer
 
+from onceproof.airflow.client import OVER, Airflow
+from onceproof.airflow.night import scenarios_of
 from onceproof.cli.output import AsJson, Runs, print_columns, print_document
 from onceproof.cli.run import Open
 from onceproof.errors import RequestError
-from onceproof.home import onceproof_home, runs_folder
-from onceproof.phases.night import scenarios_of
-from onceproof.polling import wait_for
-from onceproof.scheduling import OVER, Airflow
-from onceproof.stacks.airflow_launch import USER, password_of
-from onceproof.stacks.local import LocalStack
+from onceproof.machine.home import onceproof_home, runs_folder
+from onceproof.machine.polling import wait_for
+from onceproof.stacks.local.stack import LocalStack
+from onceproof.stacks.members.airflow_launch import USER, password_of
 from onceproof.stacks.state import State
 
 NIGHT = "onceproof_nightly"

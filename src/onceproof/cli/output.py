@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from onceproof.home import RUNS
+from onceproof.machine.home import RUNS
 
 SCHEMA = 1
 Runs = Annotated[

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from onceproof.cli.output import AsJson, Runs, print_document
-from onceproof.home import runs_folder
-from onceproof.report.text import printable
+from onceproof.judge.report.text import printable
+from onceproof.machine.home import runs_folder
 
 if TYPE_CHECKING:
     from onceproof.gate.prune import Kept
@@ -34,7 +34,7 @@ def prune(
     """Remove the directories of runs that are older; their rows stay in the history."""
     from onceproof.gate.policy import read_policy
     from onceproof.gate.prune import look, remove
-    from onceproof.verdicts.record import find_store
+    from onceproof.past.record import find_store
 
     needs = read_policy(policy).needs if policy else ()
     folder = runs_folder(runs)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 if TYPE_CHECKING:
-    from onceproof.verdicts.entry import Entry
+    from onceproof.past.entry import Entry
 
 
 def recorded(record: Callable[[], Entry | None]) -> None:

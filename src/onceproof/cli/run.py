@@ -12,13 +12,13 @@ from onceproof.cli.live_shown import one_interrupt, shown
 from onceproof.cli.output import AsJson, Runs, print_document
 from onceproof.cli.recording import recorded
 from onceproof.errors import EvidenceError, RequestError
-from onceproof.home import runs_folder
-from onceproof.report import read_document
-from onceproof.report.text import print_verdict
-from onceproof.run import RunDirectory
+from onceproof.judge.report import read_document
+from onceproof.judge.report.text import print_verdict
+from onceproof.machine.home import runs_folder
+from onceproof.run.directory import RunDirectory
 
 if TYPE_CHECKING:
-    from onceproof.work import FaultPart, Work
+    from onceproof.run.work import FaultPart, Work
 
 Home = Annotated[
     Path | None,
@@ -56,9 +56,9 @@ def run(
 
     A stack that stands is used; else one is started for this run, and taken down after it.
     """
-    from onceproof.needed_variables import refuse_unset
     from onceproof.phases.plan import make_plan
     from onceproof.phases.subject import refuse_absent
+    from onceproof.run.needed_variables import refuse_unset
     from onceproof.scenario.catalogue import find_scenario
     from onceproof.scenario.random_faults import with_random_faults
 
@@ -79,8 +79,8 @@ def replay(
     as_json: AsJson = False,
 ) -> None:
     """Run the plan of a stored run once more, as a run of its own."""
-    from onceproof.needed_variables import refuse_unset
     from onceproof.phases.again import plan_again
+    from onceproof.run.needed_variables import refuse_unset
 
     folder, found = runs_folder(runs), _run_in(run)
     work = _work_of(found)
@@ -101,7 +101,7 @@ def _run_in(folder: Path) -> RunDirectory:
 
 def _work_of(run: RunDirectory) -> Work:
     """Return what a run's plan says; a plan that is damaged is a wrong request."""
-    from onceproof.work import Work
+    from onceproof.run.work import Work
 
     try:
         return Work.read(run.plan)
@@ -112,7 +112,7 @@ def _work_of(run: RunDirectory) -> Work:
 def _refuse_unable(home: Path | None, faults: Iterable[FaultPart]) -> None:
     """Refuse a stack that is not there, or cannot do a fault, before there is a run."""
     from onceproof.faults.abilities import refuse_unable
-    from onceproof.stacks.local import default_folder
+    from onceproof.stacks.local.stack import default_folder
     from onceproof.stacks.opening import find_stack, open_stack
 
     stack = open_stack(str(home)) if home else find_stack(str(default_folder()))
@@ -145,8 +145,8 @@ def phase(
 
 
 def _live(found: RunDirectory, runs: Path, home: Path | None, *, as_json: bool) -> None:
+    from onceproof.past.record import begin_run, record_run
     from onceproof.phases.whole_run import live_run
-    from onceproof.verdicts.record import begin_run, record_run
 
     typer.echo(f"run {found.root}", err=True)
     recorded(lambda: begin_run(found, runs))

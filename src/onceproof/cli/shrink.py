@@ -10,9 +10,9 @@ from typing import Annotated, Any
 import typer
 
 from onceproof.cli.output import Runs
-from onceproof.home import runs_folder
-from onceproof.report import read_document
-from onceproof.run import RunDirectory
+from onceproof.judge.report import read_document
+from onceproof.machine.home import runs_folder
+from onceproof.run.directory import RunDirectory
 
 
 def register(app: typer.Typer) -> None:

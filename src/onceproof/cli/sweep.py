@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from onceproof.cli.output import print_table
+from onceproof.comparison.places import POSTGRES, PostgresTable, find_place
 from onceproof.errors import RequestError
-from onceproof.judge.places import POSTGRES, PostgresTable, find_place
 
 if TYPE_CHECKING:
-    from onceproof.sinks.sweeping import Left, Sweep
+    from onceproof.sinks.sweep import Left, Sweep
 
 _KAFKA = "kafka://"
 Place = Annotated[
@@ -74,7 +74,7 @@ def sweep(
 
 def _target(place: str, checkpoint: str, settings: list[str]) -> Sweep:
     from onceproof.sinks import Target
-    from onceproof.sinks.sweeping import FolderSweep, TableSweep
+    from onceproof.sinks.sweep import FolderSweep, TableSweep
 
     if place.startswith(_KAFKA):
         return _topic(place, checkpoint, settings)
@@ -87,7 +87,7 @@ def _target(place: str, checkpoint: str, settings: list[str]) -> Sweep:
 
 def _topic(place: str, checkpoint: str, settings: list[str]) -> Sweep:
     from onceproof.sinks import Target
-    from onceproof.sinks.topic_sweep import TopicSweep
+    from onceproof.sinks.topics.sweep import TopicSweep
 
     address, _, topic = place.removeprefix(_KAFKA).partition("#")
     if not topic:

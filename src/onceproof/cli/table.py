@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from onceproof.cli.output import AsJson, Runs, print_columns, print_document
-from onceproof.home import runs_folder
+from onceproof.machine.home import runs_folder
 
 if TYPE_CHECKING:
     from onceproof.table.cells import Cell

@@ -17,10 +17,10 @@ from typing import Any, Protocol
 from onceproof.errors import RequestError
 from onceproof.failpoints import Failpoint
 from onceproof.faults.checks import Check
-from onceproof.identity import Identity
-from onceproof.security import Brokers
+from onceproof.kafka.security import Brokers
+from onceproof.machine.identity import Identity
+from onceproof.run.work import FaultPart, Work
 from onceproof.stacks import Stack
-from onceproof.work import FaultPart, Work
 
 Proof = dict[str, Any]
 ATTEMPT_ENDS = "attempt_ends"  # under `how`, of `until`: longer than the job is patient

@@ -14,9 +14,9 @@ from onceproof.faults import (
     strike_member,
 )
 from onceproof.faults.busy import WORKER
+from onceproof.run.work import FaultPart
 from onceproof.stacks import Stack
-from onceproof.stacks.link_verbs import lacks_links
-from onceproof.work import FaultPart
+from onceproof.stacks.links.verbs import lacks_links
 
 _IN_EXECUTORS = (*kill_executor.TARGETS, WORKER, "task")
 

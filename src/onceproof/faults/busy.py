@@ -12,8 +12,8 @@ from collections.abc import Sequence
 
 from onceproof.errors import StackError
 from onceproof.faults import Scene
-from onceproof.identity import PROC, Identity
-from onceproof.polling import comes_true, wait_for
+from onceproof.machine.identity import PROC, Identity
+from onceproof.machine.polling import comes_true, wait_for
 
 WORKER = "worker:busy"
 _COMES_WITHIN_S = 60.0

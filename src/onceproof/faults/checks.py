@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from onceproof.errors import RequestError
-from onceproof.evidence import Evidence
 from onceproof.failpoints import TASK
-from onceproof.plan import PlannedFault
-from onceproof.records import Op, Record
+from onceproof.run.evidence import Evidence
+from onceproof.run.plan import PlannedFault
+from onceproof.run.records import Op, Record
 
 Who = tuple[int, int]  # a process by its pid and start time
 SIGNALS = {"kill": "SIGKILL", "pause": "SIGSTOP"}

@@ -14,10 +14,10 @@ from typing import Any
 from onceproof.faults import Mechanism, Proof, Scene
 from onceproof.faults.checks import Case, Check, fits, whole
 from onceproof.faults.strike_member import run_target
-from onceproof.stacks.link_rules import ANYONE, DEEDS, WAYS, Counts, Rule
-from onceproof.stacks.link_verbs import ALL, disturb, pairs_of
-from onceproof.stacks.link_verbs import heal as heal_links
-from onceproof.work import FaultPart
+from onceproof.run.work import FaultPart
+from onceproof.stacks.links.rules import ANYONE, DEEDS, WAYS, Counts, Rule
+from onceproof.stacks.links.verbs import ALL, disturb, pairs_of
+from onceproof.stacks.links.verbs import heal as heal_links
 
 _OF_THE_RUN = ("driver", "executor")
 # Of each verb, what stands under `how` beside `from`, and what holds where it is left out.

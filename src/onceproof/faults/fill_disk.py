@@ -1,6 +1,6 @@
 """Fills the disk that the job's checkpoint, or its output in files, lies on.
 
-That disk is a small file system of the run's own: see `onceproof.small_disks`.
+That disk is a small file system of the run's own: see `onceproof.faults.small_disks`.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from pathlib import Path
 from onceproof.errors import StackError
 from onceproof.faults import Mechanism, Proof, Scene
 from onceproof.faults.checks import Case, Check, whole
-from onceproof.polling import wait_for
-from onceproof.small_disks import FILL, FOLDERS
-from onceproof.work import FaultPart
+from onceproof.faults.small_disks import FILL, FOLDERS
+from onceproof.machine.polling import wait_for
+from onceproof.run.work import FaultPart
 
 _FILLER = ".filler"
 _FULL_WITHIN_S = 5.0

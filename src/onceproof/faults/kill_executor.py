@@ -13,9 +13,9 @@ from onceproof.errors import StackError
 from onceproof.faults import Mechanism, Proof, Scene, nothing_to_heal, told
 from onceproof.faults.busy import busy_executor
 from onceproof.faults.checks import DEAD, Case, Check, people, whole
-from onceproof.identity import Identity
-from onceproof.polling import wait_for
-from onceproof.work import FaultPart
+from onceproof.machine.identity import Identity
+from onceproof.machine.polling import wait_for
+from onceproof.run.work import FaultPart
 
 BUSY = "executor:busy"
 _DIES_WITHIN_S = 10.0

@@ -7,8 +7,8 @@ import signal
 from onceproof.errors import StackError
 from onceproof.faults import Mechanism, Proof, Scene, nothing_to_heal, told
 from onceproof.faults.checks import Check, is_the_halted
-from onceproof.polling import wait_for
-from onceproof.work import FaultPart
+from onceproof.machine.polling import wait_for
+from onceproof.run.work import FaultPart
 
 _DIES_WITHIN_S = 10.0
 

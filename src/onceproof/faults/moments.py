@@ -7,11 +7,11 @@ and how much of the input was acknowledged and committed.
 from __future__ import annotations
 
 from onceproof.documents import read_object
-from onceproof.evidence import Evidence
 from onceproof.failpoints import OF_THE_BATCH_BEFORE
 from onceproof.faults.checks import Case, Check, whole
 from onceproof.faults.triggers import TRIGGERS, kind_of, sentence
-from onceproof.records import Op, Record
+from onceproof.run.evidence import Evidence
+from onceproof.run.records import Op, Record
 
 _DAMAGES = ("lose", "damage")
 _SLACK_S = 0.25  # a record that another process was about to write

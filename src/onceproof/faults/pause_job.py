@@ -14,10 +14,10 @@ from onceproof.errors import StackError
 from onceproof.faults import Mechanism, Proof, Scene, told
 from onceproof.faults.checks import Case, Check, names_halted, people, who, whole
 from onceproof.faults.kill_executor import TARGETS, executors, pick
-from onceproof.identity import Identity
-from onceproof.polling import comes_true, wait_for
-from onceproof.records import Op
-from onceproof.work import FaultPart
+from onceproof.machine.identity import Identity
+from onceproof.machine.polling import comes_true, wait_for
+from onceproof.run.records import Op
+from onceproof.run.work import FaultPart
 
 _PAUSES_WITHIN_S = 10.0
 _ZOMBIE_WRITES_FOR_S = 5.0

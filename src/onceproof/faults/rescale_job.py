@@ -12,9 +12,9 @@ from onceproof.errors import StackError
 from onceproof.faults import Mechanism, Proof, Scene, nothing_to_heal, told
 from onceproof.faults.checks import DRIVER_ENDED, Case, Check, people, whole
 from onceproof.faults.kill_executor import executors
-from onceproof.identity import Identity
-from onceproof.polling import wait_for
-from onceproof.work import FaultPart
+from onceproof.machine.identity import Identity
+from onceproof.machine.polling import wait_for
+from onceproof.run.work import FaultPart
 
 _COME_WITHIN_S = 90.0
 

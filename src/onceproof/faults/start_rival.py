@@ -9,8 +9,8 @@ from __future__ import annotations
 from onceproof.errors import StackError
 from onceproof.faults import Mechanism, Proof, Scene, nothing_to_heal, told
 from onceproof.faults.checks import Case, Check, is_the_halted, people, whole
-from onceproof.polling import wait_for
-from onceproof.work import FaultPart
+from onceproof.machine.polling import wait_for
+from onceproof.run.work import FaultPart
 
 _COMMITS_WITHIN_S = 75.0  # the first is held no longer than two minutes
 

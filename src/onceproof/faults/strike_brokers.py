@@ -5,10 +5,10 @@ from __future__ import annotations
 from onceproof.errors import StackError
 from onceproof.faults import Mechanism, Proof, Scene, nothing_to_heal
 from onceproof.faults.checks import Case, Check, fits, is_cured_member, is_struck_member
-from onceproof.polling import wait_for
+from onceproof.kafka.topics import are_in_sync
+from onceproof.machine.polling import wait_for
+from onceproof.run.work import FaultPart
 from onceproof.stacks import Verb
-from onceproof.topics import are_in_sync
-from onceproof.work import FaultPart
 
 ALL = "broker:all"
 _IN_SYNC_WITHIN_S = 60.0

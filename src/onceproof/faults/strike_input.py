@@ -14,10 +14,10 @@ from typing import Any
 from onceproof.errors import StackError
 from onceproof.faults import Mechanism, Proof, Scene, nothing_to_heal
 from onceproof.faults.checks import Case, Check, whole
-from onceproof.polling import wait_for
-from onceproof.security import Brokers, kafka_settings
-from onceproof.topics import drop_topic, expire, grow_topic, look, make_topic, read_back
-from onceproof.work import FaultPart
+from onceproof.kafka.security import Brokers, kafka_settings
+from onceproof.kafka.topics import drop_topic, expire, grow_topic, look, make_topic, read_back
+from onceproof.machine.polling import wait_for
+from onceproof.run.work import FaultPart
 
 INPUT = "input"
 _ABORTED = 100  # records, a partition

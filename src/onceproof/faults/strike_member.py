@@ -7,8 +7,8 @@ from onceproof.faults.busy import WORKER, busy_worker
 from onceproof.faults.checks import Case, Check, fits, is_cured_member, is_struck_member, whole
 from onceproof.faults.open_transaction import open_transaction
 from onceproof.faults.strike_brokers import ALL
+from onceproof.run.work import FaultPart
 from onceproof.stacks import Verb
-from onceproof.work import FaultPart
 
 VERBS: dict[str, Verb] = {"kill": "kill", "pause": "pause", "stop": "stop"}
 _CURES: dict[str, Verb] = {"kill": "start", "pause": "resume", "stop": "start"}

@@ -11,7 +11,7 @@ from onceproof.gate.decide import decide
 from onceproof.gate.decision import Decision
 from onceproof.gate.policy import read_policy
 from onceproof.gate.verification import other_of, trouble_of
-from onceproof.verdicts.record import find_store
+from onceproof.past.record import find_store
 
 
 def example_policy() -> str:

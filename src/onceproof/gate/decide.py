@@ -13,9 +13,9 @@ from onceproof.gate.decision import Decision, Kind, Reason
 from onceproof.gate.demands import Demands
 from onceproof.gate.many_runs import below_rate, flakes
 from onceproof.gate.policy import Need, Policy
+from onceproof.past.entry import Entry
+from onceproof.past.issues import Issue, matches, shows
 from onceproof.verdict import EXIT_AS_CLAIMED, EXIT_NOT_AS_CLAIMED, EXIT_UNKNOWN, Grade
-from onceproof.verdicts.entry import Entry
-from onceproof.verdicts.issues import Issue, matches, shows
 
 Trouble = Callable[[Entry], str]
 Other = Callable[[Entry, Demands | None, Entry], str]

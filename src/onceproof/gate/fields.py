@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from onceproof.past.entry import DEGREES
 from onceproof.scenario.kinds import Field, Many, Shape
 from onceproof.scenario.scalars import Scalar, Word, number, text, whole
-from onceproof.verdicts.entry import DEGREES
 
 
 def _is_issue(value: object) -> bool:

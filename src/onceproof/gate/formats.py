@@ -8,8 +8,8 @@ from typing import Any
 from xml.etree import ElementTree as Xml
 
 from onceproof.gate.decision import Decision, Kind, Reason
-from onceproof.report.junit import plain_text
-from onceproof.report.text import printable
+from onceproof.judge.report.junit import plain_text
+from onceproof.judge.report.text import printable
 
 _MARK = {Kind.FAILURE: "✗", Kind.LACK: "?", Kind.ACCEPTED: "!", Kind.MET: "✓"}
 _PROBLEM = {Kind.FAILURE: "failure", Kind.LACK: "error"}

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from onceproof.gate.fields import REFUSE
 from onceproof.gate.policy import Need
+from onceproof.past.entry import Entry
 from onceproof.verdict import Grade
-from onceproof.verdicts.entry import Entry
 
 
 def below_rate(

@@ -12,10 +12,10 @@ from pathlib import Path
 from onceproof.documents import read_object
 from onceproof.errors import EvidenceError
 from onceproof.gate.policy import Need
-from onceproof.process.handle import find_agent
-from onceproof.run import RunDirectory
-from onceproof.verdicts.entry import Entry, name_of
-from onceproof.verdicts.store import Store
+from onceproof.job.handle import find_agent
+from onceproof.past.entry import Entry, name_of
+from onceproof.past.store import Store
+from onceproof.run.directory import RunDirectory
 
 
 @dataclass(frozen=True)

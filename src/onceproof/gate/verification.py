@@ -9,10 +9,10 @@ from onceproof.documents import read_object
 from onceproof.errors import EvidenceError
 from onceproof.gate.demands import Demands, not_demanded
 from onceproof.gate.same_code import other_code, other_ground
-from onceproof.run import RunDirectory
+from onceproof.past.digest import evidence_digest
+from onceproof.past.entry import Entry
+from onceproof.run.directory import RunDirectory
 from onceproof.verdict import Grade
-from onceproof.verdicts.digest import evidence_digest
-from onceproof.verdicts.entry import Entry
 
 
 def trouble_of(entry: Entry) -> str:

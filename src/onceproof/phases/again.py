@@ -11,11 +11,11 @@ from onceproof.errors import EvidenceError, RequestError
 from onceproof.phases.new_run import make_directory, name_of, write_plan
 from onceproof.phases.subject import find_subject, find_versions
 from onceproof.references.declared import reference_of
-from onceproof.run import RunDirectory
+from onceproof.run.directory import RunDirectory
+from onceproof.run.work import Work
 from onceproof.scenario.commands import ENTRY
 from onceproof.scenario.deciding import deciding_files, digests_of
 from onceproof.sinks import find_sink
-from onceproof.work import Work
 
 
 def plan_again(run: RunDirectory, runs: Path, now: datetime | None = None) -> RunDirectory:

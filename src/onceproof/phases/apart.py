@@ -13,13 +13,13 @@ from dataclasses import asdict
 
 from onceproof.documents import count, read_object, write_whole
 from onceproof.errors import StackError
-from onceproof.identity import Identity
+from onceproof.job.handle import own_environment
+from onceproof.machine.identity import Identity
+from onceproof.machine.polling import comes_true, wait_for
+from onceproof.machine.spawning import spawn
 from onceproof.phases.awaiting import refuse_failed
 from onceproof.phases.phase import end_of
-from onceproof.polling import comes_true, wait_for
-from onceproof.process.handle import own_environment
-from onceproof.run import RunDirectory
-from onceproof.spawning import spawn
+from onceproof.run.directory import RunDirectory
 
 # What a phase rests on: it is done only if it ended after this one had.
 _AFTER = {"recompute": "process", "validate": "compare"}

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from onceproof.errors import StackError
+from onceproof.job.handle import find_agent
+from onceproof.machine.polling import wait_for
 from onceproof.phases.phase import end_of
-from onceproof.polling import wait_for
-from onceproof.process.handle import find_agent
-from onceproof.records import Record
-from onceproof.run import RunDirectory
-from onceproof.work import Work
+from onceproof.run.directory import RunDirectory
+from onceproof.run.records import Record
+from onceproof.run.work import Work
 
 _BEYOND_S = 120.0
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from onceproof.home import onceproof_home
+from onceproof.job.handle import find_agent
+from onceproof.job.targets import open_sink
+from onceproof.machine.home import onceproof_home
 from onceproof.phases.awaiting import await_agent, await_phase
 from onceproof.phases.calm import run_calm
 from onceproof.phases.compare import compare_run
@@ -19,15 +21,13 @@ from onceproof.phases.produce import Progress, produce
 from onceproof.phases.recompute import recompute_in
 from onceproof.phases.release import release
 from onceproof.phases.validate import become_ready, validate_run
-from onceproof.prepared import Prepared
-from onceproof.process.handle import find_agent
-from onceproof.run import RunDirectory
+from onceproof.run.directory import RunDirectory
+from onceproof.run.prepared import Prepared
+from onceproof.run.work import Work
 from onceproof.spark.session import spark_session
-from onceproof.stacks.keeper import keep
-from onceproof.stacks.local import LocalStack
-from onceproof.stacks.spark_setup import spark_tools
-from onceproof.targets import open_sink
-from onceproof.work import Work
+from onceproof.stacks.local.keeper import keep
+from onceproof.stacks.local.stack import LocalStack
+from onceproof.stacks.members.spark_setup import spark_tools
 
 MASTER = "local[2]"
 

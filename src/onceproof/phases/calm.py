@@ -16,20 +16,20 @@ from onceproof.checkpoint.log import batches, planned
 from onceproof.database import open_database
 from onceproof.documents import read_object, write_whole
 from onceproof.errors import EvidenceError
-from onceproof.identity import Identity
-from onceproof.ledger import query_parquet
+from onceproof.job.handle import find_agent, start_agent
+from onceproof.job.targets import open_sink
+from onceproof.machine.identity import Identity
 from onceproof.phases.awaiting import await_agent
 from onceproof.phases.observe import observe
 from onceproof.phases.phase import end_of, phase
 from onceproof.phases.prepare import look_at_input, prepare
 from onceproof.phases.produce import produce
 from onceproof.phases.release import release
-from onceproof.plan import calm_plan
-from onceproof.process.handle import find_agent, start_agent
 from onceproof.references.declared import CALM
-from onceproof.run import RunDirectory
-from onceproof.targets import open_sink
-from onceproof.work import Work
+from onceproof.run.directory import RunDirectory
+from onceproof.run.ledger import query_parquet
+from onceproof.run.plan import calm_plan
+from onceproof.run.work import Work
 
 
 def run_calm(run: RunDirectory, work: Work, home: Path) -> None:

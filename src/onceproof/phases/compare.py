@@ -9,17 +9,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from onceproof.comparison import Differences, compare
+from onceproof.comparison.found import samples_of, write_details
 from onceproof.documents import count, read_object
 from onceproof.errors import EngineError, EvidenceError, RequestError
-from onceproof.judge import Differences, compare
-from onceproof.judge.found import samples_of, write_details
-from onceproof.ledger import count_rows, parquet_files, query_parquet, readable
-from onceproof.parts import made_of
-from onceproof.phases.origins import origins
+from onceproof.judge.origins import origins
 from onceproof.references.declared import NOT_COMPARED, ORIGIN, reference_of
-from onceproof.run import RunDirectory
+from onceproof.run.directory import RunDirectory
+from onceproof.run.ledger import count_rows, parquet_files, query_parquet, readable
+from onceproof.run.parts import made_of
+from onceproof.run.work import Work
 from onceproof.sinks import find_sink
-from onceproof.work import Work
 
 SAMPLES = 5
 _ORIGIN = {

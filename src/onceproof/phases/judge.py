@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from onceproof.checkers import run_checkers
 from onceproof.documents import write_whole
 from onceproof.errors import RequestError
-from onceproof.evidence import Evidence, known
+from onceproof.judge.checkers import run_checkers
+from onceproof.judge.document import parts, verdict_document
+from onceproof.judge.report import write_reports
 from onceproof.phases.new_run import seal
-from onceproof.phases.verdict_document import parts, verdict_document
-from onceproof.report import write_reports
-from onceproof.run import RunDirectory
+from onceproof.run.directory import RunDirectory
+from onceproof.run.evidence import Evidence, known
 from onceproof.verdict import Verdict
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from onceproof.documents import write_whole
 from onceproof.errors import RequestError
-from onceproof.run import RunDirectory
+from onceproof.run.directory import RunDirectory
 
 _LONGEST_NAME = 60  # a schema of PostgreSQL may have 63
 _TRIES = 100

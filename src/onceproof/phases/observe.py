@@ -6,11 +6,11 @@ import os
 import shutil
 
 from onceproof.errors import OnceproofError
-from onceproof.history import History
-from onceproof.ledger import content_digest
-from onceproof.polling import wait_for
-from onceproof.records import Op, Outcome
-from onceproof.run import RunDirectory
+from onceproof.machine.polling import wait_for
+from onceproof.run.directory import RunDirectory
+from onceproof.run.history import History
+from onceproof.run.ledger import content_digest
+from onceproof.run.records import Op, Outcome
 from onceproof.sinks import NamesOpen, Sink
 
 MOST_READS = 5

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from onceproof.errors import OnceproofError
-from onceproof.history import History
-from onceproof.parts import used_by
-from onceproof.records import Op, Outcome, Record
-from onceproof.run import RunDirectory
+from onceproof.run.directory import RunDirectory
+from onceproof.run.history import History
+from onceproof.run.parts import used_by
+from onceproof.run.records import Op, Outcome, Record
 
 
 @contextmanager

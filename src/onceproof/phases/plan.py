@@ -17,9 +17,10 @@ from onceproof.errors import RequestError
 from onceproof.faults.triggers import sentence
 from onceproof.phases.new_run import make_directory, name_of, write_plan
 from onceproof.phases.subject import Subject, find_subject, find_versions
-from onceproof.plan import Writes
 from onceproof.references.declared import reference_of
-from onceproof.run import RunDirectory
+from onceproof.run.directory import RunDirectory
+from onceproof.run.plan import Writes
+from onceproof.run.work import ALLOWED
 from onceproof.scenario import Scenario
 from onceproof.scenario.commands import fill
 from onceproof.scenario.deciding import (
@@ -28,7 +29,6 @@ from onceproof.scenario.deciding import (
     expectations_of,
 )
 from onceproof.sinks.outputs import is_output
-from onceproof.work import ALLOWED
 
 SCHEMA = 1
 

@@ -8,24 +8,24 @@ from pathlib import Path
 from onceproof.errors import StackError
 from onceproof.faults.abilities import refuse_unable
 from onceproof.faults.disturb_links import needs_links
-from onceproof.history import History
-from onceproof.home import onceproof_home
-from onceproof.needed_variables import refuse_unset
-from onceproof.polling import comes_true
-from onceproof.prepared import Prepared
-from onceproof.records import Op
-from onceproof.run import RunDirectory
-from onceproof.security import PLAIN
+from onceproof.faults.small_disks import mount_disks
+from onceproof.job.targets import open_sink
+from onceproof.kafka.security import PLAIN
+from onceproof.kafka.topics import look, make_topic
+from onceproof.machine.home import onceproof_home
+from onceproof.machine.polling import comes_true
+from onceproof.run.directory import RunDirectory
+from onceproof.run.history import History
+from onceproof.run.needed_variables import refuse_unset
+from onceproof.run.prepared import Prepared
+from onceproof.run.records import Op
+from onceproof.run.work import Work
 from onceproof.sinks import find_sink
-from onceproof.small_disks import mount_disks
 from onceproof.stacks import Stack
-from onceproof.stacks.airflow import Component
-from onceproof.stacks.local import LocalStack, default_folder
+from onceproof.stacks.local.stack import LocalStack, default_folder
+from onceproof.stacks.members.airflow import Component
+from onceproof.stacks.members.store_login import passfile_of
 from onceproof.stacks.opening import find_stack, open_stack
-from onceproof.stacks.store_login import passfile_of
-from onceproof.targets import open_sink
-from onceproof.topics import look, make_topic
-from onceproof.work import Work
 
 _SERVES_WITHIN_S = 10.0  # one that stands on a busy machine may answer late
 

@@ -12,19 +12,19 @@ from typing import Any
 from onceproof.checkpoint import log
 from onceproof.documents import write_whole
 from onceproof.errors import EvidenceError, StackError
-from onceproof.evidence import by_partition
-from onceproof.history import History
-from onceproof.ledger import Partition, query_parquet
-from onceproof.polling import wait_for
+from onceproof.kafka.topics import look
+from onceproof.machine.polling import wait_for
 from onceproof.producing.children import Order, Producers
 from onceproof.producing.clients import KafkaPython
 from onceproof.producing.rows import Sends
 from onceproof.producing.sending import Sending
 from onceproof.producing.settling import settle
-from onceproof.records import Op
-from onceproof.run import RunDirectory
-from onceproof.topics import look
-from onceproof.work import LATEST, OVER, Work
+from onceproof.run.directory import RunDirectory
+from onceproof.run.evidence import by_partition
+from onceproof.run.history import History
+from onceproof.run.ledger import Partition, query_parquet
+from onceproof.run.records import Op
+from onceproof.run.work import LATEST, OVER, Work
 from onceproof.workloads import find_workload
 
 ACTOR = "produce"

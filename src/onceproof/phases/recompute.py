@@ -22,17 +22,17 @@ from onceproof.checkpoint.coverage import committed_batches, first_reads, positi
 from onceproof.checkpoint.log import Planned
 from onceproof.documents import write_whole
 from onceproof.errors import EvidenceError
-from onceproof.ledger import Ledger, count_rows, query_parquet
-from onceproof.parts import made_of
 from onceproof.phases.assigned import as_engine_read, as_if_at_once, as_sent
 from onceproof.phases.calm import refuse_late
 from onceproof.phases.open_state import compare_state
-from onceproof.plan import Plan, Writes
 from onceproof.references import Events, Reference
 from onceproof.references.declared import CALM, reference_of
 from onceproof.references.windows import LATE_COLUMNS
-from onceproof.run import RunDirectory
-from onceproof.work import EARLIEST, Work
+from onceproof.run.directory import RunDirectory
+from onceproof.run.ledger import Ledger, count_rows, query_parquet
+from onceproof.run.parts import made_of
+from onceproof.run.plan import Plan, Writes
+from onceproof.run.work import EARLIEST, Work
 
 _LATE_TYPES = "id long, key string, event_ms long, topic string, partition int, offset long"
 

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from onceproof.errors import OnceproofError, StackError
+from onceproof.machine.leash import leashed
 from onceproof.phases.bodies import recomputed
-from onceproof.process.leash import leashed
-from onceproof.run import RunDirectory
-from onceproof.work import Work
+from onceproof.run.directory import RunDirectory
+from onceproof.run.work import Work
 
 
 @contextmanager

@@ -6,19 +6,19 @@ import fcntl
 import shutil
 from pathlib import Path
 
+from onceproof.faults.small_disks import unmount_disks
+from onceproof.job.handle import end_agent
+from onceproof.job.targets import open_sink
+from onceproof.kafka.topics import drop_topic
 from onceproof.phases.apart import end_all_apart
 from onceproof.phases.new_run import seal
 from onceproof.phases.prepare import own_stack
-from onceproof.prepared import Prepared
-from onceproof.process.handle import end_agent
-from onceproof.run import RunDirectory
-from onceproof.small_disks import unmount_disks
-from onceproof.stacks.link_verbs import heal as heal_links
+from onceproof.run.directory import RunDirectory
+from onceproof.run.prepared import Prepared
+from onceproof.run.work import Work
+from onceproof.stacks.links.verbs import heal as heal_links
+from onceproof.stacks.local.taking_down import take_down
 from onceproof.stacks.opening import find_stack
-from onceproof.stacks.taking_down import take_down
-from onceproof.targets import open_sink
-from onceproof.topics import drop_topic
-from onceproof.work import Work
 
 
 def release(run: RunDirectory, work: Work) -> None:

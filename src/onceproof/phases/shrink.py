@@ -12,10 +12,10 @@ from typing import Any
 
 from onceproof.documents import field, read_object
 from onceproof.errors import EvidenceError, RequestError
-from onceproof.run import RunDirectory
+from onceproof.run.directory import RunDirectory
+from onceproof.run.work import Work
 from onceproof.scenario.fields import LONGEST_NAME
 from onceproof.scenario.from_plan import Fields, fields_of
-from onceproof.work import Work
 
 LEAST_EVENTS = 100
 _TOLD = {"verdict": str, "seed": int, "allowed": list, "findings": list, "differences": dict}

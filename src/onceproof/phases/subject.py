@@ -16,11 +16,11 @@ from typing import Any
 
 from onceproof.digests import files_digest
 from onceproof.errors import RequestError
-from onceproof.home import jobs_folder
-from onceproof.process.runtime import python_of, search_path
+from onceproof.job.runtime import python_of, search_path
+from onceproof.machine.home import jobs_folder
+from onceproof.run.work import PipelinePart
 from onceproof.scenario.commands import ENTRY, fill
 from onceproof.setup.java import find_java
-from onceproof.work import PipelinePart
 
 _PYTHON_FILE = re.compile(r"[^{}:=,]+\.py")
 # A word of the command by this name starts the job, and is none of its code.

@@ -16,11 +16,11 @@ from typing import Any
 
 from onceproof.documents import count, field, read_object, write_whole
 from onceproof.errors import EvidenceError
-from onceproof.ledger import read_rows
-from onceproof.parts import made_of
 from onceproof.phases.compare import key_of
-from onceproof.run import RunDirectory
-from onceproof.work import Work
+from onceproof.run.directory import RunDirectory
+from onceproof.run.ledger import read_rows
+from onceproof.run.parts import made_of
+from onceproof.run.work import Work
 
 SCHEMA = 2
 _SAMPLES = 5

@@ -8,17 +8,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from onceproof.identity import Identity
+from onceproof.job.handle import start_agent
+from onceproof.machine.identity import Identity
 from onceproof.phases.awaiting import await_agent
 from onceproof.phases.bodies import compared, observed, prepared, produced, released, validated
 from onceproof.phases.judge import judge_run
 from onceproof.phases.produce import Progress
 from onceproof.phases.recomputing import recomputing
 from onceproof.phases.validate import become_ready
-from onceproof.process.handle import start_agent
-from onceproof.run import RunDirectory
+from onceproof.run.directory import RunDirectory
+from onceproof.run.work import Work
 from onceproof.verdict import Verdict
-from onceproof.work import Work
 
 Say = Callable[[str], None]
 

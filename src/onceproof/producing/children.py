@@ -13,8 +13,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from onceproof.errors import StackError
-from onceproof.security import Brokers, Security, security_of
-from onceproof.work import Work
+from onceproof.kafka.security import Brokers, Security, security_of
+from onceproof.run.work import Work
 
 _TAIL = 500
 

@@ -14,10 +14,10 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from onceproof.kafka.security import kafka_settings
 from onceproof.producing.confluent import Confluent
 from onceproof.producing.rows import Sends
 from onceproof.producing.settings import BATCH_BYTES, LINGER_MS, REQUEST_MS
-from onceproof.security import kafka_settings
 from onceproof.workloads.options import CONFLUENT
 
 

@@ -9,9 +9,9 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
+from onceproof.kafka.security import confluent_settings
 from onceproof.producing.rows import Sends
 from onceproof.producing.settings import BATCH_BYTES, LINGER_MS, REQUEST_MS
-from onceproof.security import confluent_settings
 
 _ASK_PARTITIONS_EVERY_S = 2.0
 _ASK_AT_MOST_S = 0.5

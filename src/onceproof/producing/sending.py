@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from onceproof.polling import wait_for
+from onceproof.machine.polling import wait_for
 from onceproof.producing.clients import Client
 from onceproof.producing.rows import Sends
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from onceproof.errors import EvidenceError
-from onceproof.ledger import Ledger, parquet_files, query_parquet
+from onceproof.kafka.topics import look, read_back
 from onceproof.producing.rows import FAILED, ID, OK, UNKNOWN, write_rows
-from onceproof.topics import look, read_back
+from onceproof.run.ledger import Ledger, parquet_files, query_parquet
 
 _NOBODY = -1
 

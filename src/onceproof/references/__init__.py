@@ -12,7 +12,7 @@ from typing import Any
 
 from onceproof.errors import RequestError
 from onceproof.naming import find_attribute
-from onceproof.plan import Writes
+from onceproof.run.plan import Writes
 
 
 @dataclass(frozen=True)

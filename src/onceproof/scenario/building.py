@@ -11,6 +11,7 @@ from onceproof.guarantee import Anomaly, Guarantee, Promise, end_to_end
 from onceproof.naming import located
 from onceproof.references import REFERENCES, Reference
 from onceproof.references.declared import reference_of
+from onceproof.run.work import FaultPart, LimitsPart, PipelinePart
 from onceproof.scenario import crosschecks, fault_checks
 from onceproof.scenario.commands import OF_THE_JOB, default_command, named
 from onceproof.scenario.draft import Draft
@@ -22,7 +23,6 @@ from onceproof.scenario.page import Item
 from onceproof.scenario.plain_secrets import check_secrets
 from onceproof.sinks import find_sink
 from onceproof.verdict import Claim, Grade
-from onceproof.work import FaultPart, LimitsPart, PipelinePart
 from onceproof.workloads import find_workload
 
 T = TypeVar("T")

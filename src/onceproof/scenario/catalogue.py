@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from onceproof.errors import RequestError
-from onceproof.home import catalogue_folder
+from onceproof.machine.home import catalogue_folder
 from onceproof.scenario.model import FOLDER, IN_FILE, Scenario
 from onceproof.scenario.reading import read_file
 

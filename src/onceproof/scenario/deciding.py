@@ -20,10 +20,10 @@ from typing import Any
 from onceproof.digests import file_digest, files_digest
 from onceproof.documents import read_object
 from onceproof.errors import OnceproofError
-from onceproof.home import expectations_folder
+from onceproof.machine.home import expectations_folder
 from onceproof.naming import FILE, module_of
+from onceproof.run.work import Work
 from onceproof.scenario.model import Scenario
-from onceproof.work import Work
 
 _PACKAGE = Path(__file__).parents[1]
 _OWN = ("references", "workloads")

@@ -10,12 +10,12 @@ from onceproof.checkpoint.damage_kinds import CHECKPOINT
 from onceproof.faults.busy import WORKER
 from onceproof.faults.kill_executor import BUSY
 from onceproof.references import Reference
+from onceproof.run.work import FAILED, OVER
 from onceproof.scenario.crosschecks import skips_lost_input
 from onceproof.scenario.draft import Draft
 from onceproof.scenario.how import check_mechanism
 from onceproof.scenario.targets import find_target
 from onceproof.sinks import Sink
-from onceproof.work import FAILED, OVER
 
 _ENDS_AN_ATTEMPT = ("damage", "lose", "rescale")
 _OF_WHO_WAITS = {("raise", "driver"), ("start", "driver"), ("hijack", "transaction")}

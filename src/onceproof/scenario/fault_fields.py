@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from onceproof.run.work import DEMANDS
 from onceproof.scenario.how import HOW
 from onceproof.scenario.kinds import Field, Shape
 from onceproof.scenario.page import BAD, Item, none_of
 from onceproof.scenario.scalars import Word, text
 from onceproof.scenario.targets import TARGETS, find_target, verbs
 from onceproof.scenario.triggers import When
-from onceproof.work import DEMANDS
 
 NAME = text(r"[a-z][a-z0-9_]{0,59}", "at most 60 small letters, digits and _")
 

@@ -11,15 +11,15 @@ from typing import Any
 from onceproof.guarantee import Anomaly, Guarantee
 from onceproof.references import REFERENCES
 from onceproof.references.declared import WORDS
+from onceproof.run.work import ALLOWED, EARLIEST, FAILED, LATEST, OVER, REFUSED
 from onceproof.scenario import restart
 from onceproof.scenario.fault_fields import FAULT, NAME
 from onceproof.scenario.kinds import Either, Field, Many, Shape
 from onceproof.scenario.page import Item
 from onceproof.scenario.scalars import ANY, ELEMENT, Every, Tree, Word, text, whole
 from onceproof.sinks import OUTPUTS, SINKS
-from onceproof.sinks.table_casts import TYPES
+from onceproof.sinks.tables.casts import TYPES
 from onceproof.verdict import Grade
-from onceproof.work import ALLOWED, EARLIEST, FAILED, LATEST, OVER, REFUSED
 from onceproof.workloads import WORKLOADS
 
 TAKEN_ONCE = "taken_once"

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from onceproof import sinks
+from onceproof.run.work import FaultPart, LimitsPart, PipelinePart
 from onceproof.verdict import Claim
-from onceproof.work import FaultPart, LimitsPart, PipelinePart
 
 FOLDER = "scenarios"  # the catalogue, by the name that people know it by
 IN_FILE = "::"

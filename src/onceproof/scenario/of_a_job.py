@@ -7,11 +7,11 @@ from typing import Any
 
 from onceproof.naming import located, whole
 from onceproof.references.declared import CALM
+from onceproof.run.work import PipelinePart
 from onceproof.scenario.draft import Draft
 from onceproof.scenario.fields import RUNTIME
 from onceproof.sinks import OUTPUTS, Sink
 from onceproof.sinks.outputs import is_output
-from onceproof.work import PipelinePart
 
 Options = Mapping[str, Any]
 

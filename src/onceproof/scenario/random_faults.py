@@ -12,10 +12,10 @@ from typing import Any
 
 from onceproof import failpoints
 from onceproof.errors import RequestError
+from onceproof.run.work import OVER, FaultPart
 from onceproof.scenario.fault_checks import misplaced
 from onceproof.scenario.model import Scenario
 from onceproof.verdict import Grade
-from onceproof.work import OVER, FaultPart
 
 MOST = 50
 _AT_ONCE = 1 / 3  # how often a fault strikes at the moment of the one before

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from onceproof.run.work import ALLOWED
 from onceproof.scenario.commands import OF_THE_JOB
 from onceproof.scenario.model import Scenario
-from onceproof.work import ALLOWED
 
 
 def resolved(scenario: Scenario) -> dict[str, Any]:

@@ -8,8 +8,8 @@ from typing import Any
 
 from onceproof.guarantee import Anomaly, Guarantee, Promise
 from onceproof.references.declared import CALM, EACH_ONCE
+from onceproof.run.work import ALLOWED, FAILED, LATEST
 from onceproof.scenario.targets import say_proof, say_target
-from onceproof.work import ALLOWED, FAILED, LATEST
 
 Plan = Mapping[str, Any]
 

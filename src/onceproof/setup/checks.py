@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from onceproof.errors import RequestError
-from onceproof.home import onceproof_home
+from onceproof.machine.home import onceproof_home
 from onceproof.setup.jars import read_lock
 from onceproof.setup.java import find_java
 from onceproof.setup.postgres import find_on_machine

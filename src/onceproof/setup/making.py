@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from onceproof.identity import everyone
+from onceproof.machine.identity import everyone
 
 MARK = "ONCEPROOF_MAKING"
 _LOCK = "making.lock"

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 from onceproof.errors import RequestError
 from onceproof.guarantee import Guarantee
 from onceproof.naming import find_attribute
-from onceproof.plan import Writes
+from onceproof.run.plan import Writes
 
 
 @dataclass(frozen=True)
@@ -144,17 +144,17 @@ class NamesOpen(Protocol):
 
 # Every sink of ours, by the name that scenarios call it.
 SINKS: Mapping[str, str] = {
-    "append_table": "onceproof.sinks.append_table:AppendTable",
-    "upsert_table": "onceproof.sinks.upsert_table:UpsertTable",
-    "wal_table": "onceproof.sinks.wal_table:WalTable",
-    "wal_table_atomic": "onceproof.sinks.wal_table:WalTableAtomic",
-    "two_phase_table": "onceproof.sinks.two_phase_table:TwoPhaseTable",
-    "append_topic": "onceproof.sinks.append_topic:AppendTopic",
-    "wal_topic": "onceproof.sinks.wal_topic:WalTopic",
-    "two_phase_topic": "onceproof.sinks.two_phase_topic:TwoPhaseTopic",
-    "batch_folder": "onceproof.sinks.batch_folder:BatchFolder",
-    "spark_files": "onceproof.sinks.spark_files:SparkFiles",
-    "two_phase_files": "onceproof.sinks.two_phase_files:TwoPhaseFiles",
+    "append_table": "onceproof.sinks.tables.append_table:AppendTable",
+    "upsert_table": "onceproof.sinks.tables.upsert_table:UpsertTable",
+    "wal_table": "onceproof.sinks.tables.wal_table:WalTable",
+    "wal_table_atomic": "onceproof.sinks.tables.wal_table:WalTableAtomic",
+    "two_phase_table": "onceproof.sinks.tables.two_phase_table:TwoPhaseTable",
+    "append_topic": "onceproof.sinks.topics.append_topic:AppendTopic",
+    "wal_topic": "onceproof.sinks.topics.wal_topic:WalTopic",
+    "two_phase_topic": "onceproof.sinks.topics.two_phase_topic:TwoPhaseTopic",
+    "batch_folder": "onceproof.sinks.files.batch_folder:BatchFolder",
+    "spark_files": "onceproof.sinks.files.spark_files:SparkFiles",
+    "two_phase_files": "onceproof.sinks.files.two_phase_files:TwoPhaseFiles",
 }
 # What jobs of somebody else write to, which is only read.
 OUTPUTS: Mapping[str, str] = {

@@ -13,11 +13,11 @@ from typing import Any
 
 from onceproof.errors import RequestError
 from onceproof.sinks import Target, find_sink
-from onceproof.sinks.parquet_rows import signed
-from onceproof.sinks.part_tasks import write_part
+from onceproof.sinks.files.parquet_rows import signed
+from onceproof.sinks.in_spark.part_tasks import write_part
+from onceproof.sinks.in_spark.source_options import NAME, columns_of, sink_of
 from onceproof.sinks.protocol import Part
 from onceproof.sinks.protocol.shared_run import Known, SharedRun, Told
-from onceproof.sinks.source_options import NAME, columns_of, sink_of
 
 _APPEND_ONLY = (
     f"{NAME} takes append mode only: for update and complete mode give the sink's `write` to"

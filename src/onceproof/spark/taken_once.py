@@ -1,8 +1,8 @@
 """`format("onceproof_taken_once")`: a source that cannot be replayed.
 
 Its offsets have Kafka's shape. Its tasks take the records of their range from
-`onceproof.forgetting`; one that runs again gets none. So what a batch had read when it died is
-lost, whatever the sink does.
+`onceproof.kafka.forgetting`; a task that runs again gets none. So what a batch had read before it
+failed is lost, whatever the sink does.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from onceproof.forgetting import ask
+from onceproof.kafka.forgetting import ask
 
 NAME = "onceproof_taken_once"
 

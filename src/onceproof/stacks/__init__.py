@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Literal, Protocol
 
-from onceproof.identity import Identity
-from onceproof.security import Security
+from onceproof.kafka.security import Security
+from onceproof.machine.identity import Identity
 
 Verb = Literal["kill", "pause", "resume", "stop", "start"]
 VERBS: tuple[Verb, ...] = ("kill", "pause", "resume", "stop", "start")

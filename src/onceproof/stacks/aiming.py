@@ -7,9 +7,9 @@ from random import Random
 from typing import Any
 
 from onceproof.errors import RequestError, StackError
-from onceproof.security import PLAIN, Brokers, Security
+from onceproof.kafka.security import PLAIN, Brokers, Security
 from onceproof.stacks import CURES, Done, Member, Stack, Verb
-from onceproof.stacks.airflow import Component
+from onceproof.stacks.members.airflow import Component
 from onceproof.stacks.roles import NOBODY, find_role, pick
 
 # Does the verb to the member of this name; calls what it is given last before it strikes.

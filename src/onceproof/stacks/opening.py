@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from onceproof.stacks import Stack, external
-from onceproof.stacks.compose import PREFIX, ComposeStack
-from onceproof.stacks.external import ExternalStack
-from onceproof.stacks.local import LocalStack
+from onceproof.stacks import Stack
+from onceproof.stacks.compose.stack import PREFIX, ComposeStack
+from onceproof.stacks.external import stack as external
+from onceproof.stacks.external.stack import ExternalStack
+from onceproof.stacks.local.stack import LocalStack
 from onceproof.stacks.state import State
 
 

@@ -9,8 +9,8 @@ from random import Random
 from typing import Any
 
 from onceproof.errors import OnceproofError, RequestError, StackError
-from onceproof.polling import wait_for
-from onceproof.stacks.brokers import ask, metadata_quorum
+from onceproof.machine.polling import wait_for
+from onceproof.stacks.members.brokers import ask, metadata_quorum
 
 _TRANSACTIONS = "__transaction_state"
 _MOVES_WITHIN_S = 30

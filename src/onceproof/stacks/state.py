@@ -20,9 +20,9 @@ from typing import Any
 
 from onceproof.documents import write_whole
 from onceproof.errors import RequestError, StackError
-from onceproof.identity import Identity, boot_id, everyone
-from onceproof.polling import wait_for
-from onceproof.spawning import spawn
+from onceproof.machine.identity import Identity, boot_id, everyone
+from onceproof.machine.polling import wait_for
+from onceproof.machine.spawning import spawn
 
 SCHEMA = 1
 MARK = "ONCEPROOF_STACK"

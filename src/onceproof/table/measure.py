@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from onceproof.home import onceproof_home
-from onceproof.stacks.local import LocalStack
+from onceproof.machine.home import onceproof_home
+from onceproof.stacks.local.stack import LocalStack
 from onceproof.table.cells import SOURCES, STAND_FOR, Cell, cells
 from onceproof.table.visit import Visit, points, visit
 

@@ -14,11 +14,11 @@ from onceproof.guarantee import Guarantee
 from onceproof.phases.plan import make_plan
 from onceproof.phases.prepare import prepared_on
 from onceproof.phases.whole_run import live_run
-from onceproof.run import RunDirectory
+from onceproof.run.directory import RunDirectory
+from onceproof.run.work import Work
 from onceproof.scenario.catalogue import find_scenario
 from onceproof.sinks import find_sink
 from onceproof.stacks import Stack
-from onceproof.work import Work
 
 ROWS_A_BATCH = 400
 KAFKA, TAKEN_ONCE = "kafka", "taken_once"

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from onceproof.model.engine import Run, live
-from onceproof.model.families import FAMILIES
-from onceproof.model.striking import Schedule, Sleepers
-from onceproof.model.world import Disk, World
+from tests.model.engine import Run, live
+from tests.model.families import FAMILIES
+from tests.model.striking import Schedule, Sleepers
+from tests.model.world import Disk, World
 
 REMEMBER = [name for name in FAMILIES if name != "append"]
 CALM = Schedule()

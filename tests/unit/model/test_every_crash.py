@@ -5,8 +5,8 @@ from collections import Counter
 import pytest
 
 from onceproof.guarantee import Guarantee
-from onceproof.model.families import FAMILIES
-from onceproof.model.schedules import (
+from tests.model.families import FAMILIES
+from tests.model.schedules import (
     attempts_at_tasks,
     dozing_attempts,
     failures,
@@ -17,7 +17,7 @@ from onceproof.model.schedules import (
     sleeping_attempts,
     watched_crashes,
 )
-from onceproof.model.two_drivers import second_drivers
+from tests.model.two_drivers import second_drivers
 
 CRASHES = [single_crashes, pairs_of_crashes, power_cuts, watched_crashes]
 KINDS = [*CRASHES, failures, attempts_at_tasks, sleeping_attempts, dozing_attempts]

@@ -2,9 +2,9 @@
 
 import pytest
 
-from onceproof.model.schedules import tried
-from onceproof.model.striking import Schedule
-from onceproof.model.two_drivers import second_drivers
+from tests.model.schedules import tried
+from tests.model.striking import Schedule
+from tests.model.two_drivers import second_drivers
 from tests.mutants.page import PAGE, page
 from tests.mutants.planted import MUTANTS, TURNS, caught
 from tests.unit.model.test_every_crash import EXACT, KINDS

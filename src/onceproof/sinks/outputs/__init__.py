@@ -13,7 +13,7 @@ from typing import Any, ClassVar, TypeGuard, cast
 
 from onceproof.errors import RequestError
 from onceproof.guarantee import Guarantee
-from onceproof.plan import Writes
+from onceproof.run.plan import Writes
 from onceproof.sinks import Reader, Sink, Target
 
 # What every output takes beside its own options.

@@ -17,14 +17,14 @@ from onceproof.data_files import data_files
 from onceproof.errors import RequestError, StackError
 from onceproof.sinks import Reader, Sink, Target
 from onceproof.sinks.exact_cells import exact_text, from_json
-from onceproof.sinks.folder_reader import FolderReader
-from onceproof.sinks.folder_reader import read as read_files
-from onceproof.sinks.folders import File
+from onceproof.sinks.files.folders import File
+from onceproof.sinks.files.manifest import MANIFEST, Manifest
+from onceproof.sinks.files.parquet_rows import schema
+from onceproof.sinks.files.reader import FolderReader
+from onceproof.sinks.files.reader import read as read_files
 from onceproof.sinks.outputs import Place, is_own, output
 from onceproof.sinks.outputs.parquet_cells import cells_of
 from onceproof.sinks.outputs.plain_rows import batch_of, unsigned
-from onceproof.sinks.parquet_rows import schema
-from onceproof.sinks.spark_manifest import MANIFEST, Manifest
 
 CALLED = "folder"
 Rows = Callable[[File, Target], Iterator[Any]]

@@ -8,7 +8,7 @@ from typing import Any
 from onceproof.errors import StackError
 from onceproof.sinks import Target
 from onceproof.sinks.exact_cells import exact
-from onceproof.sinks.parquet_rows import WROTE, schema
+from onceproof.sinks.files.parquet_rows import WROTE, schema
 
 
 def batch_of(target: Target, rows: Iterable[Mapping[str, Any]], where: str) -> Any:

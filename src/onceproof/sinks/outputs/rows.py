@@ -14,7 +14,7 @@ from typing import Any
 from onceproof.errors import StackError
 from onceproof.naming import find_attribute
 from onceproof.sinks import LOOK, Look, Target
-from onceproof.sinks.folder_reader import shown, write_rows
+from onceproof.sinks.files.reader import shown, write_rows
 from onceproof.sinks.outputs import Place, output
 from onceproof.sinks.outputs.plain_rows import batch_of
 

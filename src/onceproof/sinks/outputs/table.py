@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from onceproof.errors import RequestError, StackError
-from onceproof.sinks import Look, Target, tables
+from onceproof.sinks import Look, Target
 from onceproof.sinks.outputs import Place, is_own, output
-from onceproof.sinks.sessions import transaction
-from onceproof.sinks.table_reader import TableReader
+from onceproof.sinks.tables import table as tables
+from onceproof.sinks.tables.reader import TableReader
+from onceproof.sinks.tables.sessions import transaction
 
 CALLED = "table"
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from onceproof.errors import RequestError
 from onceproof.sinks import Target
-from onceproof.sinks.cluster import Cluster
 from onceproof.sinks.outputs import Place, is_own, output
-from onceproof.sinks.topic_making import drop as drop_topic
-from onceproof.sinks.topic_making import make_target
-from onceproof.sinks.topic_news import ALL, news
-from onceproof.sinks.topic_open import open_in
-from onceproof.sinks.topic_reader import TopicReader, read
+from onceproof.sinks.topics.cluster import Cluster
+from onceproof.sinks.topics.making import drop as drop_topic
+from onceproof.sinks.topics.making import make_target
+from onceproof.sinks.topics.news import ALL, news
+from onceproof.sinks.topics.open_transactions import open_in
+from onceproof.sinks.topics.reader import TopicReader, read
 
 CALLED = "topic"
 _ANSWERS_WITHIN_S = 60.0

@@ -1,6 +1,6 @@
 """The protocols of sinks that remember: what is said between them and a store.
 
-Nothing here knows Spark or a store, so `onceproof.model` tries the same code under every crash.
+Nothing here knows Spark or a store, so `tests.model` tries the same code under every crash.
 
 A *writer* is the name under which one query writes, over all its restarts. Whoever is to write, or
 to settle what a dead one left, first *claims* the writer: the store gives each claim a number, its

@@ -1,0 +1,200 @@
+"""A run whose phases an orchestrator carries out, each as a task of its own.
+
+An orchestrator's tasks are at-least-once: each of these may be called twice, at the same moment,
+and after the caller of the first was killed. No second driver ever starts for one run.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from onceproof.airflow.telling import tell
+from onceproof.documents import read_object
+from onceproof.errors import OnceproofError, StackError
+from onceproof.job.handle import end_agent, find_agent, start_agent
+from onceproof.judge.checkers.expectations import expectations
+from onceproof.judge.checkers.faults_landed import landed
+from onceproof.past.record import begin_run, record_run
+from onceproof.phases.apart import end_all_apart, find_apart, is_done, refuse_undone, start_apart
+from onceproof.phases.awaiting import refuse_failed
+from onceproof.phases.bodies import BODIES
+from onceproof.phases.judge import judge_run
+from onceproof.phases.phase import end_of
+from onceproof.phases.plan import Origin, make_plan
+from onceproof.phases.release import release
+from onceproof.phases.subject import refuse_absent
+from onceproof.run.directory import RunDirectory
+from onceproof.run.evidence import Evidence
+from onceproof.run.needed_variables import refuse_unset
+from onceproof.run.work import Work
+from onceproof.scenario.catalogue import find_scenario
+from onceproof.verdict import Grade, Verdict
+
+log = logging.getLogger(__name__)
+_BEYOND_S = 120.0
+# Begun beside another, and ready when its turn comes: Spark, and a library of five seconds.
+_BESIDE = {"process": "recompute", "recompute": "validate"}
+
+
+def plan_run(
+    scenario: str, seed: int, runs: Path, subject: str, origin: Origin, *, is_open: bool = False
+) -> RunDirectory:
+    """Plan a run; an earlier one of the same orchestrator's name is released before."""
+    found = find_scenario(scenario)
+    refuse_absent(found.pipeline, found.folder)
+    refuse_unset(found)
+    for path in sorted((runs / found.name).glob("*/plan.json")):
+        if origin.orchestrator and read_object(path).get("orchestrator") == origin.orchestrator:
+            release_run(RunDirectory(path.parent))
+    run = make_plan(found, seed, runs, subject=subject, origin=origin, is_open=is_open)
+    try:
+        begin_run(run, runs)
+    except OnceproofError as error:
+        log.warning("the run's begin is not in the verdict history: %s", error)
+    return run
+
+
+def carry_out(run: RunDirectory, name: str, *options: Any) -> None:
+    """Carry out a short phase here and now."""
+    run.logs.mkdir(exist_ok=True)
+    BODIES[name](run, Work.read(run.plan), *options)
+
+
+def begin(run: RunDirectory, name: str, *, again: bool = False) -> None:
+    """Begin a long phase in a process of its own; one that is done is not done `again` unasked."""
+    if name == "process":
+        start_agent(run)
+    elif name != "disturb" and (again or not is_done(run, name)):
+        start_apart(run, name)
+    if name in _BESIDE:
+        start_apart(run, _BESIDE[name])
+
+
+def longest(run: RunDirectory) -> timedelta:
+    """Return how long any phase of a run may take, by the run's own limits."""
+    return timedelta(seconds=2 * Work.read(run.plan).limits.run_s + _BEYOND_S)
+
+
+def has_ended(run: RunDirectory, name: str) -> bool:
+    """Whether a long phase is over, well or not."""
+    if name == "disturb":
+        return _are_struck(run) or has_ended(run, "process")
+    process = find_agent(run) if name == "process" else find_apart(run, name)
+    if process is None:
+        return name != "process" or _gave_up(run)
+    return not process.is_alive
+
+
+def _gave_up(run: RunDirectory) -> bool:
+    """Whether the input ended without a job: then nobody need wait for one."""
+    end = end_of(run, "produce")
+    return end is not None and not end.is_ok
+
+
+def _are_struck(run: RunDirectory) -> bool:
+    return all(fault.name in _strikes(run) for fault in Work.read(run.plan).faults)
+
+
+def _strikes(run: RunDirectory) -> dict[str, Any]:
+    return {name: dict(strike.proof) for name, strike in landed(Evidence(run)).items()}
+
+
+def outcome(run: RunDirectory, name: str) -> dict[str, Any]:
+    """Return what a long phase has to show, for its task; raise `StackError` where it failed."""
+    return _OUTCOMES.get(name, _of_phase)(run, name)
+
+
+def _of_phase(run: RunDirectory, name: str) -> dict[str, Any]:
+    refuse_undone(run, name)
+    return {"run": str(run.root)}
+
+
+def _of_process(run: RunDirectory, name: str) -> dict[str, Any]:
+    end = end_of(run, name)
+    if end is None:
+        raise StackError(f"process: its agent died; see {run.logs / 'agent.log'}")
+    refuse_failed(end)
+    return {"run": str(run.root)}
+
+
+def _of_disturb(run: RunDirectory, name: str) -> dict[str, Any]:  # noqa: ARG001
+    strikes = _strikes(run)
+    if missing := [one.name for one in Work.read(run.plan).faults if one.name not in strikes]:
+        raise StackError(f"disturb: no proof that {', '.join(missing)} struck")
+    return {"faults": strikes}
+
+
+def _of_validate(run: RunDirectory, name: str) -> dict[str, Any]:
+    refuse_undone(run, name)
+    evidence = Evidence(run)
+    found = expectations(evidence)
+    if found.verdict is Grade.FAIL and evidence.plan.claim.verdict is Grade.PASS:
+        raise StackError(f"validate: {found.reason}")
+    return {"validation": str(run.validation), "verdict": found.verdict, "reason": found.reason}
+
+
+_OUTCOMES: dict[str, Callable[[RunDirectory, str], dict[str, Any]]] = {
+    "process": _of_process,
+    "disturb": _of_disturb,
+    "validate": _of_validate,
+}
+
+
+def judge_ended(run: RunDirectory) -> tuple[Verdict, dict[str, Any]]:
+    """Judge and record a run, of which nothing goes on any more; return what is told of it."""
+    end_all_apart(run)
+    end_agent(run)
+    verdict = judge_run(run.root)
+    return verdict, tell(run)
+
+
+def release_run(run: RunDirectory) -> Verdict | None:
+    """Take back what a run made; its evidence stays as the judge saw it.
+
+    A run that nobody has judged is judged then, and the verdict returned: none goes without one.
+    One that was judged is recorded once more, since its judge may have been ended before it was.
+    """
+    if run.verdict.exists():
+        try:
+            record_run(run, run.root.parents[1])
+        finally:
+            release(run, Work.read(run.plan))
+        return None
+    try:
+        carry_out(run, "release")
+    finally:
+        verdict, _ = judge_ended(run)
+    return verdict
+
+
+def release_abandoned(runs: Path) -> list[str]:
+    """Release each orchestrated run that was prepared and never released, long after its time.
+
+    An orchestrator that was ended itself releases nothing. Returns a line for each.
+    """
+    found = []
+    for path in sorted(runs.glob("*/*/prepared.json")):
+        run = RunDirectory(path.parent)
+        if run.released.exists() or not _is_abandoned(run):
+            continue
+        try:
+            release_run(run)
+        except OnceproofError as error:
+            found.append(f"{run.root}: {error}")
+        else:
+            found.append(str(run.root))
+    return found
+
+
+def _is_abandoned(run: RunDirectory) -> bool:
+    if not read_object(run.plan).get("orchestrator"):
+        return False  # a command releases its runs itself
+    living = [find_agent(run), *(find_apart(run, name) for name in BODIES)]
+    if any(one is not None and one.is_alive for one in living):
+        return False
+    return time.time() - run.history.stat().st_mtime > Work.read(run.plan).limits.run_s

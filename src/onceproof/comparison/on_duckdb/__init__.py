@@ -1,0 +1,1 @@
+"""The comparison on DuckDB: what every run uses."""

@@ -1,0 +1,123 @@
+"""DuckDB's types as kinds, and the expressions that bring a column into the kind it is compared in.
+
+Nothing here compares: two values are equal exactly if DuckDB says so of what `canonical` returns.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from onceproof.comparison.columns import Column
+from onceproof.comparison.kinds import NOTHING, Kind
+from onceproof.database import literal
+
+# A kind's digits: bits of an integer (one more where it is unsigned), decimals of a second.
+_FLAT = {
+    "boolean": Kind("boolean"),
+    "tinyint": Kind("integer", 8),
+    "utinyint": Kind("integer", 9),
+    "smallint": Kind("integer", 16),
+    "usmallint": Kind("integer", 17),
+    "integer": Kind("integer", 32),
+    "uinteger": Kind("integer", 33),
+    "bigint": Kind("integer", 64),
+    "ubigint": Kind("integer", 65),
+    "float": Kind("floating", 32),
+    "double": Kind("floating", 64),
+    "varchar": Kind("text"),
+    "uuid": Kind("text"),
+    "enum": Kind("text"),
+    "null": NOTHING,
+    "blob": Kind("binary"),
+    "date": Kind("date"),
+    "time": Kind("time", 6),
+    "time_ns": Kind("time", 9),
+    "timestamp_s": Kind("timestamp", 6),
+    "timestamp_ms": Kind("timestamp", 6),
+    "timestamp": Kind("timestamp", 6),
+    "timestamp_ns": Kind("timestamp", 9),
+    "timestamp with time zone": Kind("instant", 6),
+    "timestamptz_ns": Kind("instant", 9),
+}
+_WRITTEN = {kind: native.upper() for native, kind in _FLAT.items()} | {
+    Kind("text"): "VARCHAR",
+    NOTHING: "VARCHAR",
+    Kind("timestamp", 6): "TIMESTAMP",
+}
+
+
+def columns_of(relation: Any) -> list[Column]:
+    """Return the columns of a relation."""
+    pairs = zip(relation.columns, relation.types, strict=True)
+    return [Column(name, kind_of(native), str(native)) for name, native in pairs]
+
+
+def kind_of(native: Any) -> Kind | None:
+    """Return the kind of a DuckDB type, or None for one that is not compared."""
+    if native.id == "decimal":
+        digits, scale = (int(value) for _, value in native.children)
+        return Kind("decimal", digits, scale)
+    if native.id in ("list", "array"):
+        return _nested("list", [("element", native.children[0][1])])
+    if native.id in ("struct", "map"):
+        return _nested(native.id, native.children)
+    return _FLAT.get(native.id)
+
+
+def _nested(name: str, children: list[tuple[str, Any]]) -> Kind | None:
+    parts = [(part, kind_of(native)) for part, native in children]
+    if not all(kind for _, kind in parts):
+        return None
+    return Kind(name, parts=tuple((part, kind) for part, kind in parts if kind))
+
+
+def written(kind: Kind) -> str:
+    """Return the kind as a type of DuckDB's SQL."""
+    if kind.name == "decimal":
+        return f"DECIMAL({kind.digits},{kind.scale})"
+    if kind.name == "list":
+        return f"{written(kind.parts[0][1])}[]"
+    if kind.name == "map":
+        return f"MAP({written(kind.parts[0][1])}, {written(kind.parts[1][1])})"
+    if kind.name == "struct":
+        inner = ", ".join(f"{quoted(name)} {written(part)}" for name, part in kind.parts)
+        return f"STRUCT({inner})"
+    return _WRITTEN[kind]
+
+
+def canonical(column: Column, kind: Kind) -> str:
+    """Return the SQL that reads a column as this kind, with a map's entries in the order of keys.
+
+    INT96 is how Spark writes an instant; DuckDB reads it as UTC without saying so.
+    """
+    value = quoted(column.name)
+    if column.native != written(kind):
+        value = f"{value}::{written(kind)}"
+    return _sorted(value, kind) if kind.has_map else value
+
+
+def _sorted(value: str, kind: Kind, depth: int = 0) -> str:
+    """Return a value whose maps are lists of entries, sorted; nested maps as well."""
+    if not kind.has_map:
+        return value
+    if kind.name == "struct":
+        fields = ", ".join(
+            f"{literal(name)}: {_sorted(f'({value}).{quoted(name)}', part, depth)}"
+            for name, part in kind.parts
+        )
+        return f"case when {value} is not null then {{{fields}}} end"
+    one = f"e{depth}"
+    if kind.name == "list":
+        inner = _sorted(one, kind.parts[0][1], depth + 1)
+        return f"list_transform({value}, lambda {one}: {inner})"
+    (_, key), (_, held) = kind.parts
+    entry = (
+        f"{{'key': {_sorted(f'({one}).key', key, depth + 1)}, "
+        f"'value': {_sorted(f'({one}).value', held, depth + 1)}}}"
+    )
+    return f"list_sort(list_transform(map_entries({value}), lambda {one}: {entry}))"
+
+
+def quoted(name: str) -> str:
+    """Return a name as SQL."""
+    return '"' + name.replace('"', '""') + '"'

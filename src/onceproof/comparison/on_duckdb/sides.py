@@ -1,0 +1,161 @@
+"""Both sides as DuckDB reads them, and what a file without types is taken for.
+
+Text is never guessed at. A CSV side beside one with types takes those, and a value that does not
+fit them exactly is an error; two CSV sides are compared as text. JSON has types of its own: text
+beside a number is an error, and two JSON sides have the types that fit both of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from onceproof.comparison.columns import Column, Request
+from onceproof.comparison.folders import (
+    folder_columns,
+    refuse_other_names,
+    refuse_shadowed,
+    unreadable,
+)
+from onceproof.comparison.json_lines import AS_WRITTEN, JsonLines, refused, together
+from onceproof.comparison.json_values import is_castable as is_castable_json
+from onceproof.comparison.json_values import write_parquet
+from onceproof.comparison.kinds import NOTHING, Kind
+from onceproof.comparison.on_duckdb.kinds import quoted, written
+from onceproof.comparison.on_duckdb.parquet import Source, describe, open_parquet
+from onceproof.comparison.on_duckdb.text import csv_reader, is_castable, prepare, strictly
+from onceproof.comparison.places import Files
+from onceproof.database import literal
+from onceproof.errors import RequestError
+
+_TYPED_FIRST = ("parquet", "json", "csv", "tsv")
+
+
+def open_sides(
+    connection: Any, expected: Files, observed: Files, request: Request, scratch: Path
+) -> tuple[Source, Source]:
+    """Return both sides as parquet, which what is text becomes first, in the scratch folder.
+
+    Columns with a tolerance are numbers, even where both sides are CSV; ignored ones are text.
+    """
+    sides = {"expected": expected, "observed": observed}
+    if any(files.is_text for files in sides.values()):
+        prepare(connection)
+    lines = {
+        side: JsonLines.look(side, files) for side, files in sides.items() if files.format == "json"
+    }
+    blank = [side for side, found in lines.items() if not found.rows]
+    if len(blank) == 2:
+        raise RequestError("neither side has a line, so nothing says which columns they have")
+    leader, other = sorted(
+        sides, key=lambda side: (side in blank, _TYPED_FIRST.index(sides[side].format))
+    )
+    opened: dict[str, Source] = {}
+    for side in (leader, other):
+        files, target = sides[side], scratch / f"{side}.parquet"
+        if files.format == "parquet":
+            opened[side] = open_parquet(connection, side, files)
+        elif files.format == "json":
+            kinds = _json_kinds(lines, side, opened.get(leader), lines.get(other))
+            kinds |= dict.fromkeys(kinds.keys() & set(request.ignore), AS_WRITTEN)
+            opened[side] = _of_json(connection, lines[side], kinds, target)
+        else:
+            text = _text(connection, side, files, request, opened.get(leader))
+            opened[side] = _as_parquet(connection, side, files, text, target)
+    return opened["expected"], opened["observed"]
+
+
+def _json_kinds(
+    lines: Mapping[str, JsonLines], side: str, leader: Source | None, other: JsonLines | None
+) -> dict[str, Kind]:
+    """Return what each member of a JSON side is read as."""
+    own = lines[side].kinds
+    if leader is None:
+        theirs = other.kinds if other else {}
+        return {name: together(kind, theirs.get(name, NOTHING)) for name, kind in own.items()}
+    adopted = {column.name: column.kind for column in leader.columns}
+    if not lines[side].rows:
+        return {name: kind or Kind("text") for name, kind in adopted.items()}
+    if leader.files.format == "json":
+        theirs = lines["expected" if side == "observed" else "observed"].kinds
+        return {name: together(kind, theirs.get(name, NOTHING)) for name, kind in own.items()}
+    return {name: _adopted(adopted.get(name), kind) for name, kind in own.items()}
+
+
+def _adopted(kind: Kind | None, own: Kind) -> Kind:
+    return kind if kind and not kind.has_nothing and is_castable_json(kind) else own
+
+
+def _of_json(connection: Any, lines: JsonLines, kinds: dict[str, Kind], target: Path) -> Source:
+    if not kinds:
+        raise unreadable(lines.side, lines.files, "its objects have no member")
+    write_parquet(lines, kinds, target)
+    source = _scratch(connection, lines.side, lines.files, target)
+    why = {name: refused(kind) for name, kind in kinds.items()}
+    columns = (
+        replace(c, kind=None, native=said) if (said := why[c.name]) else c for c in source.columns
+    )
+    return replace(source, columns=tuple(columns))
+
+
+def _text(
+    connection: Any, side: str, files: Files, request: Request, leader: Source | None
+) -> Source:
+    """Open a CSV side with the types of the other, or as text."""
+    _refuse_other_headers(connection, side, files)
+    if leader:
+        kinds = {column.name: column.kind for column in leader.columns}
+    else:
+        kinds = {name: Kind("floating", 64) for name in request.tolerance}
+    reader = csv_reader(side, files)
+    columns = []
+    for column in _header(connection, side, files, reader):
+        kind = kinds.get(column.name) or Kind("text")
+        is_text = column.name in request.ignore or not is_castable(kind)
+        columns.append(_column(column.name, Kind("text") if is_text else kind))
+    casts = (f"{strictly(c.name, c.kind or NOTHING)} as {quoted(c.name)}" for c in columns)
+    return Source(f"(select {', '.join(casts)} from {reader})", tuple(columns), files)
+
+
+def _as_parquet(connection: Any, side: str, files: Files, text: Source, target: Path) -> Source:
+    import duckdb
+
+    try:
+        connection.execute(f"copy (from {text.sql}) to {literal(str(target))} (format parquet)")
+    except duckdb.Error as error:
+        raise unreadable(side, files, str(error)) from error
+    return _scratch(connection, side, files, target)
+
+
+def _scratch(connection: Any, side: str, files: Files, target: Path) -> Source:
+    """Open what a side was copied to; `files` stay those that the user named."""
+    copied = replace(files, format="parquet", paths=(str(target),), root=str(target.parent))
+    return replace(open_parquet(connection, side, copied), files=files)
+
+
+def _column(name: str, kind: Kind) -> Column:
+    return Column(name, kind, written(kind))
+
+
+def _header(connection: Any, side: str, files: Files, reader: str) -> Sequence[Column]:
+    if not Path(files.paths[0]).stat().st_size:
+        raise RequestError(f"the {side} side {files.name} cannot be read: it has no header line")
+    return describe(connection, side, files, reader)
+
+
+def _refuse_other_headers(connection: Any, side: str, files: Files) -> None:
+    """Raise for a CSV file whose header names other columns than the first's.
+
+    DuckDB leaves out a column that only later files have. A file without a line has no rows either.
+    """
+    headers = []
+    for path in files.paths:
+        if Path(path).stat().st_size:
+            alone = replace(files, paths=(path,), root=str(Path(path).parent))
+            columns = describe(connection, side, alone, csv_reader(side, alone))
+            headers.append((path, [column.name for column in columns]))
+    if headers:
+        refuse_other_names(side, files, headers)
+        refuse_shadowed(side, files, headers[0][1], folder_columns(side, files))

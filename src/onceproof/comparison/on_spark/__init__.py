@@ -1,0 +1,1 @@
+"""The comparison on a Spark cluster, for `onceproof diff`."""

@@ -1,0 +1,40 @@
+"""Whether a run of a scenario could begin: each thing it needs looked at, and nothing started.
+
+`onceproof doctor SCENARIO` prints it. What is not there has a remedy; a check that rests on another
+one that failed is left out.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from onceproof.doctor.job import check_job, check_variables
+from onceproof.doctor.stack import check_stack
+from onceproof.errors import OnceproofError, RequestError
+from onceproof.scenario.catalogue import find_scenario
+from onceproof.setup.checks import Check
+from onceproof.stacks import Stack
+from onceproof.stacks.local.stack import default_folder
+from onceproof.stacks.opening import find_stack, open_stack
+
+
+def check_scenario(asked: str, home: Path | None) -> list[Check]:
+    """Look at everything that a run of a scenario needs, on the stack that it would use."""
+    try:
+        scenario = find_scenario(asked)
+    except RequestError as error:
+        return [Check("scenario", False, f"{asked} cannot be run", str(error))]
+    told = f"{scenario.name} of {scenario.file}, with its reference and its sink"
+    found = [Check("scenario", True, told), *check_variables(scenario), *check_job(scenario)]
+    try:
+        stack = _stack(home)
+    except OnceproofError as error:
+        return [*found, Check("stack", False, "it cannot be opened", str(error))]
+    if stack is None:
+        value = "none stands: a run starts one of its own, and takes it down"
+        return [*found, Check("stack", True, value)]
+    return [*found, *check_stack(stack, scenario)]
+
+
+def _stack(home: Path | None) -> Stack | None:
+    return open_stack(str(home)) if home else find_stack(str(default_folder()))

@@ -1,0 +1,201 @@
+"""The agent of a run: a process of its own in which the job is supervised, struck and read.
+
+It outlives whoever started it, and ends by itself: when the run is over, when the job failed for
+good, when the run's time is up, or when its owner is gone, if it has one. `python -m
+onceproof.job.agent RUN [OWNER_PID OWNER_STARTED]`; started through `handle.start_agent`, never
+twice for one run.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from onceproof.checkpoint.archive import Archive
+from onceproof.checkpoint.checks import troubles
+from onceproof.errors import OnceproofError
+from onceproof.faults import Scene
+from onceproof.job.disturb import Disturbance
+from onceproof.job.handle import hold, release_alone
+from onceproof.job.job import Job, source_of
+from onceproof.job.last_words import explained
+from onceproof.job.over import is_over
+from onceproof.job.progress import InputProgress, RunProgress, committed_records
+from onceproof.job.ran_on import RanOn
+from onceproof.job.reads_log import ReadsLog
+from onceproof.job.recovery import Recovery
+from onceproof.job.restart import strategy_of
+from onceproof.job.struck import StruckJob
+from onceproof.job.supervisor import Supervisor, Watch
+from onceproof.job.targets import open_sink
+from onceproof.machine.home import jobs_folder, onceproof_home
+from onceproof.machine.identity import Identity
+from onceproof.run.directory import RunDirectory
+from onceproof.run.engine_log import record_engine
+from onceproof.run.history import History
+from onceproof.run.parts import used_by
+from onceproof.run.prepared import Prepared
+from onceproof.run.records import Op, Outcome
+from onceproof.run.work import FAILED, Work
+from onceproof.sinks import Sink
+from onceproof.stacks.members.spark_setup import spark_tools
+from onceproof.stacks.opening import open_stack
+
+_POLL_EVERY_S = 0.25
+
+
+class Agent:
+    """Everything of one run that must be quick, each in a thread of its own."""
+
+    def __init__(
+        self, run: RunDirectory, owner: Identity | None, source: Mapping[str, str]
+    ) -> None:
+        self.run, self.owner = run, owner
+        self.work, self.prepared = Work.read(run.plan), Prepared.read(run.prepared)
+        self.history = History(run.history)
+        self.sink: Sink = open_sink(run, self.work, self.prepared.address)
+        self.recovery = Recovery(
+            self.sink, self.history, run.fenced, lambda: owner is None or owner.is_alive
+        )
+        self.archive = Archive(run.checkpoint, run.checkpoint_log, self.history)
+        self.input = InputProgress(run.history)
+        self.stop = threading.Event()
+        self.until = time.monotonic() + self.work.limits.run_s
+        self.broken: list[str] = []
+        tools = spark_tools(onceproof_home())
+        self.job = Job(run, self.work, self.prepared, tools, jobs_folder(), source)
+        self.supervisor = Supervisor(
+            self.job.start,
+            self._before_restart,
+            strategy_of(self.work.restart, Random(self.work.seed)),
+            Watch(
+                self.archive.catch_up,
+                lambda: is_over(run, self.archive),
+                lambda: self.archive.newest,
+                self._is_idle,
+                self._trouble,
+            ),
+            self.history,
+            self.work.limits.stall_s,
+        )
+
+    def live(self) -> str:
+        """Live the run to its end; return what went wrong, empty if nothing did."""
+        look = self.sink.reader()
+        reads = ReadsLog(self.run, look)
+        threads = [self._thread(one.carry_out, one.fault.name) for one in self._disturbances()]
+        quiet = threading.Event()
+        reader = self._thread(lambda: self._read_until(quiet, reads), "the reader")
+        ran_on = RanOn(self.run, self.history, self.supervisor)
+        threads.append(self._thread(lambda: ran_on.look_until(self.stop), "what the job ran on"))
+        try:
+            said = self.supervisor.supervise()
+            if said:
+                said = explained(said, self.run, self.archive, self.supervisor.starts)
+        finally:
+            self.stop.set()
+            for one in threads:
+                one.join()
+            ran_on.close()
+            for attempt in range(1, self.supervisor.starts + 1):
+                record_engine(self.run, self.run.raw_log(attempt), attempt, self.history)
+            self._recover()
+            quiet.set()
+            reader.join()
+            reads.poll_once()
+            look.close()
+        if self.supervisor.gave_up and self.work.ends == FAILED:
+            said = ""
+        return "; ".join(filter(None, [said, *self.broken]))
+
+    def _disturbances(self) -> list[Disturbance]:
+        stack = open_stack(self.prepared.stack)
+        struck = StruckJob(self.run, self.work.run, self.supervisor, self.archive)
+        scenes = [
+            Scene(self.work, stack, struck, Random(f"{self.work.seed} {fault.name}"))
+            for fault in self.work.faults
+        ]
+        return [
+            Disturbance(
+                fault,
+                self.run,
+                scene,
+                RunProgress(self.run, self.work, self.archive, self.sink),
+                self.archive,
+                self.history,
+                self.stop,
+            )
+            for fault, scene in zip(self.work.faults, scenes, strict=True)
+        ]
+
+    def _read_until(self, quiet: threading.Event, reads: ReadsLog) -> None:
+        while not quiet.wait(_POLL_EVERY_S):
+            reads.poll_once()
+
+    def _thread(self, body: Callable[[], Any], name: str) -> threading.Thread:
+        def run() -> None:
+            try:
+                body()
+            except Exception as error:
+                self.broken.append(f"{name} broke: {type(error).__name__}: {error}")
+                raise
+
+        thread = threading.Thread(target=run, name=name, daemon=True)
+        thread.start()
+        return thread
+
+    def _before_restart(self) -> dict[str, object]:
+        self._recover()
+        return {"checkpoint": troubles(self.run.checkpoint, self.run.checkpoint_log)}
+
+    def _recover(self) -> None:
+        """Let the sink settle what dead attempts left; no attempt lives now."""
+        if said := self.recovery.settle():
+            self.broken.append(said)
+
+    def _is_idle(self) -> bool:
+        return committed_records(self.archive) >= self.input.acknowledged()
+
+    def _trouble(self) -> str:
+        if self.broken:
+            return self.broken[0]
+        if self.owner is not None and not self.owner.is_alive:
+            return "whoever started the run is gone"
+        if time.monotonic() > self.until:
+            return f"the run did not end within {self.work.limits.run_s:g} s"
+        return ""
+
+
+def main(root: Path, owner: Identity | None) -> int:
+    """Live one run, and say in its history how that went."""
+    run = RunDirectory(root)
+    history = History(run.history)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    with ExitStack() as held:
+        held.enter_context(hold(run))
+        history.append("process", Op.PHASE_START)
+        said = "the agent was ended from outside"
+        try:
+            with source_of(run) as source:
+                said = Agent(run, owner, source).live()
+        except OnceproofError as error:
+            said = str(error)
+        finally:
+            outcome = Outcome.FAILED if said else Outcome.OK
+            proof = {"reason": said} if said else used_by(run, "process")
+            history.append("process", Op.PHASE_END, outcome, proof=proof)
+            if owner is not None and not owner.is_alive:
+                release_alone(run)
+    return 1 if said else 0
+
+
+if __name__ == "__main__":
+    words = list(map(int, sys.argv[2:]))
+    sys.exit(main(Path(sys.argv[1]), Identity(*words) if words else None))

@@ -1,0 +1,135 @@
+"""One start of the job: its command, its environment, its processes and their end."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from onceproof.errors import RequestError
+from onceproof.job.last_words import last_words
+from onceproof.machine.identity import Identity, everyone
+from onceproof.machine.leash import leashed
+from onceproof.machine.polling import comes_true, wait_for
+from onceproof.machine.spawning import spawn
+from onceproof.stacks.links.sources import JOB
+from onceproof.variables import hide
+
+ATTEMPT = "ONCEPROOF_ATTEMPT"
+_DIES_WITHIN_S = 30.0
+_ENDS_WITHIN_S = 10.0
+_TAIL_BYTES = 20_000
+_FOLLOWS_WITHIN_S = 2.0  # executors follow their driver by themselves
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A driver: the process that was started, which leads a session of its own.
+
+    `hidden` are the secrets it was started with, by the names that stand for them in its log.
+    """
+
+    number: int
+    job: str
+    leader: Identity
+    log: Path | None = None
+    hidden: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def said(self) -> str:
+        """The last words of its log, of all that was started on it."""
+        if self.log is None or not self.log.exists():
+            return ""
+        tail = self.log.read_bytes()[-_TAIL_BYTES:]
+        return last_words(hide(tail.decode(errors="replace"), self.hidden).encode())
+
+    def driver(self) -> list[Identity]:
+        """Return what lives of the driver: all of its session, the JVM among it."""
+        return [one for one in self.processes() if one.session == self.leader.pid]
+
+    def processes(self) -> list[Identity]:
+        """Return what lives of the attempt, its executors included."""
+        number = str(self.number)
+        return [one for one in job_processes(self.job) if one.has_environment(ATTEMPT, number)]
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the process that was started still lives; its JVM may outlive it for a second."""
+        return self.leader.is_alive
+
+    def kill(self) -> list[Identity]:
+        """Kill the driver, all of it at once, and return who died when all are dead."""
+        return kill_until_none(self.driver, f"the driver of attempt {self.number}")
+
+    def stop(self) -> list[Identity]:
+        """Ask the driver to end, and return who did when all have."""
+        asked = self.driver()
+        self.leader.send(signal.SIGTERM)
+        words = f"the driver of attempt {self.number} does not end"
+        wait_for(lambda: not any(one.is_alive for one in asked), _DIES_WITHIN_S, words)
+        return asked
+
+    def end(self) -> None:
+        """Ask the driver to end, and kill what of it and of its executors does not follow."""
+        self.leader.send(signal.SIGTERM)
+        comes_true(lambda: not self.is_alive, _ENDS_WITHIN_S)
+        try:
+            _end(self.processes, f"attempt {self.number} of {self.job}")
+        finally:
+            self._hide_secrets()
+
+    def _hide_secrets(self) -> None:
+        """Put names for secrets into the log; the job may have written what it was started with."""
+        if self.log is None or not self.hidden or not self.log.exists():
+            return
+        text = self.log.read_text(encoding="utf-8", errors="surrogateescape")
+        if (hidden := hide(text, self.hidden)) != text:
+            self.log.write_text(hidden, encoding="utf-8", errors="surrogateescape")
+
+
+def start(
+    number: int,
+    job: str,
+    command: Sequence[str],
+    env: Mapping[str, str],
+    cwd: Path,
+    log: Path,
+    hidden: Mapping[str, str] | None = None,
+) -> Attempt:
+    """Start the job once more; it dies with the process that calls this."""
+    marks = {JOB: job, ATTEMPT: str(number)}
+    try:
+        leader = spawn(leashed(command), log=log, env={**env, **marks}, cwd=cwd)
+    except OSError as error:
+        said = f"{command[0]} cannot be started: {error.strerror}"
+        raise RequestError(hide(said, hidden or {})) from None
+    return Attempt(number, job, leader, log, hidden or {})
+
+
+def job_processes(job: str) -> list[Identity]:
+    """Return every living process of a run's job, its executors included, whoever started it."""
+    return [one for one in everyone() if one.has_environment(JOB, job)]
+
+
+def end_job(job: str) -> None:
+    """Kill every process of a run's job, and return when none lives."""
+    _end(lambda: job_processes(job), job)
+
+
+def _end(processes: Callable[[], Collection[Identity]], whose: str) -> None:
+    if not comes_true(lambda: not processes(), _FOLLOWS_WITHIN_S):
+        kill_until_none(processes, whose)
+
+
+def kill_until_none(processes: Callable[[], Collection[Identity]], whose: str) -> list[Identity]:
+    """Kill whoever is found until nobody is; return who died."""
+    struck: dict[Identity, None] = {}
+
+    def all_dead() -> bool:
+        living = processes()
+        struck.update((one, None) for one in living if one.send(signal.SIGKILL))
+        return not living
+
+    wait_for(all_dead, _DIES_WITHIN_S, f"processes of {whose} do not die")
+    return list(struck)

@@ -1,0 +1,68 @@
+"""The jars of a JVM, as its command line and its open files tell, and what those say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from zipfile import BadZipFile, ZipFile
+
+from onceproof.machine.identity import PROC, Identity
+
+_CLASS_PATH = ("-cp", "-classpath", "--class-path")
+_SPARK = re.compile(r"spark-(core|common-utils)_[\d.]+-.*\.jar")
+_BUILT = "spark-version-info.properties"
+_JAVA = re.compile(r'^JAVA_VERSION="(.*)"$', re.MULTILINE)
+
+
+def jars_of(one: Identity) -> set[Path]:
+    """Return each jar on a JVM's class path, named in its command line, or open in it."""
+    words = one.arguments()
+    given = {word.removesuffix(" (deleted)") for word in one.open_files()}
+    for flag, word in zip(["", *words], words, strict=False):
+        parts = word.split(":") if flag in _CLASS_PATH else re.split("[,:=]", word)
+        given |= {part for part in parts if part.endswith((".jar", "*"))}
+    try:
+        folder = (PROC / f"{one.pid}/cwd").readlink()
+    except OSError:
+        return set()
+    found: set[Path] = set()
+    for part in given:
+        if part.endswith("/*"):
+            found |= set((folder / part[:-2]).glob("*.[jJ][aA][rR]"))
+        elif part.endswith(".jar"):
+            found.add(folder / part)
+    return {path for path in found if path.is_file()}
+
+
+def class_folders(one: Identity) -> set[Path]:
+    """Return the folders on a JVM's class path that hold classes."""
+    words = one.arguments()
+    told = [word for flag, word in zip(["", *words], words, strict=False) if flag in _CLASS_PATH]
+    folders = {Path(part) for word in told for part in word.split(":") if part[-1:] != "*"}
+    return {one for one in folders if one.is_dir() and next(one.rglob("*.class"), None)}
+
+
+def java_of(one: Identity) -> str:
+    """Return the version of the Java that a JVM is; empty where its `release` does not tell."""
+    try:
+        program = (PROC / f"{one.pid}/exe").readlink()
+        text = (program.parents[1] / "release").read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return ""
+    found = _JAVA.search(text)
+    return found[1] if found else ""
+
+
+def spark_of(jars: Iterable[Path]) -> set[str]:
+    """Return the versions that Spark's jars were built as: that is what `spark.version` returns."""
+    found = set()
+    for path in jars:
+        if _SPARK.fullmatch(path.name):
+            try:
+                with ZipFile(path) as jar:
+                    lines = jar.read(_BUILT).decode().splitlines()
+            except (OSError, BadZipFile, KeyError, UnicodeDecodeError):
+                continue
+            found |= {line.removeprefix("version=") for line in lines if line[:8] == "version="}
+    return found

@@ -1,0 +1,99 @@
+"""The agent of a run as others see it: started once, found again, ended."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from onceproof.documents import count, read_object
+from onceproof.errors import StackError
+from onceproof.job.attempt import end_job
+from onceproof.machine.identity import Identity
+from onceproof.machine.polling import comes_true, wait_for
+from onceproof.machine.spawning import spawn
+from onceproof.run.directory import RunDirectory
+from onceproof.run.work import Work
+
+_TELLS_WITHIN_S = 30.0
+_ENDS_WITHIN_S = 60.0
+
+
+def start_agent(run: RunDirectory, owner: Identity | None = None) -> Identity:
+    """Start the agent of a run and return who it is; the one that was started before, if any was.
+
+    The intent is written first, exclusively: whoever calls a second time, or at the same moment,
+    gets the agent of the first, alive or dead, and never another.
+    """
+    run.logs.mkdir(exist_ok=True)
+    try:
+        os.close(os.open(run.root / "agent.intent", os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        return wait_for(
+            lambda: find_agent(run), _TELLS_WITHIN_S, "an agent was to start, and never did"
+        )
+    words = [owner.pid, owner.started] if owner else []
+    command = [sys.executable, "-m", "onceproof.job.agent", run.root.absolute(), *words]
+    log = run.logs / "agent.log"
+    child = spawn([str(word) for word in command], log=log, env=own_environment(), cwd=run.root)
+
+    def told() -> Identity | None:
+        if (found := find_agent(run)) is None and not child.is_alive:
+            raise StackError(f"the agent died at its start: {_last_line(log)}")
+        return found
+
+    return wait_for(told, _TELLS_WITHIN_S, f"the agent said nothing; see {log}")
+
+
+def _last_line(log: Path) -> str:
+    return next(iter(log.read_text(errors="replace").strip().splitlines()[-1:]), "it said nothing")
+
+
+def own_environment() -> dict[str, str]:
+    """Return this environment without an orchestrator's settings, which hold its secrets."""
+    return {name: value for name, value in os.environ.items() if "AIRFLOW" not in name}
+
+
+def find_agent(run: RunDirectory) -> Identity | None:
+    """Return who the agent is or was; None if it has not said so yet."""
+    path = run.root / "agent.json"
+    if not path.exists():
+        return None
+    found = read_object(path)
+    return Identity(count(found, "pid", "the agent"), count(found, "started", "the agent"))
+
+
+@contextmanager
+def hold(run: RunDirectory) -> Iterator[None]:
+    """Be the agent of a run for as long as the block goes on; refuse if another ever was."""
+    me = Identity.of(os.getpid())
+    if me is None:
+        raise ProcessLookupError(os.getpid())
+    part = run.root / "agent.part"
+    part.write_text(json.dumps({"pid": me.pid, "started": me.started}))
+    try:
+        os.link(part, run.root / "agent.json")
+    except FileExistsError:
+        raise StackError(f"{run.root} has had its agent: a run is lived once") from None
+    finally:
+        part.unlink(missing_ok=True)
+    yield
+
+
+def end_agent(run: RunDirectory) -> None:
+    """End the agent if it lives, and every process of the job, whoever left it."""
+    agent = find_agent(run)
+    if agent is not None:
+        agent.send(signal.SIGTERM)
+        comes_true(lambda: not agent.is_alive, _ENDS_WITHIN_S) or agent.send(signal.SIGKILL)
+    end_job(Work.read(run.plan).run)
+
+
+def release_alone(run: RunDirectory) -> None:
+    """Start the release of a run whose owner is gone, in a process of its own."""
+    command = [sys.executable, "-m", "onceproof", "release", str(run.root.absolute())]
+    spawn(command, log=run.logs / "release.log", env=own_environment(), cwd=run.root)

@@ -1,0 +1,189 @@
+"""The job of a run as a command line, an environment and a file of Spark's settings.
+
+All that Spark must know of the stack goes through its own settings, so a job needs no flag of ours.
+Values of `${NAME}` are looked up here. They are in the job's environment, in the words of its
+command and in a file of settings that only this user may read, which is removed with the run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from onceproof.errors import RequestError
+from onceproof.failpoints import FOLDER
+from onceproof.fencing import FILE
+from onceproof.job.attempt import ATTEMPT, Attempt, start
+from onceproof.job.ran_on import watched
+from onceproof.job.runtime import (
+    NOT_INHERITED,
+    jdbc_of,
+    python_of,
+    search_path,
+    submitted,
+    tools_of,
+)
+from onceproof.job.spark_conf import redaction, write_settings
+from onceproof.job.targets import shown
+from onceproof.kafka.forgetting import ADDRESS, forgetting
+from onceproof.kafka.security import VARIABLE
+from onceproof.run import engine_log
+from onceproof.run.directory import RunDirectory
+from onceproof.run.needed_variables import variables_of
+from onceproof.run.prepared import Prepared
+from onceproof.run.work import Work
+from onceproof.setup.java import QUICK, TIDY
+from onceproof.spark.session import LOCAL_CLUSTER
+from onceproof.spark.settings import driver_host, settings
+from onceproof.stacks.links.sources import JOB
+from onceproof.stacks.members.spark_launch import environment
+from onceproof.stacks.members.store_login import passfile_of, password_in
+from onceproof.stacks.tools import SparkTools
+from onceproof.variables import names_in, revealed, values_in, with_fields
+
+_LONG_ENOUGH = 4  # a shorter value is in every log by chance
+
+
+@contextmanager
+def source_of(run: RunDirectory) -> Iterator[Mapping[str, str]]:
+    """Serve the input where it can be taken but once, and yield what tells a job of that."""
+    work, prepared = Work.read(run.plan), Prepared.read(run.prepared)
+    if work.pipeline.options.get("source") != "taken_once":
+        yield {}
+        return
+    bootstrap, host = prepared.bootstrap.split(","), driver_host(prepared.master)
+    with forgetting(bootstrap, work.workload.topic, host) as address:
+        yield {ADDRESS: address}
+
+
+@dataclass(frozen=True)
+class Job:
+    """All that each attempt is started with."""
+
+    run: RunDirectory
+    work: Work
+    prepared: Prepared
+    tools: SparkTools
+    jobs: Path
+    source: Mapping[str, str]  # where the input comes from, as the environment tells it
+
+    def start(self, number: int) -> Attempt:
+        """Start attempt `number`; its settings and its log are kept in the run's directory."""
+        local = self.run.spark_local
+        local.mkdir(exist_ok=True)
+        self.run.logs.mkdir(exist_ok=True)
+        tools, master = self._runs_on(local)
+        self._write_settings(number, tools, master, local)
+        env = watched(self._environment(tools, master, local), self.run, number)
+        log = self.run.logs / f"driver-{number}.log"
+        command, hidden = self.command(), self._hidden()
+        return start(number, self.work.run, command, env, self.run.root, log, hidden)
+
+    def _runs_on(self, local: Path) -> tuple[SparkTools, str]:
+        """Return what it is started from, and its master: ours, or what the scenario says."""
+        runtime = self.work.pipeline.runtime
+        tools = tools_of(runtime, self.tools, local / "home")
+        own = self.prepared.master if tools == self.tools else LOCAL_CLUSTER
+        return tools, runtime.get("master", own)
+
+    def command(self) -> list[str]:
+        """Return the plan's command with its placeholders filled in."""
+        values = {
+            "python": python_of(self.work.pipeline.runtime),
+            "jobs": str(self.jobs),
+            "bootstrap": self.prepared.bootstrap,
+            "topic": self.work.workload.topic,
+            "checkpoint": str(self.run.checkpoint.absolute()),
+            "sink": self.work.sink.name,
+            "target": shown(self.run, self.work, self.prepared.address),
+            "address": self.prepared.address,
+            "jdbc": jdbc_of(self.prepared.address),
+            "reference": self.work.pipeline.reference,
+        }
+        env = self._known
+        try:
+            words = [
+                with_fields(word).format_map(
+                    values | {f"${name}": one for name, one in values_in(word, env).items()}
+                )
+                for word in self.work.pipeline.command
+            ]
+            return submitted(words, self._properties)
+        except (KeyError, ValueError, IndexError) as error:
+            raise RequestError(
+                f"the command has a placeholder that is none ({error}): there are"
+                f" {', '.join(f'{{{name}}}' for name in values)}"
+            ) from None
+
+    @property
+    def _properties(self) -> Path:
+        return self.run.private.absolute() / "spark.conf"
+
+    def _write_settings(self, number: int, tools: SparkTools, master: str, local: Path) -> None:
+        ours = {JOB: self.work.run, ATTEMPT: str(number), FOLDER: self._failpoints()}
+        if path := os.environ.get("PYTHONPATH"):
+            ours["PYTHONPATH"] = path
+        if passfile := self._store.get("PGPASSFILE"):
+            ours["PGPASSFILE"] = passfile
+        found = dict(settings(tools, master, local))
+        if self.run.executors.exists():
+            found["spark.cores.max"] = self.run.executors.read_text()
+        found |= engine_log.settings(self.run.raw_log(number))
+        write_settings(self.run.root / "spark.conf", found, ours | self._given)
+        self.run.private.mkdir(mode=0o700, exist_ok=True)
+        found |= redaction(self._hidden().values())
+        write_settings(self._properties, found, ours | self._own)
+
+    @property
+    def _given(self) -> dict[str, str]:
+        """The scenario's variables, with the names of secrets."""
+        env = self.work.pipeline.runtime.get("env", {})
+        return {name: str(value) for name, value in env.items()}
+
+    @property
+    def _own(self) -> dict[str, str]:
+        """The scenario's variables, with the values of secrets."""
+        return {name: revealed(value, self._known) for name, value in self._given.items()}
+
+    @property
+    def _store(self) -> dict[str, str]:
+        """How the job logs in to the PostgreSQL of a stack of ours; empty where it has none."""
+        passfile = passfile_of(self.prepared.address)
+        return {"PGPASSFILE": passfile, "PGPASSWORD": password_in(passfile)} if passfile else {}
+
+    @property
+    def _known(self) -> dict[str, str]:
+        return {**os.environ, **self._store}
+
+    def _hidden(self) -> dict[str, str]:
+        """Return the secrets that the job knows, by their names, to be taken out of its log."""
+        names = [*variables_of(self.work), *names_in(self.prepared.address), "PGPASSWORD"]
+        names += [one for text in self.prepared.security.values() for one in names_in(text)]
+        found = {name: self._known.get(name, "") for name in names}
+        return {name: value for name, value in found.items() if len(value) >= _LONG_ENOUGH}
+
+    def _environment(self, tools: SparkTools, master: str, local: Path) -> Mapping[str, str]:
+        python = python_of(self.work.pipeline.runtime)
+        spark = {
+            **environment(tools),
+            "PATH": search_path(self.work.pipeline.runtime, tools.home),
+            "PYSPARK_PYTHON": python,
+            "PYSPARK_DRIVER_PYTHON": python,
+            "PYSPARK_SUBMIT_ARGS": f"--properties-file {self._properties} pyspark-shell",
+            "SPARK_LOCAL_IP": driver_host(master),
+            "SPARK_LOCAL_DIRS": str(local.absolute()),
+            "SPARK_LAUNCHER_OPTS": " ".join((*TIDY, *QUICK)),
+            "PYTHONUNBUFFERED": "1",
+            FOLDER: self._failpoints(),
+            FILE: str(self.run.fenced.absolute()),
+            VARIABLE: json.dumps(dict(self.prepared.security)),
+        }
+        found = {name: value for name, value in os.environ.items() if name not in NOT_INHERITED}
+        return {**found, **spark, **self.source, **self._store, **self._own}
+
+    def _failpoints(self) -> str:
+        return str(self.run.failpoints.absolute())

@@ -1,0 +1,95 @@
+"""How far a run has got, as archive, history and sink tell: for triggers, and never as proof."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from onceproof.checkpoint.archive import Archive
+from onceproof.run.directory import RunDirectory
+from onceproof.run.records import Op
+from onceproof.run.work import Work
+from onceproof.sinks import Sink
+
+
+class InputProgress:
+    """What the producer said last; it reads only what was appended since it looked before."""
+
+    def __init__(self, history: Path) -> None:
+        self._path = history
+        self._place = 0
+        self._last: Mapping[str, Any] = {"offered": 0, "acknowledged": 0}
+
+    def acknowledged(self) -> int:
+        """Return how many records the brokers have acknowledged."""
+        with self._path.open("rb") as file:
+            file.seek(self._place)
+            for line in file:
+                if not line.endswith(b"\n"):
+                    break
+                self._place += len(line)
+                if Op.INPUT_PROGRESS.encode() in line:
+                    record = json.loads(line)
+                    if record["op"] == Op.INPUT_PROGRESS and record["outcome"] == "ok":
+                        self._last = record["proof"]
+        return int(self._last["acknowledged"])
+
+
+class RunProgress:
+    """What triggers ask; one for each fault, as its view of the sink is its own."""
+
+    def __init__(self, run: RunDirectory, work: Work, archive: Archive, sink: Sink) -> None:
+        self._archive, self._sink, self._events = archive, sink, max(1, work.workload.events)
+        self._input = InputProgress(run.history)
+        self._reader: Any = None
+        self._seen: dict[int, int] = {}
+        self._looked_at: int | None = None
+
+    def acknowledged(self) -> float:
+        """Return the share of the input that the brokers have acknowledged."""
+        return self._input.acknowledged() / self._events
+
+    def committed(self) -> float:
+        """Return the share of the input that the job has committed."""
+        return committed_records(self._archive) / self._events
+
+    def newest(self) -> tuple[int, int]:
+        """Return the newest batch planned and the newest committed, -1 where there is none."""
+        self._archive.catch_up()
+        return self._archive.newest
+
+    def open_batch(self) -> int | None:
+        """Return the batch that is planned and not committed, if there is one."""
+        planned, committed = self.newest()
+        return planned if planned > committed else None
+
+    def visible(self, batch: int) -> int:
+        """Return how many rows of a batch readers see.
+
+        Where rows tell no batch, those that come into sight while this one is open; what the first
+        look at it shows was there before.
+        """
+        import pyarrow.compute as pc
+
+        if self._reader is None:
+            self._reader = self._sink.reader()
+        rows = self._reader.look().rows
+        is_first, self._looked_at = batch != self._looked_at, batch
+        came = rows.filter(pc.greater(rows["copies"], 0))
+        for one in came["batch"].to_pylist():
+            if one is not None or not is_first:
+                of = batch if one is None else one
+                self._seen[of] = self._seen.get(of, 0) + 1
+        return self._seen.get(batch, 0)
+
+    def close(self) -> None:
+        """Give back what the view of the sink holds."""
+        if self._reader is not None:
+            self._reader.close()
+
+
+def committed_records(archive: Archive) -> int:
+    """Return how many offsets lie before the newest commit."""
+    return sum(sum(partitions.values()) for partitions in archive.position().values())

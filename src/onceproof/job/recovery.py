@@ -1,0 +1,75 @@
+"""The recovery of a sink, in no attempt's lifetime, and what the history gets of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from onceproof.errors import StackError
+from onceproof.fencing import told
+from onceproof.machine.polling import comes_true
+from onceproof.run.history import History
+from onceproof.run.records import Op, Outcome
+from onceproof.sinks import Sink
+
+_MOST_NAMES = 200
+_WORDS = {"decided": "commit", "undone": "abort"}
+
+
+@dataclass
+class Recovery:
+    """Recovers a sink again and again; each attempt at a batch is told of once.
+
+    `fenced` is the file in which the job's sink tells what it did against the replaced. A store
+    that was struck too is waited for, at most `patience_s`, and only while `waits` says so.
+    """
+
+    sink: Sink
+    history: History
+    fenced: Path
+    waits: Callable[[], bool]
+    patience_s: float = 30.0
+    _told: set[tuple[int, int]] = field(init=False, default_factory=set)
+    _fenced: int = field(init=False, default=0)
+
+    def settle(self) -> str:
+        """Let the sink settle what dead attempts left; return what went wrong, if anything did."""
+        for one in told(self.fenced, self._fenced):
+            self._fenced += 1
+            self.history.append("sink", Op.FENCED, batch=one.pop("batch"), proof=one)
+        try:
+            done = dict(self._recovered())
+        except Exception as error:
+            proof = {"reason": f"{type(error).__name__}: {error}"}
+            self.history.append("sink", Op.SINK_RECOVER, Outcome.FAILED, proof=proof)
+            return f"the sink's recovery failed: {error}"
+        for name, word in _WORDS.items():
+            self._tell(done.pop(name, ()), word)
+        shown = {
+            name: value[:_MOST_NAMES] if isinstance(value, list) else value
+            for name, value in done.items()
+        }
+        self.history.append("sink", Op.SINK_RECOVER, proof=shown)
+        return ""
+
+    def _recovered(self) -> Mapping[str, Any]:
+        """Return what the sink has done; what it raises last is raised."""
+        done: list[Mapping[str, Any]] = []
+
+        def settles() -> bool:
+            try:
+                done.append(self.sink.recover())
+            except StackError:
+                return not self.waits()
+            return True
+
+        comes_true(settles, self.patience_s)
+        return done[0] if done else self.sink.recover()
+
+    def _tell(self, attempts: Iterable[tuple[int, int]], word: str) -> None:
+        for batch, attempt in sorted(set(attempts) - self._told):
+            proof = {"decided": word}
+            self.history.append("sink", Op.DECISION, batch=batch, attempt=attempt, proof=proof)
+            self._told.add((batch, attempt))

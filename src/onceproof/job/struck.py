@@ -1,0 +1,154 @@
+"""The job under test, as faults see it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from onceproof.checkpoint import log
+from onceproof.checkpoint.archive import Archive
+from onceproof.checkpoint.checksums import checksum_file
+from onceproof.checkpoint.damage import damage
+from onceproof.documents import write_whole
+from onceproof.errors import StackError
+from onceproof.faults.small_disks import FOLDERS
+from onceproof.job.attempt import Attempt, job_processes, kill_until_none
+from onceproof.job.supervisor import Supervisor
+from onceproof.machine.identity import Identity
+from onceproof.machine.polling import comes_true, wait_for
+from onceproof.run.directory import RunDirectory
+from onceproof.run.evidence import by_partition
+from onceproof.run.history import History
+from onceproof.run.ledger import Partition
+from onceproof.run.reads import polls
+from onceproof.stacks.members.cluster import is_executor
+
+_DRIVER_COMES_WITHIN_S = 60.0
+_READERS_LOOK_WITHIN_S = 10.0
+
+
+@dataclass(frozen=True)
+class StruckJob:
+    """The processes and the commits of one run's job; all faults of a run share one."""
+
+    run: RunDirectory
+    job: str
+    supervisor: Supervisor
+    archive: Archive
+    deaths: AbstractContextManager[Any] = field(default_factory=threading.RLock)
+
+    def processes(self) -> list[Identity]:
+        """Return what lives of it, executors included."""
+        return job_processes(self.job)
+
+    def driver(self) -> list[Identity]:
+        """Return what lives of its driver, when there is one."""
+        return self._attempt().driver()
+
+    def executors(self) -> list[Identity]:
+        """Return the executors of a driver that lives; those that outlive theirs are nobody's."""
+        attempts = [one for one in (self.supervisor.current, self.supervisor.rival) if one]
+        found = {one: one.processes() for one in attempts if one.is_alive}
+        return [
+            one
+            for attempt, processes in found.items()
+            for one in processes
+            if attempt.is_alive and is_executor(one)
+        ]
+
+    def kill_driver(self) -> list[Identity]:
+        """Kill the driver, and return who died."""
+        with self.deaths:
+            attempt = self._attempt()
+            return _by_us(attempt, attempt.kill())
+
+    def stop_driver(self) -> list[Identity]:
+        """Ask the driver to end, and return who did."""
+        with self.deaths:
+            attempt = self._attempt()
+            return _by_us(attempt, attempt.stop())
+
+    def kill_all(self) -> list[Identity]:
+        """Kill the driver and every executor before the job is started again; return who died."""
+        with self.deaths:
+            attempt = self._attempt()
+            with self.supervisor.starts_held:
+                return _by_us(attempt, kill_until_none(self.processes, self.job))
+
+    def start_rival(self) -> Identity:
+        """Start the job once more beside the one that lives, and return its driver."""
+        return self.supervisor.start_rival().leader
+
+    def committed(self) -> int:
+        """Return the newest batch that the commit log has, -1 if there is none."""
+        self.archive.catch_up()
+        return self.archive.newest[1]
+
+    def let_readers_look(self) -> None:
+        """Wait until a reader has looked since now, or could not for so long."""
+        history = History(self.run.history)
+        now = history.last_seq()
+        comes_true(
+            lambda: any(poll.since >= now for poll in polls(history.so_far())),
+            _READERS_LOOK_WITHIN_S,
+            every_s=0.1,
+        )
+
+    def newest(self) -> tuple[int, int]:
+        """Return the newest batch of the offset log and of the commit log, as the files are now.
+
+        A commit is there when its checksums are, which follow it, where offsets have theirs.
+        """
+        folder = self.archive.checkpoint
+        planned, committed = log.newest(folder)
+        has_sums = {
+            name: checksum_file(folder / name / str(committed)).exists()
+            for name in ("offsets", "commits")
+        }
+        is_half = has_sums["offsets"] and not has_sums["commits"]
+        return planned, committed - is_half
+
+    def damage(self, kind: str, batch: int) -> tuple[list[Identity], dict[str, Any]]:
+        """Kill the driver, and damage its checkpoint before it is started again."""
+        with self.deaths:
+            attempt = self._attempt()
+            with self.supervisor.starts_held:
+                dead = _by_us(attempt, attempt.kill())
+                self.archive.catch_up()
+                told = damage(self.archive.checkpoint, kind, batch)
+                self.archive.accept_damage()
+        return dead, told
+
+    def planned(self) -> Mapping[Partition, int]:
+        """Return up to where the newest batch of the offset log reads each partition."""
+        self.archive.catch_up()
+        newest = self.archive.newest[0]
+        return by_partition(self.archive.planned[newest].offsets) if newest >= 0 else {}
+
+    def folder(self, name: str) -> Path:
+        """Return where its `checkpoint` is, or its `output` in files."""
+        return FOLDERS[name](self.run)
+
+    def rescale(self, executors: int) -> list[Identity]:
+        """Kill the driver, and return who died; every later attempt has so many executors."""
+        write_whole(self.run.executors, str(executors))
+        return self.kill_driver()
+
+    def _attempt(self) -> Attempt:
+        """Return the attempt that lives; one that has died already is nobody's to kill."""
+
+        def living() -> Attempt | None:
+            found = self.supervisor.current
+            return found if found and found.is_alive else None
+
+        return wait_for(living, _DRIVER_COMES_WITHIN_S, "no driver is started")
+
+
+def _by_us(attempt: Attempt, dead: list[Identity]) -> list[Identity]:
+    if attempt.leader not in dead:
+        raise StackError(f"the driver of attempt {attempt.number} had died before it was killed")
+    return dead

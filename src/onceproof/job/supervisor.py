@@ -1,0 +1,177 @@
+"""Keeps the job going until the run is over: watches it, counts its failures, starts it again."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from onceproof.errors import StackError
+from onceproof.job.attempt import Attempt
+from onceproof.job.restart import Strategy
+from onceproof.machine.polling import comes_true, wait_for
+from onceproof.run.history import History
+from onceproof.run.records import Op, Outcome
+
+ACTOR = "supervisor"
+_LOOK_EVERY_S = 0.02
+_RIVAL_COMES_WITHIN_S = 30.0
+_OVER, _DIED = "over", "its process ended"
+
+
+@dataclass
+class Watch:
+    """What the supervisor asks of the rest of the agent; each is called often and must be quick.
+
+    `catch_up` brings the archive up to date, `is_over` says that the run is at its end,
+    `progress` is anything that differs when the job got on, `is_idle` says that it has nothing to
+    do, and `trouble` says what else must end the run, if anything.
+    """
+
+    catch_up: Callable[[], None]
+    is_over: Callable[[], bool]
+    progress: Callable[[], object]
+    is_idle: Callable[[], bool]
+    trouble: Callable[[], str]
+
+
+@dataclass
+class Supervisor:
+    """One job's supervisor. `current` is the attempt that lives, for faults to strike.
+
+    None starts while somebody has `starts_held`. Beside it a `rival` may live, which a fault
+    started: it is the next attempt when one of the two has ended.
+    """
+
+    start: Callable[[int], Attempt]
+    before_restart: Callable[[], dict[str, object]]
+    strategy: Strategy
+    watch: Watch
+    history: History
+    stall_s: float
+    current: Attempt | None = field(init=False, default=None)
+    rival: Attempt | None = field(init=False, default=None)
+    gave_up: bool = field(init=False, default=False)
+    starts_held: threading.Lock = field(init=False, default_factory=threading.Lock)
+    starts: int = field(init=False, default=0)
+    _wants_rival: threading.Event = field(init=False, default_factory=threading.Event)
+
+    def supervise(self) -> str:
+        """Run attempt after attempt; return why there is no next one, empty if the run is over."""
+        self.current = self._begin(dict)
+        try:
+            while True:
+                why = self._watch(self.current)
+                said = self.watch.trouble()
+                if why == _OVER or said:
+                    self._finish_all(why)
+                    return said if why != _OVER else ""
+                failed = self.current
+                if self._replace_by_rival(why):
+                    continue
+                pause_s = self._asked(failed, why)
+                if pause_s is None:
+                    return (
+                        f"attempt {failed.number} failed ({why}), and the restart strategy gave up"
+                    )
+                comes_true(lambda: bool(self.watch.trouble()), pause_s, every_s=_LOOK_EVERY_S)
+                self.current = self._begin(self.before_restart)
+        finally:
+            self._finish_all("its supervisor ended")
+
+    def _asked(self, failed: Attempt, why: str) -> float | None:
+        """Ask the strategy how long to wait for the next start, and write down what it says."""
+        pause_s = self.strategy.delay_s(time.monotonic())
+        self.gave_up = pause_s is None
+        told = {"decided": "give up"} if pause_s is None else {"decided": "start"}
+        proof = {**told, "pause_s": None if pause_s is None else round(pause_s, 3), "reason": why}
+        proof["said"] = failed.said
+        self.history.append(ACTOR, Op.RESTART, attempt=failed.number, proof=proof)
+        return pause_s
+
+    def start_rival(self) -> Attempt:
+        """Have the job started once more beside the attempt that lives, as nobody should.
+
+        The supervisor's own thread does it: a driver dies with the thread that has started it.
+        """
+        if self.rival is not None:
+            raise StackError(f"attempt {self.rival.number} lives already beside another")
+        self._wants_rival.set()
+        try:
+            return wait_for(
+                lambda: self.rival, _RIVAL_COMES_WITHIN_S, "no second driver is started"
+            )
+        finally:
+            self._wants_rival.clear()
+
+    def _begin(self, find: Callable[[], dict[str, object]]) -> Attempt:
+        """Start the next attempt; what is found just before it stands in its record."""
+        self.starts += 1
+        with self.starts_held:
+            found = find()
+            attempt = self.start(self.starts)
+        proof = {"pid": attempt.leader.pid, "started": attempt.leader.started, **found}
+        self.history.append(ACTOR, Op.ATTEMPT_START, attempt=attempt.number, proof=proof)
+        return attempt
+
+    def _watch(self, attempt: Attempt) -> str:
+        """Return why the attempt is to end: that the run is over, or what went wrong."""
+        seen, since = self.watch.progress(), time.monotonic()
+
+        def look() -> str:
+            nonlocal seen, since
+            self.watch.catch_up()
+            if (now := self.watch.progress()) != seen or self.watch.is_idle():
+                seen, since = now, time.monotonic()
+            if self.watch.is_over():
+                return _OVER
+            if said := self.watch.trouble():
+                return said
+            if not attempt.is_alive:
+                return _DIED
+            self._look_after_rival(attempt)
+            is_stalled = time.monotonic() - since > self.stall_s
+            return f"no progress in {self.stall_s:g} s" if is_stalled else ""
+
+        return wait_for(look, float("inf"), "", every_s=_LOOK_EVERY_S)
+
+    def _replace_by_rival(self, why: str) -> bool:
+        """End the attempt that failed; return whether its rival is now the one that lives."""
+        failed, self.current, self.rival = self.current, self.rival, None
+        self._finish(failed, why)
+        return self.current is not None
+
+    def _look_after_rival(self, attempt: Attempt) -> None:
+        """Start the rival that is wanted; end what is left of one that died."""
+        if self.rival is None:
+            if self._wants_rival.is_set():
+                beside: dict[str, object] = {"beside": attempt.number}
+                self.rival = self._begin(lambda: beside)
+        elif not self.rival.is_alive:
+            failed, self.rival = self.rival, None
+            self._finish(failed, _DIED)
+
+    def _finish_all(self, why: str) -> None:
+        last, beside = self.current, self.rival
+        self.current = self.rival = None
+        try:
+            self._finish(beside, why)
+        finally:
+            self._finish(last, why)
+
+    def _finish(self, attempt: Attempt | None, why: str) -> None:
+        """End every process of an attempt; the last of its commits is archived after that."""
+        if attempt is None:
+            return
+        outcome = Outcome.OK if why == _OVER else Outcome.FAILED
+        proof = {"reason": why, "pid": attempt.leader.pid}
+        try:
+            attempt.end()
+        except StackError as error:
+            outcome, proof = Outcome.UNKNOWN, {"reason": str(error)}
+            raise
+        finally:
+            self.watch.catch_up()
+            number = attempt.number
+            self.history.append(ACTOR, Op.ATTEMPT_END, outcome, attempt=number, proof=proof)

@@ -1,0 +1,56 @@
+"""The sink of a run, opened: what the plan names, on the store that was prepared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from onceproof.documents import read_object
+from onceproof.kafka.security import Security
+from onceproof.references.declared import reference_of
+from onceproof.run.directory import RunDirectory
+from onceproof.run.work import Work
+from onceproof.sinks import Sink, Target, find_sink
+from onceproof.sinks.outputs import is_output
+from onceproof.variables import revealed
+
+
+def target_of(run: RunDirectory, work: Work, address: str) -> Target:
+    """Return what a run writes to, for whoever only reads; columns and key are its reference's."""
+    reference = reference_of(work.pipeline)
+    told = _security(run).for_topics() if find_sink(work.sink.name).store == "kafka" else {}
+    return Target(
+        address,
+        work.sink.target,
+        reference.columns,
+        reference.key,
+        reference.version,
+        options={**told, **_revealed(work.sink.options)},
+        checkpoint=str(run.checkpoint.absolute()),
+    )
+
+
+def _revealed(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a sink's options with values for variables; Kafka's clients look up their own."""
+    return {
+        name: revealed(value) if isinstance(value, str) and not name.startswith("kafka.") else value
+        for name, value in options.items()
+    }
+
+
+def _security(run: RunDirectory) -> Security:
+    """Return by what the brokers of a run let clients in, as was found when it was prepared."""
+    found = read_object(run.prepared).get("security", {}) if run.prepared.exists() else {}
+    return Security(**found)
+
+
+def open_sink(run: RunDirectory, work: Work, address: str) -> Sink:
+    """Return the sink of a run, for phases and readers."""
+    return find_sink(work.sink.name)(target_of(run, work, address))
+
+
+def shown(run: RunDirectory, work: Work, address: str) -> str:
+    """Return what a run writes to, as its job is told."""
+    kind = find_sink(work.sink.name)
+    target = target_of(run, work, address)
+    return kind.place.shown(target) if is_output(kind) else target.name

@@ -1,0 +1,98 @@
+"""A checker is a function of the evidence of a run to a `Finding`; here are all of them.
+
+It reads evidence and nothing else, and says UNKNOWN or raises `EvidenceError` where evidence that
+it needs is missing: never PASS. One that raises anything else is UNKNOWN too, with its traceback.
+The finding's name is the checker's name, which is its module's.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Sequence
+
+from onceproof.errors import EvidenceError
+from onceproof.judge.checkers.calm_run import calm_run
+from onceproof.judge.checkers.effects import effects
+from onceproof.judge.checkers.ended import ended
+from onceproof.judge.checkers.expectations import expectations
+from onceproof.judge.checkers.faults_landed import faults_landed
+from onceproof.judge.checkers.input_committed import input_committed
+from onceproof.judge.checkers.input_kept import input_kept
+from onceproof.judge.checkers.log_recorded import log_recorded
+from onceproof.judge.checkers.offset_log import offset_log
+from onceproof.judge.checkers.phases import phases
+from onceproof.judge.checkers.reads import reads
+from onceproof.judge.checkers.regressed import regressed
+from onceproof.judge.checkers.reordered import reordered
+from onceproof.judge.checkers.restarted import restarted
+from onceproof.judge.checkers.rows import rows
+from onceproof.judge.checkers.same_run import same_run
+from onceproof.judge.checkers.state import state
+from onceproof.judge.checkers.stuck import stuck
+from onceproof.judge.checkers.torn import torn
+from onceproof.judge.checkers.uncommitted_read import uncommitted_read
+from onceproof.judge.checkers.unexplained import unexplained
+from onceproof.judge.checkers.zombie import zombie
+from onceproof.run.evidence import Evidence
+from onceproof.verdict import Finding, Grade
+
+Checker = Callable[[Evidence], Finding]
+
+CHECKERS: tuple[Checker, ...] = (
+    rows,
+    expectations,
+    faults_landed,
+    effects,
+    unexplained,
+    input_committed,
+    input_kept,
+    phases,
+    same_run,
+    calm_run,
+    restarted,
+    offset_log,
+    log_recorded,
+    state,
+    ended,
+    reads,
+    uncommitted_read,
+    torn,
+    reordered,
+    regressed,
+    zombie,
+    stuck,
+)
+
+
+def run_checkers(evidence: Evidence, checkers: Sequence[Checker] = CHECKERS) -> tuple[Finding, ...]:
+    """Return the finding of every checker, in order; none can keep another from its own.
+
+    Before them all stands that of phases where one failed: it is why others miss their evidence.
+    """
+    found = [_found_by(checker, evidence) for checker in checkers]
+    cause = phases.__name__, Grade.UNKNOWN
+    return tuple(sorted(found, key=lambda one: (one.checker, one.verdict) != cause))
+
+
+def _found_by(checker: Checker, evidence: Evidence) -> Finding:
+    name = checker.__name__
+    try:
+        finding = checker(evidence)
+        if finding.checker != name or not isinstance(finding.verdict, Grade):
+            raise TypeError(f"the checker {name} must return its own Finding, not {finding!r}")
+    except EvidenceError as error:
+        return Finding(name, Grade.UNKNOWN, _sentence(str(error)))
+    except Exception as error:  # whatever it is, the run is not proved
+        reason = f"The checker {name} raised {type(error).__name__}: {first_line(error)}"
+        return Finding(name, Grade.UNKNOWN, reason, traceback=traceback.format_exc())
+    return finding
+
+
+def first_line(error: Exception) -> str:
+    """Return the first line of what an error says; the rest stands in its traceback."""
+    return next(iter(str(error).splitlines()), "")
+
+
+def _sentence(text: str) -> str:
+    is_word = text.partition(" ")[0].isalpha()  # and no file's name
+    return text[:1].upper() + text[1:] if is_word else text

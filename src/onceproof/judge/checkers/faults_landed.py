@@ -1,0 +1,140 @@
+"""Every planned fault struck, with proof, while there was something left to disturb."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from onceproof.errors import RequestError
+from onceproof.faults import find_mechanism
+from onceproof.faults.checks import Case, failed
+from onceproof.faults.moments import MOMENT
+from onceproof.run.evidence import Evidence, known
+from onceproof.run.plan import PlannedFault
+from onceproof.run.records import Op, Outcome, Record
+from onceproof.verdict import Finding, Grade
+
+
+def faults_landed(evidence: Evidence) -> Finding:
+    """Say UNKNOWN for each planned fault that left no proof, or struck when all was committed.
+
+    What its proof must show is declared by its mechanism. A cure that failed, or that is missing,
+    did not happen as it was planned either. An unplanned fault is as bad: the plan is then
+    not what happened. And so is a death that two faults call theirs.
+    """
+    planned = evidence.plan.faults
+    strikes = landed(evidence)
+    names = {fault.name for fault in planned}
+    unplanned = {record.actor for record in evidence.of(Op.FAULT_STRIKE)} - names
+    troubles = [_trouble(fault, evidence, strikes) for fault in planned]
+    said = [
+        *filter(None, troubles),
+        *(f"{name} struck, and nobody had planned it" for name in sorted(unplanned)),
+        *_shared_deaths(strikes),
+        *_shared_processes(evidence),
+    ]
+    numbers = {"planned": len(planned), "landed": len(names & strikes.keys())}
+    if said:
+        return Finding("faults_landed", Grade.UNKNOWN, "; ".join(said), numbers)
+    told = ", ".join(fault.name for fault in planned)
+    calm = "No fault was planned, and none struck"
+    reason = f"Every planned fault landed, with proof: {told}" if planned else calm
+    return Finding("faults_landed", Grade.PASS, reason, numbers)
+
+
+def landed(evidence: Evidence) -> dict[str, Record]:
+    """Return the first strike with a proof of each fault that has one."""
+    found: dict[str, Record] = {}
+    for record in evidence.of(Op.FAULT_STRIKE):
+        if record.is_ok and has_proof(record):
+            found.setdefault(record.actor, record)
+    return found
+
+
+def _shared_deaths(strikes: dict[str, Record]) -> list[str]:
+    """Say which faults prove themselves by the death of one process."""
+    struck: dict[tuple[Any, Any], list[str]] = {}
+    for name, record in strikes.items():
+        for one in _dead(record.proof):
+            struck.setdefault((one.get("pid"), one.get("started")), []).append(name)
+    shared = dict.fromkeys(tuple(names) for names in struck.values() if len(names) > 1)
+    return [f"{' and '.join(names)} are proved by one and the same death" for names in shared]
+
+
+def _shared_processes(evidence: Evidence) -> list[str]:
+    """Say which attempts are one process or none, and whose end was seen in another process."""
+    starts: dict[tuple[Any, Any], int | None] = {}
+    pids, said = {}, []
+    for record in evidence.of(Op.ATTEMPT_START):
+        key = pid, started = record.proof.get("pid"), record.proof.get("started")
+        if pid is None or started is None:
+            said.append(f"attempt {record.attempt} names no process")
+        elif key in starts:
+            said.append(f"attempts {starts[key]} and {record.attempt} are one process")
+        starts[key], pids[record.attempt] = record.attempt, pid
+    return said + [
+        f"attempt {one.attempt} is not the process that its end names"
+        for one in evidence.of(Op.ATTEMPT_END)
+        if one.attempt in pids and one.proof.get("pid") != pids[one.attempt]
+        if one.outcome is not Outcome.UNKNOWN
+    ]
+
+
+def _dead(proof: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return who died of a strike, by pid and start: of the job, or of members of the stack."""
+    members = proof.get("members")  # by name, or of links their names alone
+    each = (proof, *members.values()) if isinstance(members, Mapping) else (proof,)
+    ended = [one for one in each if isinstance(one, Mapping) and {"ended", "started"} <= one.keys()]
+    return [one for one in (*proof.get("dead", []), *ended) if isinstance(one, Mapping)]
+
+
+def has_proof(record: Record) -> bool:
+    """Whether a strike carries proof: something in it, and nothing that denies it."""
+    proof = record.proof
+    if "dead" in proof and not (isinstance(proof["dead"], list) and proof["dead"]):
+        return False
+    return bool(proof) and proof.get("landed", True) is True
+
+
+def _trouble(fault: PlannedFault, evidence: Evidence, strikes: dict[str, Record]) -> str:
+    if fault.name not in strikes:
+        tried = any(record.actor == fault.name for record in evidence.of(Op.FAULT_STRIKE))
+        return f"{fault.name} {'left no proof that it landed' if tried else 'never struck'}"
+    strike = strikes[fault.name].seq
+    before = [position for seq, position in evidence.positions if seq < strike]
+    ledger = evidence.ledger
+    left = 0 if _keeps_state(evidence) else ledger.sentinels
+    if before and ledger.covered_by(before[-1]) >= ledger.acknowledged - left:
+        return f"{fault.name} struck after all input was committed, so it disturbed nothing"
+    is_last = not any(seq > strike for seq, _ in evidence.positions)
+    if is_last and not evidence.plan.fails_for_good:
+        return f"{fault.name} struck, and no batch was committed after it"
+    return _heal_trouble(fault, evidence, strikes[fault.name])
+
+
+def _heal_trouble(fault: PlannedFault, evidence: Evidence, strike: Record) -> str:
+    """Say what is wrong with the heal, and then what the two proofs fail to show."""
+    heals = [record for record in evidence.of(Op.FAULT_HEAL) if record.actor == fault.name]
+    if failures := [one.proof.get("reason", "no reason is told") for one in heals if not one.is_ok]:
+        return f"{fault.name} was not healed as it was to be: {failures[0]}"
+    if heals and heals[-1].seq < (evidence.first_planned or 0):
+        return f"{fault.name} was healed before the job had planned a batch: it disturbed nothing"
+    try:
+        mechanism = find_mechanism(fault.verb, fault.target)
+    except RequestError as error:
+        return f"{fault.name}: {error}"
+    case = Case(fault, strike, heals[-1] if heals else None, evidence)
+    if said := failed((*MOMENT, *mechanism.proves), case):
+        return f"The proof of {fault.name} does not show that {'; that '.join(said)}"
+    wanted = 1 if mechanism.has_heal else 0
+    if len(heals) != wanted or any(one.seq < strike.seq for one in heals):
+        return f"{fault.name} needs {wanted} heal after its strike, and {len(heals)} are recorded"
+    if said := failed(mechanism.cures, case):
+        return f"The proof of the heal of {fault.name} does not show that {'; that '.join(said)}"
+    return ""
+
+
+def _keeps_state(evidence: Evidence) -> bool:
+    """Whether the sentinels alone, which come after all events, are work: windows close."""
+    told = known(lambda: evidence.recomputed)
+    return told is not None and told.get("state") is not None

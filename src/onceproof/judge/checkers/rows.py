@@ -1,0 +1,76 @@
+"""The rows that readers see at the end are those that the reference expects."""
+
+from __future__ import annotations
+
+from onceproof.documents import field
+from onceproof.errors import EvidenceError
+from onceproof.guarantee import Anomaly
+from onceproof.judge.doubt import unless
+from onceproof.references.declared import NOT_COMPARED
+from onceproof.run.evidence import Differences, Evidence
+from onceproof.run.ledger import count_rows
+from onceproof.verdict import Finding, Grade, weigh
+
+_WHERE = "the columns that were compared"
+
+
+def rows(evidence: Evidence) -> Finding:
+    """Grade the counts of the comparison, after holding them against the rows themselves.
+
+    Nothing expected proves nothing. Counts that do not add up, or that a weaker comparison than the
+    planned one gave, can still fail, but neither pass nor be the anomalies that a control claims.
+    """
+    found = evidence.differences
+    numbers = {"expected": found.expected, "observed": found.observed}
+    clean = f"All {found.expected:,} expected rows are there, each as often as it should be"
+    finding = weigh("rows", found.counts, evidence.plan.claim.promise, clean, numbers)
+    if found.expected == 0 and finding.verdict is not Grade.FAIL:
+        return Finding("rows", Grade.UNKNOWN, "No row was expected, so nothing is proved", numbers)
+    return unless(finding, lambda: _check(evidence, found))
+
+
+def _check(evidence: Evidence, found: Differences) -> None:
+    """Raise `EvidenceError` where the counts are not those of the rows that are kept."""
+    _refuse_weaker(evidence, found)
+    counts = found.counts
+    more = counts[Anomaly.DUPLICATED] + counts[Anomaly.UNEXPECTED] - counts[Anomaly.LOST]
+    if found.observed - found.expected != more:
+        raise EvidenceError(
+            f"the differences make {more:+,} rows, and {found.observed:,} of {found.expected:,}"
+            " were observed: compare again"
+        )
+    for name, folder, read in (
+        ("expected", evidence.run.expected, found.expected),
+        ("observed", evidence.run.observed, found.observed),
+    ):
+        if (kept := count_rows(folder)) != read:
+            raise EvidenceError(
+                f"the comparison read {read:,} {name} rows, and {name}/ holds {kept:,}:"
+                " compare again"
+            )
+
+
+def _refuse_weaker(evidence: Evidence, found: Differences) -> None:
+    """Raise `EvidenceError` unless every column of the reference was compared, exactly."""
+    planned = evidence.reference
+    key = field(planned, "compared_by", list, "the plan's reference")
+    values = field(planned, "columns", dict, "the plan's reference").keys() - set(key)
+    looked = {name: field(found.columns, name, list, _WHERE) for name in ("key", "values")}
+    if sorted(looked["key"]) != sorted(key):
+        raise EvidenceError(
+            f"rows were compared by {_names(looked['key'])}, and the plan's reference knows them by"
+            f" {_names(key)}: compare again"
+        )
+    if sorted(looked["values"]) != sorted(values):
+        raise EvidenceError(
+            f"the comparison compared the values {_names(looked['values'])}, and the plan's"
+            f" reference has {_names(values)}: compare again"
+        )
+    if left_out := set(field(found.columns, "ignored", list, _WHERE)) - set(NOT_COMPARED):
+        raise EvidenceError(f"the comparison ignored {_names(left_out)}: compare again")
+    if near := field(found.columns, "tolerance", dict, _WHERE):
+        raise EvidenceError(f"the comparison allowed a tolerance on {_names(near)}: compare again")
+
+
+def _names(names: object) -> str:
+    return ", ".join(sorted(map(str, names))) or "nothing"  # type: ignore[call-overload]

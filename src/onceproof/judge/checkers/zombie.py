@@ -1,0 +1,95 @@
+"""An attempt that was replaced writes no more, and nobody adds to a batch that was committed."""
+
+from __future__ import annotations
+
+from onceproof.errors import EvidenceError
+from onceproof.guarantee import Anomaly
+from onceproof.judge.checkers.uncommitted_read import decisions
+from onceproof.run.evidence import Evidence
+from onceproof.run.records import Op
+from onceproof.verdict import Finding, weigh
+
+# The families of sinks whose rows are all in sight when their batch is committed, for good. A log
+# applies them later, and a transaction that was decided may be carried out later.
+_AT_ONCE = ("append", "idempotent")
+# Two polls must have begun after the replacement, or the commit: one that did not show the row, and
+# the one that did. What was decided or committed before a replacement may be carried out after it.
+_TOO_LATE = """
+    with looks as (select number, lag(since) over (order by number) as since_before from polls),
+    -- when each batch was committed first since an attempt began, which may run it again
+    closed as (
+        select batch, attempt, min(committed_at) as closed_at from committed
+        join began on began_at < committed_at group by all
+    )
+    select reads.batch, reads.attempt, count(*) from reads
+    join looks on number = poll
+    left join replaced on replaced.attempt = reads.attempt
+    left join closed
+        on closed.batch = reads.batch and closed.attempt = reads.attempt
+    where copies > 0 and (since_before >= closed_at or since_before >= replaced_at and not exists (
+        from settled where settled.batch = reads.batch and settled.seq < replaced_at
+            and coalesce(settled.attempt, reads.attempt) = reads.attempt
+    )) group by all order by all"""
+
+
+def zombie(evidence: Evidence) -> Finding:
+    """Count the rows that came into sight only when nobody had the right to write them any more.
+
+    Their attempt was replaced: it had ended and another had started; of two that live at once
+    neither is. Or their batch was committed, by that attempt or by another beside it. Rows of an
+    attempt that was never started are UNKNOWN.
+    """
+    reads, promise = evidence.reads, evidence.plan.claim.promise
+    if not (reads.tells("attempt") and reads.tells("batch")):
+        why = "Zombies were not looked for: rows tell no attempt and batch"
+        return weigh("zombie", {}, promise, why)
+    starts = {record.attempt for record in evidence.of(Op.ATTEMPT_START)}
+    strange = {row[0] for row in reads.ask("select distinct attempt from reads")} - starts
+    if strange:
+        raise EvidenceError(f"the reader saw rows of attempt {min(strange)}, which never started")
+    counts = {Anomaly.ZOMBIE: sum(rows for _, _, rows in written_too_late(evidence))}
+    clean = "No attempt was seen to write after it had been replaced"
+    return weigh("zombie", counts, promise, clean, {"attempts": len(starts)})
+
+
+def written_too_late(evidence: Evidence) -> list[tuple[int, int, int]]:
+    """Return how many rows came too late, by batch and attempt."""
+    starts, ends = (
+        {record.attempt: record.seq for record in evidence.of(op)}
+        for op in (Op.ATTEMPT_START, Op.ATTEMPT_END)
+    )
+    for name, columns, rows in (
+        ("replaced", ("attempt", "replaced_at"), _replacements(starts, ends)),
+        ("settled", ("batch", "attempt", "seq"), _settled(evidence)),
+        ("began", ("attempt", "began_at"), list(starts.items())),
+        ("committed", ("batch", "committed_at"), _committed(evidence)),
+    ):
+        evidence.reads.table(name, dict.fromkeys(columns, int), rows)
+    return evidence.reads.ask(_TOO_LATE)
+
+
+def _replacements(
+    starts: dict[int | None, int], ends: dict[int | None, int]
+) -> list[tuple[int | None, ...]]:
+    return [
+        (attempt, max(min(later), ends[attempt]))
+        for attempt, seq in starts.items()
+        if attempt in ends and (later := [other for other in starts.values() if other > seq])
+    ]
+
+
+def _settled(evidence: Evidence) -> list[tuple[int | None, ...]]:
+    committed = {at for at, word in decisions(evidence).items() if word == "commit"}
+    return [
+        (record.batch, record.attempt if record.op is Op.DECISION else None, record.seq)
+        for record in evidence.of(Op.DECISION, Op.BATCH_COMMIT)
+        if record.is_ok
+        and (record.op is Op.BATCH_COMMIT or (record.batch, record.attempt) in committed)
+    ]
+
+
+def _committed(evidence: Evidence) -> list[tuple[int | None, ...]]:
+    """Return the commits after which nobody may add to the batch, for sinks of which that holds."""
+    if evidence.plan.document["sink"].get("family") not in _AT_ONCE:
+        return []
+    return [(record.batch, record.seq) for record in evidence.of(Op.BATCH_COMMIT) if record.is_ok]

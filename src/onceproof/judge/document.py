@@ -1,0 +1,164 @@
+"""The verdict document: what verdict.json holds, and all that reports show."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from onceproof.errors import EvidenceError
+from onceproof.guarantee import Anomaly
+from onceproof.judge.blame import MOST_SAMPLED, blame
+from onceproof.judge.checkers import first_line
+from onceproof.judge.checkers.faults_landed import landed
+from onceproof.judge.effects.measure import failures, measure
+from onceproof.judge.ran_on import NOTHING, ran_on, versions_of
+from onceproof.judge.recovery import recovered, recoveries
+from onceproof.judge.timeline import elapsed, healed, timeline
+from onceproof.run.evidence import Evidence, known
+from onceproof.run.records import Op, Record
+from onceproof.verdict import Finding, Grade, Verdict
+
+SCHEMA = 1
+
+
+def verdict_document(
+    evidence: Evidence, verdict: Verdict, parts: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the document; what the evidence does not tell is null or empty, never made up."""
+    plan, claim = known(lambda: evidence.plan), verdict.claim
+    written: Mapping[str, Any] = plan.document if plan else {}
+    subject = written.get("subject")
+    run = str(evidence.run.root.absolute())
+    return {
+        "schema": SCHEMA,
+        "scenario": plan.scenario if plan else None,
+        "subject": None if subject is None else str(subject),
+        "verdict": verdict.grade,
+        "hold_to": claim.promise.guarantee if claim else None,
+        "claims": claim.verdict if claim else None,
+        "anomalies": sorted(claim.anomalies) if claim else [],
+        "as_claimed": verdict.as_claimed,
+        "reasons": list(verdict.reasons),
+        "findings": [_finding(finding) for finding in verdict.findings],
+        "differences": {str(name): count for name, count in verdict.differences.items()},
+        "counted": sorted(verdict.counted),
+        "allowed": sorted(filter(claim.promise.allows, Anomaly)) if claim else [],
+        **parts,
+        "run": run,
+        "replay": str(written.get("replay") or f"onceproof replay {run}"),
+        "versions": versions_of(written, parts["ran_on"]),
+        "seed": plan.seed if plan else None,
+        "plan": dict(written),
+    }
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    shown = {
+        "checker": finding.checker,
+        "verdict": finding.verdict,
+        "reason": finding.reason,
+        "numbers": dict(finding.numbers)
+        | {str(name): count for name, count in finding.anomalies.items()},
+    }
+    return shown | ({"traceback": finding.traceback} if finding.traceback else {})
+
+
+def parts(evidence: Evidence) -> tuple[dict[str, Any], tuple[Finding, ...]]:
+    """Return what the document tells beside the verdict, and a finding for each part that raised.
+
+    A part whose evidence is missing is empty; its checkers have said so.
+    """
+    found: dict[str, Any] = {}
+    troubles = []
+    for name, (make, empty) in _PARTS.items():
+        try:
+            found[name] = make(evidence)
+        except EvidenceError:
+            found[name] = empty
+        except Exception as error:
+            found[name] = empty
+            reason = f"The report's {name} raised {type(error).__name__}: {first_line(error)}"
+            troubles.append(Finding(name, Grade.UNKNOWN, reason, traceback=traceback.format_exc()))
+    return found, tuple(troubles)
+
+
+def _samples(evidence: Evidence) -> list[Any]:
+    return list(evidence.differences.samples[:MOST_SAMPLED])
+
+
+def _faults(evidence: Evidence) -> list[dict[str, Any]]:
+    strikes = known(lambda: landed(evidence)) or {}
+    failed = known(lambda: failures(evidence))
+    measured = known(lambda: recoveries(evidence, elapsed(evidence.history))) or {}
+    return [
+        {
+            "name": fault.name,
+            "target": fault.target,
+            "trigger": fault.trigger,
+            "landed": strike is not None,
+            "at": _when(strike),
+            "healed_at": _when(healed(evidence, strike)) if strike else None,
+            "proof": dict(strike.proof) if strike else {},
+            "recovery": measured.get(fault.name),
+            "effect": measure(evidence, failed, strike) if strike and failed else None,
+        }
+        for fault in evidence.plan.faults
+        for strike in [strikes.get(fault.name)]
+    ]
+
+
+def _when(record: Record | None) -> str | None:
+    if record is None:
+        return None
+    return datetime.fromtimestamp(record.wall, UTC).isoformat(timespec="milliseconds")
+
+
+def _counts(evidence: Evidence) -> dict[str, int | None]:
+    ledger = known(lambda: evidence.ledger)
+    positions = known(lambda: evidence.positions)
+    compared = known(lambda: evidence.differences)
+    last = positions[-1][1] if positions else {}
+    return {
+        "offered": ledger.offered if ledger else None,
+        "acknowledged": ledger.acknowledged if ledger else None,
+        "committed": ledger.covered_by(last) if ledger and positions is not None else None,
+        "expected": compared.expected if compared else None,
+        "observed": compared.observed if compared else None,
+        "late": compared.late if compared else None,
+    }
+
+
+def _timings(evidence: Evidence) -> dict[str, dict[str, float | None]]:
+    at = elapsed(evidence.history)
+    began: dict[str, float] = {}
+    phases: dict[str, float | None] = {}
+    for record in evidence.of(Op.PHASE_START, Op.PHASE_END):
+        if record.op is Op.PHASE_START:
+            began[record.actor], phases[record.actor] = at[record.seq], None
+        elif record.actor in began:
+            phases[record.actor] = round(at[record.seq] - began[record.actor], 3)
+    backs = {name: recovered(evidence, strike) for name, strike in landed(evidence).items()}
+    recovery = {
+        name: None if back is None else round(at[back] - at[landed(evidence)[name].seq], 3)
+        for name, back in backs.items()
+    }
+    return {"phases": phases, "recovery": recovery}
+
+
+_PARTS: dict[str, tuple[Callable[[Evidence], Any], Any]] = {
+    "ran_on": (ran_on, dict(NOTHING)),
+    "samples": (_samples, []),
+    "blame": (blame, []),
+    "faults": (_faults, []),
+    "counts": (
+        _counts,
+        dict.fromkeys(("offered", "acknowledged", "committed", "expected", "observed", "late")),
+    ),
+    "timings": (_timings, {"phases": {}, "recovery": {}}),
+    "timeline": (
+        timeline,
+        {"seconds": 0.0, "offered": [], "committed": [], "seen": [], "faults": []},
+    ),
+}

@@ -1,0 +1,127 @@
+"""Which fault a failure belongs to: the window of each strike, and the attempts that it ended.
+
+Records of the history are ordered by `seq`. The engine's events have only their wall-clock time, in
+milliseconds of the same machine, so they are compared with the wall clock of records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from onceproof.run.evidence import Evidence
+from onceproof.run.plan import PlannedFault
+from onceproof.run.records import Op, Record
+
+SLACK_S = 0.25  # an event may be written a moment before or after the record of what caused it
+_FOREVER = 1 << 62
+_END_DRIVERS = (("kill", "driver"), ("kill", "job"), ("stop", "driver"), ("rescale", "job"))
+_RIVAL = "start"
+
+
+@dataclass(frozen=True)
+class Window:
+    """The time in which a fault explains failures.
+
+    It begins when the fault began to strike, and ends with the first commit of a batch that was
+    planned after strike and cure: from then on the job works as if nothing had happened.
+    """
+
+    fault: PlannedFault
+    strike: Record
+    first: int
+    last: int
+    begins_s: float
+    ends_s: float
+
+    def has(self, seq: int) -> bool:
+        """Whether a record of the history lies in it."""
+        return self.first < seq <= self.last
+
+    def has_time(self, at_s: float) -> bool:
+        """Whether an event of the engine lies in it."""
+        return self.begins_s - SLACK_S <= at_s <= self.ends_s + SLACK_S
+
+    def killed(self, attempt: Record | None) -> bool:
+        """Whether its proof names the driver of this attempt among the dead."""
+        if attempt is None:
+            return False
+        driver = {name: attempt.proof.get(name) for name in ("pid", "started")}
+        dead = self.strike.proof.get("dead")
+        return isinstance(dead, list) and driver in dead
+
+
+def windows(evidence: Evidence) -> list[Window]:
+    """Return the window of each strike at the job, in the order of their beginnings.
+
+    A strike that missed its moment has one too: it killed somebody, and another followed it.
+    """
+    faults = {fault.name: fault for fault in evidence.plan.faults}
+    strikes = [one for one in evidence.of(Op.FAULT_STRIKE) if one.actor in faults]
+    found = [_window(evidence, faults[one.actor], one) for one in strikes]
+    return sorted(found, key=lambda one: one.first)
+
+
+def newest(found: Iterable[Window]) -> Window | None:
+    """Return the window that began last: a failure belongs to one fault alone."""
+    return max(found, key=lambda one: one.first, default=None)
+
+
+def cause_of_end(end: Record, start: Record | None, found: list[Window]) -> Window | None:
+    """Return the fault that ended an attempt, None if none did.
+
+    A fault that killed drivers ended those that it names, and no later one: a job must come back
+    from a crash. Damage may also keep the next attempts from their first commit.
+    """
+    named = [one for one in found if one.killed(start)]
+    if named:
+        return named[0]
+    return newest(one for one in found if _may_end(one, end, start))
+
+
+def _may_end(window: Window, end: Record, start: Record | None) -> bool:
+    if window.fault.verb == _RIVAL:  # of two drivers, either may notice the other much later
+        return start is not None and start.seq < window.strike.seq and end.seq > window.first
+    if (window.fault.verb, window.fault.target) in _END_DRIVERS:
+        return False
+    return window.has(end.seq)
+
+
+def _window(evidence: Evidence, fault: PlannedFault, strike: Record) -> Window:
+    first, begins_s = _beginning(strike)
+    heals = [
+        one.seq
+        for one in evidence.of(Op.FAULT_HEAL)
+        if one.actor == strike.actor and one.seq > strike.seq
+    ]
+    after = max([strike.seq, *heals])
+    end = _first_commit(evidence, after)
+    last, ends_s = (_FOREVER, float("inf")) if end is None else (end.seq, end.wall)
+    return Window(fault, strike, first, last, begins_s, ends_s)
+
+
+def _beginning(strike: Record) -> tuple[int, float]:
+    """Return the record and the time at which the fault began to strike, as its proof says."""
+    began = strike.proof.get("began")
+    if not isinstance(began, dict):
+        return strike.seq - 1, strike.wall
+    first, wall = began.get("since"), began.get("wall")
+    if not isinstance(first, int) or not isinstance(wall, int | float):
+        return strike.seq - 1, strike.wall
+    return min(first, strike.seq - 1), min(float(wall), strike.wall)
+
+
+def _first_commit(evidence: Evidence, after: int) -> Record | None:
+    """Return the first commit after a record of a batch that was planned after it too.
+
+    A damaged checkpoint may fail an attempt that has just committed the damaged batch once more.
+    """
+    planned: set[int | None] = set()
+    for record in evidence.of(Op.BATCH_OFFSETS, Op.BATCH_COMMIT):
+        if record.seq <= after or not record.is_ok:
+            continue
+        if record.op is Op.BATCH_OFFSETS:
+            planned.add(record.batch)
+        elif record.batch in planned:
+            return record
+    return None

@@ -1,0 +1,121 @@
+"""Where a differing row comes from: its batch, its attempt, and its place in the input."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from onceproof.checkpoint.log import planned
+from onceproof.database import open_database
+from onceproof.run.directory import RunDirectory
+from onceproof.run.evidence import by_partition, known
+from onceproof.run.ledger import Partition, query_parquet
+
+Row = Mapping[str, Any]
+Place = tuple[str, int, int]  # topic, partition, offset
+_PLACES = """
+    select id, topic, "partition", "offset" from {rows}
+    where "offset" is not null and id in (select unnest(getvariable('ids')))"""
+
+
+def origins(run: RunDirectory, details: Sequence[Row]) -> list[dict[str, Any]]:
+    """Return for each differing key `topic`, `partition`, `offset`, `batch`, `attempt`, `by`.
+
+    A lost row falls to the batch that had to emit it. A row too many, or one that was not expected,
+    falls to who wrote it: of several copies the last attempt. A changed one falls to the later of
+    both: what was written wrongly, or what was not written over it. `by` is `sink` where one batch
+    wrote the same row more often than it was to. What nobody can know is None.
+
+    Where rows tell nothing, a key falls to the batch that has read it first: `by` is `input` then,
+    or `unread` where the query began behind it.
+    """
+    blamed = [_written(detail) for detail in details]
+    ids = [row.get("id") for row, _ in blamed]
+    places = _deliveries(run, [one for one in ids if isinstance(one, int)])
+    ranges: dict[Any, Mapping[Partition, range] | None] = {}
+    found = []
+    for (row, by), one, detail in zip(blamed, ids, details, strict=True):
+        if (inferred := _by_input(detail)) is not None:
+            found.append(inferred)
+            continue
+        batch = row.get("_batch")
+        if batch not in ranges:
+            ranges[batch] = known(lambda batch=batch: _ranges(run, batch))  # type: ignore[misc]
+        place = _place(places.get(one, []), ranges[batch])
+        told = dict(zip(("topic", "partition", "offset"), place or (None,) * 3, strict=True))
+        found.append({**told, "batch": batch, "attempt": row.get("_attempt"), "by": by})
+    return found
+
+
+def _by_input(detail: Row) -> dict[str, Any] | None:
+    """Return what the expected rows tell of where their key was read; None where rows tell it."""
+    told = [row for row in detail["expected"] if "_offset" in row]
+    if not told:
+        return None
+    (row, *_) = told
+    place = {name: row[f"_{name}"] for name in ("topic", "partition", "offset", "batch")}
+    return {**place, "attempt": None, "by": "unread" if row["_unread"] else "input"}
+
+
+def _written(detail: Row) -> tuple[Row, str | None]:
+    """Return the row to blame, and `sink` where it is a copy that its batch had not to write."""
+    expected, observed = detail["expected"], detail["observed"]
+    names = {name for row in (*expected, *observed) for name in row} - {"_attempt"}
+    if expected and observed:
+        names &= expected[0].keys() & observed[0].keys()
+    missing = _without(expected, observed, names)
+    extra = _without(observed, expected, names)
+    match detail["class"]:
+        case "lost":
+            return next(iter([*missing, *expected]), {}), None
+        case "changed":
+            return max([*extra, *missing], key=_batch, default={}), None
+    row = next(reversed(extra), {})
+    copies = [other for other in observed if _values(other, names) == _values(row, names)]
+    return row, "sink" if "_batch" in names and len(copies) > 1 else None
+
+
+def _without(rows: Sequence[Row], others: Sequence[Row], names: set[str]) -> list[Row]:
+    """Return the rows without one for each like row of the others, the first attempts first."""
+    left = Counter(_values(other, names) for other in others)
+    found = []
+    for row in sorted(rows, key=lambda row: (_batch(row), row.get("_attempt") or 0)):
+        left[_values(row, names)] -= 1
+        if left[_values(row, names)] < 0:
+            found.append(row)
+    return found
+
+
+def _values(row: Row, names: set[str]) -> str:
+    return repr([row.get(name) for name in sorted(names)])  # NaN is like NaN
+
+
+def _batch(row: Row) -> int:
+    found = row.get("_batch")
+    return -1 if found is None else int(found)
+
+
+def _deliveries(run: RunDirectory, ids: list[int]) -> Mapping[Any, list[Place]]:
+    """Return where the ledger says that these events were delivered; some were sent again."""
+    found: dict[Any, list[Place]] = defaultdict(list)
+    if ids:
+        store = open_database()
+        store.execute("set variable ids = ?::bigint[]", [ids])
+        for one, *place in known(lambda: query_parquet(run.ledger, _PLACES, store)) or []:
+            found[one].append((place[0], place[1], place[2]))
+    return found
+
+
+def _ranges(run: RunDirectory, batch: int) -> Mapping[Partition, range]:
+    """Return the offsets that a batch has read."""
+    ends = by_partition(planned(run.checkpoint_log, batch).offsets)
+    starts = by_partition(planned(run.checkpoint_log, batch - 1).offsets) if batch else {}
+    return {at: range(starts.get(at, 0), end) for at, end in ends.items()}
+
+
+def _place(found: Sequence[Place], ranges: Mapping[Partition, range] | None) -> Place | None:
+    """Return the one place, of several the one that the batch has read."""
+    if len(found) > 1 and ranges is not None:
+        found = [one for one in found if one[2] in ranges.get((one[0], one[1]), ())]
+    return found[0] if len(found) == 1 else None

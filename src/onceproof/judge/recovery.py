@@ -1,0 +1,119 @@
+"""How a run came back after each fault, as numbers; nothing here decides anything.
+
+An attempt that failed, and what the next one ran again, falls to the newest fault before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Any
+
+from onceproof.judge.checkers.faults_landed import landed
+from onceproof.run.evidence import Evidence, by_partition, known
+from onceproof.run.ledger import Partition
+from onceproof.run.records import Op, Record
+
+Ends = Mapping[Partition, int]
+_TOLD = ("reason", "said", "decided", "pause_s")
+
+
+def recoveries(evidence: Evidence, at: Mapping[int, float]) -> dict[str, dict[str, Any]]:
+    """Return the recovery from each fault that landed; what the evidence does not tell is None.
+
+    `at` are the seconds of each record since the first, by `seq`.
+    """
+    strikes = landed(evidence)
+    return {name: _recovery(evidence, at, strikes, strike) for name, strike in strikes.items()}
+
+
+def _recovery(
+    evidence: Evidence, at: Mapping[int, float], strikes: Mapping[str, Record], strike: Record
+) -> dict[str, Any]:
+    def since(seq: int | None) -> float | None:
+        return None if seq is None else round(at[seq] - at[strike.seq], 3)
+
+    level = caught_up(evidence, strike)
+    mine = _between(strike, strikes)
+    return {
+        "first_commit_s": since(recovered(evidence, strike)),
+        "caught_up_s": since(level),
+        "reprocessed": known(lambda: _reprocessed(evidence, mine)),
+        "reader_gap_s": known(lambda: _gap(evidence, at, strike, level)),
+        "restarts": [
+            {"attempt": one.attempt, **{name: one.proof.get(name) for name in _TOLD}}
+            | {"at_s": since(one.seq)}
+            for one in evidence.of(Op.RESTART)
+            if one.seq in mine
+        ],
+    }
+
+
+def recovered(evidence: Evidence, strike: Record) -> int | None:
+    """Return the `seq` of the first commit after a strike: the pipeline was at work again."""
+    return next((seq for seq, _ in evidence.positions if seq > strike.seq), None)
+
+
+def caught_up(evidence: Evidence, strike: Record) -> int | None:
+    """Return the `seq` of the first commit after a strike that left nothing behind.
+
+    Its batch read all that was acknowledged when it was planned; one that has a backlog does not.
+    """
+    ledger = known(lambda: evidence.ledger)
+    acknowledged, behind = 0, dict[int | None, bool]()
+    for record in evidence.of(Op.INPUT_PROGRESS, Op.BATCH_OFFSETS, Op.BATCH_COMMIT):
+        if not record.is_ok or ledger is None:
+            continue
+        if record.op is Op.INPUT_PROGRESS:
+            acknowledged = int(record.proof["acknowledged"])
+        elif record.op is Op.BATCH_OFFSETS:
+            ends = by_partition(record.proof["offsets"])
+            behind[record.batch] = ledger.covered_by(ends) < acknowledged
+        elif record.seq > strike.seq and not behind.get(record.batch, True):
+            return record.seq
+    return None
+
+
+def _between(strike: Record, strikes: Mapping[str, Record]) -> range:
+    """Return the `seq`s from a strike up to the next fault's."""
+    later = [one.seq for one in strikes.values() if one.seq > strike.seq]
+    return range(strike.seq, min(later, default=1 << 62))
+
+
+def _reprocessed(evidence: Evidence, mine: range) -> int:
+    """Count the records of batches that were planned before an attempt began, and committed in it.
+
+    What Spark repeats within one attempt is not among them: nobody records it.
+    """
+    ledger, found = evidence.ledger, 0
+    starts = [one.seq for one in evidence.of(Op.ATTEMPT_START)][1:]
+    for start, end in pairwise([*starts, 1 << 62]):
+        planned: dict[int, Ends] = {}
+        again: set[int] = set()
+        for record in evidence.of(Op.BATCH_OFFSETS, Op.BATCH_COMMIT):
+            if not record.is_ok or record.batch is None:
+                continue
+            if record.op is Op.BATCH_OFFSETS and record.seq < start:
+                planned[record.batch] = by_partition(record.proof["offsets"])
+            elif record.op is Op.BATCH_COMMIT and start < record.seq < end:
+                again.add(record.batch)
+        if start in mine:
+            for batch in again & planned.keys():
+                before = planned.get(batch - 1, {})
+                found += ledger.covered_by(planned[batch]) - ledger.covered_by(before)
+    return found
+
+
+def _gap(
+    evidence: Evidence, at: Mapping[int, float], strike: Record, until: int | None
+) -> float | None:
+    """Return the longest time without a change, of the times between a strike and `until`."""
+    if until is None:
+        return None
+    news = [at[poll.seq] for poll in evidence.polls if poll.rows]
+    end, struck = at[until], at[strike.seq]
+    before = [moment for moment in news if moment <= struck]
+    moments = [*before[-1:], *(moment for moment in news if struck < moment <= end)]
+    moments += [moment for moment in news if moment > end][:1]
+    gaps = [round(later - earlier, 3) for earlier, later in pairwise(moments)]
+    return max(gaps, default=None)

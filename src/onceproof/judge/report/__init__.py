@@ -1,0 +1,26 @@
+"""Reports of a run for people and for CI systems, all from its verdict document alone.
+
+Rendering computes nothing but places on the page: every number and sentence is the document's.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from onceproof.judge.report.html import to_html
+from onceproof.judge.report.junit import to_junit
+from onceproof.run.directory import RunDirectory
+
+
+def write_reports(run: RunDirectory) -> None:
+    """Write report.html and junit.xml beside verdict.json; text that is no Unicode shows as ?."""
+    document = read_document(run)
+    run.report.write_text(to_html(document), encoding="utf-8", errors="replace")
+    run.junit.write_text(to_junit(document), encoding="utf-8", errors="replace")
+
+
+def read_document(run: RunDirectory) -> dict[str, Any]:
+    """Return the verdict document that the judge wrote."""
+    document: dict[str, Any] = json.loads(run.verdict.read_text(encoding="utf-8"))
+    return document

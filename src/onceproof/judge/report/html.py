@@ -1,0 +1,90 @@
+"""The verdict as one page of HTML: no script, no network, readable on a telephone and on paper."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from onceproof.judge.report.plot import SERIES, plot
+
+_HERE = Path(__file__).parent
+NOTHING = "\N{EN DASH}"
+WIDE, NARROW = (800, 320), (352, 280)
+
+
+def to_html(document: Mapping[str, Any]) -> str:
+    """Return the page; every text of the document is escaped."""
+    drawings = {
+        name: plot(document["timeline"], *size)
+        for name, size in {"wide": WIDE, "narrow": NARROW}.items()
+    }
+    page: str = _page().render(document=document, drawings=drawings, series=SERIES)
+    return page
+
+
+@cache
+def _page() -> Any:
+    return templates().get_template("page.html.j2")
+
+
+def templates(*folders: Path) -> Any:
+    """Return the templates of the folders, with the parts and the style that our pages share.
+
+    Every value that a template shows is escaped, and a name that it does not know is an error.
+    """
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+
+    pages = Environment(
+        loader=FileSystemLoader([*folders, _HERE]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    pages.filters |= {"shown": _shown, "count": _count, "clock": _clock, "minute": _minute}
+    pages.filters["effect"] = _effect
+    sheets = (sheet for folder in (_HERE, *folders) for sheet in folder.glob("*.css"))
+    style = "".join(sheet.read_text(encoding="utf-8") for sheet in sheets)
+    pages.globals["style"] = Markup(style)  # noqa: S704
+    return pages
+
+
+def _shown(value: Any) -> str:
+    """Return a value as a person reads it: text as it is, nothing as a dash, the rest as JSON.
+
+    Rows stand below each other, a line for each.
+    """
+    if value is None or value in ({}, [], ""):
+        return NOTHING
+    if isinstance(value, list) and all(isinstance(row, dict) for row in value):
+        return "\n".join(map(_shown, value))
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_shown(each)}" for name, each in value.items())
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _effect(value: Mapping[str, Any] | None) -> str:
+    """Return the degree of an effect, and those of its numbers that are not 0."""
+    if value is None:
+        return NOTHING
+    numbers = [f"{name} {_shown(one)}" for name, one in value.items() if name != "degree" and one]
+    told = f" ({', '.join(numbers)})" if numbers else ""
+    return f"{value['degree']}{told}"
+
+
+def _count(value: int | None) -> str:
+    return NOTHING if value is None else f"{value:,}"
+
+
+def _minute(value: datetime) -> str:
+    return f"{value.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def _clock(value: str | None) -> str:
+    """Return the time of day, in UTC, of an ISO 8601 time; the run's directory tells the day."""
+    return NOTHING if value is None else value.partition("T")[2].removesuffix("+00:00")

@@ -1,0 +1,94 @@
+"""The run over time, as numbers ready to be drawn; nothing here decides anything."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import accumulate, pairwise
+from typing import Any, TypeVar
+
+from onceproof.judge.checkers.faults_landed import landed
+from onceproof.judge.recovery import caught_up, recovered
+from onceproof.run.evidence import Evidence, known
+from onceproof.run.records import Op, Record
+
+MOST_POINTS = 150
+T = TypeVar("T")
+Series = list[tuple[float, int]]
+
+
+def elapsed(history: Sequence[Record]) -> dict[int, float]:
+    """Return the seconds from the first record to each, by `seq`; they never go down.
+
+    The monotonic clock counts while it is one machine's since one start. Else the wall clock does,
+    and where it was set back, time stands still.
+    """
+    monos = [record.mono for record in history]
+    steady = all(one <= other for one, other in pairwise(monos))
+    clock = monos if steady else list(accumulate((record.wall for record in history), max))
+    return {r.seq: round(at - clock[0], 3) for r, at in zip(history, clock, strict=True)}
+
+
+def timeline(evidence: Evidence) -> dict[str, Any]:
+    """Return the series and bars of the plot, in seconds since the run's first record.
+
+    A series whose evidence is missing is empty: the checkers have said so already.
+    """
+    at = known(lambda: elapsed(evidence.history)) or {}
+    return {
+        "seconds": max(at.values(), default=0.0),
+        "offered": known(lambda: _offered(evidence, at)) or [],
+        "committed": known(lambda: _committed(evidence, at)) or [],
+        "seen": known(lambda: _seen(evidence, at)) or [],
+        "faults": known(lambda: _faults(evidence, at)) or [],
+    }
+
+
+def _offered(evidence: Evidence, at: Mapping[int, float]) -> Series:
+    sent = [record for record in evidence.of(Op.INPUT_PROGRESS) if record.is_ok]
+    return [(at[record.seq], int(record.proof["offered"])) for record in _thinned(sent)]
+
+
+def _committed(evidence: Evidence, at: Mapping[int, float]) -> Series:
+    ledger = evidence.ledger
+    return [(at[seq], ledger.covered_by(found)) for seq, found in _thinned(evidence.positions)]
+
+
+def _seen(evidence: Evidence, at: Mapping[int, float]) -> Series:
+    changes = dict(evidence.reads.ask("select poll, sum(copies) from reads group by poll"))
+    totals = accumulate(int(changes.get(poll.number, 0)) for poll in evidence.polls)
+    every = [(at[poll.seq], total) for poll, total in zip(evidence.polls, totals, strict=True)]
+    return _thinned(every)
+
+
+def _faults(evidence: Evidence, at: Mapping[int, float]) -> list[dict[str, Any]]:
+    bars = []
+    for name, strike in landed(evidence).items():
+        heal = healed(evidence, strike)
+        back = recovered(evidence, strike)
+        level = caught_up(evidence, strike)
+        bars.append(
+            {
+                "name": name,
+                "struck": at[strike.seq],
+                "healed": at[heal.seq] if heal else None,
+                "recovered": at[back] if back else None,
+                "caught_up": at[level] if level else None,
+            }
+        )
+    return bars
+
+
+def healed(evidence: Evidence, strike: Record) -> Record | None:
+    """Return the cure of a strike, if it needed one and got it."""
+    heals = (
+        record
+        for record in evidence.of(Op.FAULT_HEAL)
+        if record.is_ok and record.actor == strike.actor and record.seq > strike.seq
+    )
+    return next(heals, None)
+
+
+def _thinned(series: Sequence[T]) -> list[T]:
+    """Return at most `MOST_POINTS` of a series, the first and the last among them."""
+    step = max(1, -(-len(series) // MOST_POINTS))
+    return [*series[:-1:step], *series[-1:]]

@@ -1,0 +1,175 @@
+"""Topics of a run: made so that nothing of them expires, looked at, read back, dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from typing import Any
+
+from onceproof.errors import StackError
+from onceproof.kafka.admin import ANSWERS_WITHIN_S, ask_patiently
+from onceproof.kafka.security import kafka_settings
+from onceproof.machine.polling import wait_for
+
+_REPLICAS = 3
+_NO_SUCH_TOPIC = 3  # in Kafka's protocol
+# A broker may hear of a new topic a moment after the others.
+_MISSING_AT_MOST = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One record of a topic, and where it stands."""
+
+    partition: int
+    offset: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes], ...] = ()
+
+
+def make_topic(bootstrap: Sequence[str], name: str, partitions: int = 4) -> str:
+    """Make a topic that keeps its records for ever, and return its name; it may be there already.
+
+    One that is there with another number of partitions is refused: keys would lie elsewhere.
+    """
+    from kafka.admin import NewTopic
+    from kafka.errors import TopicAlreadyExistsError
+
+    def make(client: Any) -> None:
+        replicas = min(_REPLICAS, len(client.describe_cluster()["brokers"]))
+        config = {"retention.ms": "-1"}
+        with suppress(TopicAlreadyExistsError):
+            client.create_topics([NewTopic(name, partitions, replicas, topic_configs=config)])
+        client.wait_for_topics([name])
+
+    ask_patiently(bootstrap, make)
+    found = len(look(bootstrap, [name])[name]["partitions"])
+    if found != partitions:
+        raise StackError(
+            f"topic {name} is there with {found} partitions, and {partitions} are wanted:"
+            " drop it, or write another name"
+        )
+    return name
+
+
+def look(bootstrap: Sequence[str], names: Sequence[str]) -> dict[str, Any]:
+    """Return each topic's id and where its partitions begin and end: the proof of `input.topics`.
+
+    `end` is the next offset to be written. It is no count of records where transactions write.
+    """
+    from kafka import TopicPartition
+    from kafka.admin import OffsetSpec
+    from kafka.errors import for_code
+
+    missing = 0
+
+    def see(client: Any) -> dict[str, Any]:
+        nonlocal missing
+        topics: dict[str, Any] = {}
+        for found in client.describe_topics(list(names)):
+            name = found["name"]
+            if code := found["error_code"]:
+                missing += code == _NO_SUCH_TOPIC
+                raise for_code(code)(name) if missing <= _MISSING_AT_MOST else _no_topic(name)
+            parts = [TopicPartition(name, one["partition_index"]) for one in found["partitions"]]
+            starts, ends = (
+                client.list_partition_offsets(dict.fromkeys(parts, spec))
+                for spec in (OffsetSpec.EARLIEST, OffsetSpec.LATEST)
+            )
+            topics[name] = {
+                "id": str(found["topic_id"]),
+                "partitions": {
+                    str(part.partition): {"start": starts[part].offset, "end": ends[part].offset}
+                    for part in sorted(parts)
+                },
+            }
+        return topics
+
+    return ask_patiently(bootstrap, see)
+
+
+def are_in_sync(bootstrap: Sequence[str], name: str) -> bool:
+    """Whether every replica of a topic has all of it."""
+
+    def see(client: Any) -> bool:
+        (found,) = client.describe_topics([name])
+        parts = found["partitions"]
+        return bool(parts) and all(len(p["isr_nodes"]) == len(p["replica_nodes"]) for p in parts)
+
+    return ask_patiently(bootstrap, see)
+
+
+def expire(bootstrap: Sequence[str], name: str, ends: Mapping[int, int]) -> dict[int, int]:
+    """Delete the records before these offsets, and return where each partition begins now."""
+    from kafka import TopicPartition
+
+    wanted = {TopicPartition(name, partition): end for partition, end in ends.items()}
+    ask_patiently(bootstrap, lambda client: client.delete_records(wanted))
+    found = look(bootstrap, [name])[name]["partitions"]
+    return {int(partition): bounds["start"] for partition, bounds in found.items()}
+
+
+def grow_topic(bootstrap: Sequence[str], name: str, partitions: int) -> None:
+    """Give a topic so many partitions."""
+    ask_patiently(bootstrap, lambda client: client.create_partitions({name: partitions}))
+
+
+def drop_topic(bootstrap: Sequence[str], name: str) -> None:
+    """Remove a topic; one that is not there is gone already."""
+    from kafka.errors import UnknownTopicOrPartitionError
+
+    def drop(client: Any) -> None:
+        with suppress(UnknownTopicOrPartitionError):
+            client.delete_topics([name])
+
+    ask_patiently(bootstrap, drop)
+
+
+def read_back(
+    bootstrap: Sequence[str],
+    topic: str,
+    partitions: Sequence[int] | None = None,
+    isolation: str = "read_uncommitted",
+) -> Iterator[Found]:
+    """Yield every record up to the ends as they are now, in order within each partition."""
+    from kafka import KafkaConsumer, TopicPartition
+
+    consumer = KafkaConsumer(
+        **kafka_settings(bootstrap),
+        enable_auto_commit=False,
+        isolation_level=isolation,
+        auto_offset_reset="none",
+        max_poll_records=5000,
+        bootstrap_timeout_ms=ANSWERS_WITHIN_S * 1000,
+        metrics_enabled=False,
+    )
+    with closing(consumer):
+        numbers = consumer.partitions_for_topic(topic) if partitions is None else partitions
+        parts = [TopicPartition(topic, number) for number in sorted(numbers or ())]
+        if not parts:
+            raise _no_topic(topic)
+        consumer.assign(parts)
+        consumer.seek_to_beginning(*parts)
+        yield from _drain(consumer, consumer.end_offsets(parts))
+
+
+def _drain(consumer: Any, ends: Mapping[Any, int]) -> Iterator[Found]:
+    def is_read() -> bool:
+        return all(consumer.position(part) >= end for part, end in ends.items())
+
+    def read_on() -> tuple[Any, ...]:
+        found = tuple(consumer.poll(500).items())
+        return found or ((None, ()),) * is_read()  # the last may be markers, which nobody gets
+
+    while not is_read():
+        for part, records in wait_for(read_on, ANSWERS_WITHIN_S, "a topic has no readable end"):
+            for one in records:
+                if one.offset < ends[part]:
+                    headers = tuple(map(tuple, one.headers or ()))
+                    yield Found(part.partition, one.offset, one.key, one.value, headers)
+
+
+def _no_topic(name: str) -> StackError:
+    return StackError(f"there is no topic {name!r}: it was never made, or somebody removed it")

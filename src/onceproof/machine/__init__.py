@@ -1,0 +1,1 @@
+"""Processes, folders and disks of this machine."""

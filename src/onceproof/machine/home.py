@@ -1,0 +1,68 @@
+"""Where Onceproof keeps what outlives a run: jars, archives, and by default the stack."""
+
+import os
+from pathlib import Path
+
+from onceproof.errors import RequestError
+
+
+def onceproof_home() -> Path:
+    """Return `ONCEPROOF_HOME`, or the user's cache folder.
+
+    Root's own cache is usually closed to everybody else, and PostgreSQL refuses to run as root:
+    so for root the default is the machine's cache folder, which another user can enter.
+    """
+    found = _home().resolve()  # a process shows its folders without links
+    if set(str(found)) & set(" \t\n:,"):
+        raise RequestError(
+            f"the home {str(found)!r} has a blank, colon or comma, which a class path and Spark's "
+            "options cannot carry: set ONCEPROOF_HOME to a folder without"
+        )
+    return found
+
+
+def _home() -> Path:
+    if given := os.environ.get("ONCEPROOF_HOME"):
+        return Path(given)
+    if os.geteuid() == 0:
+        return Path("/var/cache/onceproof")
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "onceproof"
+
+
+RUNS = "ONCEPROOF_RUNS"
+
+
+def runs_folder(given: Path | None = None) -> Path:
+    """Return where runs go: the folder that is given, else `ONCEPROOF_RUNS`, else ./runs."""
+    return given or Path(os.environ.get(RUNS) or "runs")
+
+
+def jobs_folder() -> Path:
+    """Return the folder of our own jobs: `spark_jobs/` of a clone, else what the wheel carries."""
+    return _beside("spark_jobs", "jobs")
+
+
+def catalogue_folder() -> Path:
+    """Return the folder of our own scenarios: `scenarios/` of a clone, else the wheel's."""
+    return _beside("scenarios", "catalogue")
+
+
+def expectations_folder() -> Path:
+    """Return the folder of our own suites: `expectations/` of a clone, else the wheel's."""
+    return _beside("expectations", "suites")
+
+
+def dags_folder() -> Path:
+    """Return the folder of our DAGs: `dags/` of a clone, else the wheel's."""
+    return _beside("dags", "dags")
+
+
+def plugins_folder() -> Path:
+    """Return the folder of what Airflow loads: `plugins/` of a clone, else the wheel's."""
+    return _beside("plugins", "plugins")
+
+
+def _beside(in_clone: str, in_wheel: str) -> Path:
+    package = Path(__file__).parents[1]
+    clone = package.parents[1]
+    return clone / in_clone if (clone / "pyproject.toml").exists() else package / in_wheel

@@ -1,0 +1,164 @@
+"""One judged run as a row of the verdict history."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from onceproof.run.directory import RunDirectory
+from onceproof.verdict import Grade
+
+NEVER_JUDGED = "The run was begun and not judged: it is under way, or was killed before its end"
+DEGREES = ("none", "felt", "retried", "restarted")  # of a fault's effect, the least first
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What the history knows of a run; all but the digests is what its verdict document says.
+
+    `at` is when its job ended. `broken` holds the classes that broke its promise, `findings` the
+    checkers that did not pass and their grades. `landed` of the planned `faults` struck with
+    proof, and `effects` has the degree of each that did, empty where it was not measured. `ran_on`
+    is the digest of what the job ran on, empty where nothing is known. `evidence` is the digest of
+    what the judge read, empty until the run is judged, `verdict_digest` that of `verdict.json`.
+    `number` tells in which order the history came to know of runs; a clock has no part in it.
+    """
+
+    run: str
+    directory: str
+    scenario: str
+    seed: int | None
+    subject: str
+    night: str
+    at: datetime
+    verdict: str
+    claims: str
+    as_claimed: bool
+    hold_to: str
+    reasons: tuple[str, ...]
+    findings: Mapping[str, str]
+    differences: Mapping[str, int]
+    broken: tuple[str, ...]
+    faults: int
+    landed: int
+    recovery_s: float | None
+    seconds: float
+    tags: tuple[str, ...]
+    evidence: str
+    verdict_digest: str
+    ran_on: str = field(default="")
+    effects: tuple[str, ...] = field(default=())
+    pruned: bool = field(default=False)
+    number: int = field(default=0, compare=False)
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether there is a verdict; else the run was only begun."""
+        return self.evidence != ""
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether any checker could not tell, whatever the worst of them said."""
+        return Grade.UNKNOWN in (self.verdict, *self.findings.values())
+
+    @property
+    def is_proved(self) -> bool:
+        """Whether it is as claimed in each of the ways in which a row can say so."""
+        agreed = self.as_claimed and self.verdict == self.claims
+        return agreed and not self.is_unknown and self.landed == self.faults
+
+    def landed_with(self, effect: str) -> int:
+        """Return how many faults struck, and had at least this effect where one is asked for."""
+        if not effect:
+            return self.landed
+        enough = DEGREES[DEGREES.index(effect) :]
+        return sum(degree in enough for degree in self.effects)
+
+
+def make_entry(
+    run: RunDirectory, document: Mapping[str, Any], at: datetime, evidence: str, verdict_digest: str
+) -> Entry:
+    """Return the entry of a run by its verdict document; `evidence` and `at` are handed in."""
+    plan = document["plan"]
+    counts = document["differences"]
+    recoveries = [one for one in document["timings"]["recovery"].values() if one is not None]
+    tags = plan.get("tags")
+    return Entry(
+        run=name_of(run, plan),
+        directory=_text(run.root.absolute()),
+        scenario=_text(document["scenario"]),
+        seed=document["seed"],
+        subject=_text(document["subject"]),
+        night=_text(plan.get("night")),
+        at=at,
+        verdict=document["verdict"],
+        claims=_text(document["claims"]),
+        as_claimed=document["as_claimed"],
+        hold_to=_text(document["hold_to"]),
+        reasons=tuple(document["reasons"]),
+        findings={
+            one["checker"]: one["verdict"]
+            for one in document["findings"]
+            if one["verdict"] != Grade.PASS
+        },
+        differences=counts,
+        broken=tuple(n for n, count in counts.items() if count and n not in document["allowed"]),
+        faults=len(document["faults"]),
+        landed=sum(fault["landed"] for fault in document["faults"]),
+        recovery_s=max(recoveries, default=None),
+        seconds=document["timeline"]["seconds"],
+        tags=tuple(map(_text, tags)) if isinstance(tags, list) else (),
+        evidence=evidence,
+        verdict_digest=verdict_digest,
+        ran_on=_text(document["ran_on"]["digest"]),
+        effects=tuple(_degree(fault) for fault in document["faults"] if fault["landed"]),
+    )
+
+
+def begun_entry(run: RunDirectory, plan: Mapping[str, Any], at: datetime) -> Entry:
+    """Return the entry of a run that was planned and that nobody has judged yet."""
+    tags, faults = plan["tags"], plan["faults"]
+    return Entry(
+        run=name_of(run, plan),
+        directory=_text(run.root.absolute()),
+        scenario=_text(plan["scenario"]),
+        seed=plan["seed"],
+        subject=_text(plan["subject"]),
+        night=_text(plan.get("night")),
+        at=at,
+        verdict=Grade.UNKNOWN,
+        claims=_text(plan["claims"]),
+        as_claimed=False,
+        hold_to=_text(plan["hold_to"]),
+        reasons=(NEVER_JUDGED,),
+        findings={},
+        differences={},
+        broken=(),
+        faults=len(faults),
+        landed=0,
+        recovery_s=None,
+        seconds=0.0,
+        tags=tuple(map(_text, tags)),
+        evidence="",
+        verdict_digest="",
+    )
+
+
+def _degree(fault: Mapping[str, Any]) -> str:
+    return _text((fault.get("effect") or {}).get("degree"))
+
+
+def name_of(run: RunDirectory, plan: Mapping[str, Any]) -> str:
+    """Return a run's name by its plan; where no plan tells it, the end of its directory's path.
+
+    That has a slash, which the name in a plan never has.
+    """
+    return _text(plan.get("run")) or _text("/".join(run.root.absolute().parts[-2:]))
+
+
+def _text(value: Any) -> str:
+    """Return a text that every database takes: NUL and what is no Unicode show as ?."""
+    told = "" if value is None else str(value)
+    return told.encode("utf-8", "replace").decode().replace("\0", "?")

@@ -1,0 +1,156 @@
+"""The verdict history as a store: rows are added and judged again, and never taken away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, fields
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import Connection, Engine, Select, delete, insert, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from onceproof.errors import RequestError
+from onceproof.past.entry import Entry
+from onceproof.past.issues import Issue
+from onceproof.past.opening import migrate, open_engine, told
+from onceproof.past.tables import ISSUES, RUNS
+
+# What a run is stays as it was first recorded; this is what judging it again may change.
+_JUDGED = (
+    "directory", "verdict", "claims", "as_claimed", "hold_to", "reasons", "findings", "differences",
+    "broken", "faults", "landed", "recovery_s", "seconds", "verdict_digest", "ran_on",
+    "effects", "pruned",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Store:
+    """One verdict history; `shown` is its address without a password."""
+
+    engine: Engine
+    shown: str
+
+    def record(self, entry: Entry) -> Entry:
+        """Add a run, or give one that is known its new verdict; return its row as it is now.
+
+        One that was only begun becomes all that the entry says, and keeps its number.
+
+        A verdict on other evidence than that of the first time changes nothing: else it would stand
+        there as good once the evidence was put back.
+        """
+        kind = postgresql if self.engine.dialect.name == "postgresql" else sqlite
+        adds = kind.insert(RUNS).values(_row(entry))
+        asked = adds.on_conflict_do_update(
+            index_elements=["run"],
+            set_={name: adds.excluded[name] for name in _JUDGED},
+            where=RUNS.c.evidence == adds.excluded.evidence,
+        )
+        begun = update(RUNS).where(RUNS.c.run == entry.run, RUNS.c.evidence == "")
+        with self._writing() as connection:
+            connection.execute(begun.values(_row(entry)))
+            connection.execute(asked)
+            found = connection.execute(select(RUNS).where(RUNS.c.run == entry.run))
+            return _entry(found.mappings().one())
+
+    def begin(self, entry: Entry) -> None:
+        """Add a run that nobody has judged; one that is known stays as it is."""
+        kind = postgresql if self.engine.dialect.name == "postgresql" else sqlite
+        with self._writing() as connection:
+            connection.execute(kind.insert(RUNS).values(_row(entry)).on_conflict_do_nothing())
+
+    def find(self, run: str) -> Entry | None:
+        """Return the row of a run by its name."""
+        return next(iter(self._read(select(RUNS).where(RUNS.c.run == run))), None)
+
+    def entries(
+        self,
+        *,
+        scenario: str = "",
+        tag: str = "",
+        subject: str = "",
+        night: str = "",
+        verdict: str = "",
+        last: int = 0,
+    ) -> list[Entry]:
+        """Return the rows that are asked for, the newest first; at most `last`, if it is given."""
+        asked = select(RUNS).order_by(RUNS.c.at.desc(), RUNS.c.number.desc())
+        wanted = {"scenario": scenario, "subject": subject, "night": night, "verdict": verdict}
+        for name, value in wanted.items():
+            asked = asked.where(RUNS.c[name] == value) if value else asked
+        found = [one for one in self._read(asked) if not tag or tag in one.tags]
+        return found[:last] if last else found
+
+    def mark_pruned(self, runs: Iterable[str]) -> None:
+        """Note of these runs that their directories are gone."""
+        with self._writing() as connection:
+            for run in runs:
+                connection.execute(update(RUNS).where(RUNS.c.run == run).values(pruned=True))
+
+    def issues(self) -> list[Issue]:
+        """Return the known issues, expired ones too, in the order of their numbers."""
+        with told(self.shown), self.engine.begin() as connection:
+            found = connection.execute(select(ISSUES).order_by(ISSUES.c.number)).mappings()
+            return [_issue(row) for row in found]
+
+    def add_issue(self, issue: Issue) -> Issue:
+        """Keep a known issue and return it with its number."""
+        row = _row(issue) | {"name": issue.name or None}
+        with self._writing() as connection:
+            same = select(ISSUES).where(ISSUES.c.name == issue.name)
+            if connection.execute(same).first():
+                raise RequestError(f"--name {issue.name} is another issue's: write another")
+            added = connection.execute(insert(ISSUES).values(row).returning(ISSUES))
+            return _issue(added.mappings().one())
+
+    def remove_issue(self, number: int) -> bool:
+        """Forget a known issue; whether there was one. Its number is never given again."""
+        with self._writing() as connection:
+            return bool(
+                connection.execute(delete(ISSUES).where(ISSUES.c.number == number)).rowcount
+            )
+
+    def _read(self, asked: Select[Any]) -> list[Entry]:
+        with told(self.shown), self.engine.begin() as connection:
+            return [_entry(row) for row in connection.execute(asked).mappings()]
+
+    @contextmanager
+    def _writing(self) -> Iterator[Connection]:
+        with told(self.shown), self.engine.execution_options(writes=True).begin() as connection:
+            yield connection
+
+
+def open_store(address: object) -> Store:
+    """Open the history at a path (SQLite) or a URL (PostgreSQL), and make it if it is not there."""
+    engine, shown = open_engine(str(address))
+    migrate(engine, shown)
+    return Store(engine, shown)
+
+
+def _row(one: Entry | Issue) -> dict[str, Any]:
+    """Return the columns of a row that is added; the history gives it its number."""
+    told = {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(one).items()}
+    del told["number"]
+    return told
+
+
+def _plain(row: Mapping[Any, Any], kind: type[Entry] | type[Issue]) -> dict[str, Any]:
+    found = {one.name: row[one.name] for one in fields(kind)}
+    return {k: tuple(v) if isinstance(v, list) else _utc(v) for k, v in found.items()}
+
+
+def _entry(row: Mapping[Any, Any]) -> Entry:
+    return Entry(**_plain(row, Entry))
+
+
+def _issue(row: Mapping[Any, Any]) -> Issue:
+    found = _plain(row, Issue)
+    return Issue(**found | {"name": found["name"] or ""})
+
+
+def _utc(value: Any) -> Any:
+    """Return a time with its zone, which SQLite does not keep; anything else as it is."""
+    if not isinstance(value, datetime):
+        return value
+    return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)

@@ -1,0 +1,1 @@
+"""A run on disk: its directory, plan, history, ledger and evidence."""

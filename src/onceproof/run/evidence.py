@@ -1,0 +1,173 @@
+"""The evidence of one run, read when a checker asks for it.
+
+What is missing, unreadable or contradicts itself raises `EvidenceError` in each checker that needs
+it, so no checker can mistake it for nothing found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeVar
+
+from onceproof.documents import count, field, read_object
+from onceproof.errors import EvidenceError
+from onceproof.guarantee import Anomaly
+from onceproof.run.directory import RunDirectory
+from onceproof.run.history import History
+from onceproof.run.ledger import Ledger, Partition
+from onceproof.run.parts import OLDER, part_digest
+from onceproof.run.plan import Plan
+from onceproof.run.reads import Poll, Reads, polls
+from onceproof.run.records import Op, Record
+
+T = TypeVar("T")
+ROW_CLASSES = (Anomaly.LOST, Anomaly.DUPLICATED, Anomaly.UNEXPECTED, Anomaly.CHANGED)
+
+
+@dataclass(frozen=True)
+class Differences:
+    """What the comparison found: a count for each class that rows alone show, and samples.
+
+    `columns` says which columns it took for the key and for values, and which it left out.
+    """
+
+    counts: Mapping[Anomaly, int]
+    expected: int
+    observed: int
+    late: int | None
+    columns: Mapping[str, Any]
+    samples: tuple[Mapping[str, Any], ...]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """All that is known of a run, from its directory alone."""
+
+    run: RunDirectory
+
+    @cached_property
+    def plan(self) -> Plan:
+        """What was to be done."""
+        return Plan.read(self.run.plan)
+
+    @cached_property
+    def history(self) -> tuple[Record, ...]:
+        """What happened, in order."""
+        return History(self.run.history).read()
+
+    def of(self, *ops: Op) -> list[Record]:
+        """Return the records of these operations, in order, whatever their outcome."""
+        return [record for record in self.history if record.op in ops]
+
+    @cached_property
+    def first_planned(self) -> int | None:
+        """The `seq` of the first batch that was planned, None if none was."""
+        return min((record.seq for record in self.of(Op.BATCH_OFFSETS)), default=None)
+
+    @cached_property
+    def last_end(self) -> int:
+        """The `seq` of the last end of an attempt, 0 if nobody saw one."""
+        return max((record.seq for record in self.of(Op.ATTEMPT_END)), default=0)
+
+    @cached_property
+    def recomputed(self) -> dict[str, Any]:
+        """What the references said."""
+        return read_object(self.run.recomputed)
+
+    @cached_property
+    def reference(self) -> dict[str, Any]:
+        """What the plan keeps of the reference: columns, key and version of the rows."""
+        if "reference" not in self.plan.document:
+            raise EvidenceError(OLDER)
+        return field(self.plan.document, "reference", dict, "the plan")
+
+    @cached_property
+    def _digests(self) -> dict[str, str]:
+        return {}
+
+    def digest(self, part: str) -> str:
+        """Return the digest of a part as it is now; read once."""
+        if part not in self._digests:
+            self._digests[part] = part_digest(self.run, part)
+        return self._digests[part]
+
+    @cached_property
+    def ledger(self) -> Ledger:
+        """What was sent."""
+        return Ledger.read(self.run.ledger)
+
+    @cached_property
+    def polls(self) -> tuple[Poll, ...]:
+        """When the reader looked."""
+        return polls(self.history)
+
+    @cached_property
+    def reads(self) -> Reads:
+        """What the reader saw."""
+        return Reads.load(self.run.reads, self.polls)
+
+    @cached_property
+    def differences(self) -> Differences:
+        """What the comparison of expected and observed rows found."""
+        document = read_object(self.run.summary)
+        counts = field(document, "differences", dict, "the summary of differences")
+        rows = field(document, "rows", dict, "the summary of differences")
+        return Differences(
+            _classes(counts),
+            count(rows, "expected", "the rows compared"),
+            count(rows, "observed", "the rows compared"),
+            count(rows, "late", "the rows compared") if "late" in rows else None,
+            field(document, "columns", dict, "the summary of differences"),
+            _samples(field(document, "samples", list, "the summary of differences")),
+        )
+
+    @cached_property
+    def positions(self) -> list[tuple[int, dict[Partition, int]]]:
+        """How far the input was committed: after each commit, its `seq` and the next offsets.
+
+        A commit takes the newest offsets that were recorded for its batch before it.
+        """
+        offsets: dict[int | None, dict[Partition, int]] = {}
+        found = []
+        for record in self.of(Op.BATCH_OFFSETS, Op.BATCH_COMMIT):
+            if not record.is_ok:
+                continue
+            if record.op is Op.BATCH_OFFSETS:
+                offsets[record.batch] = by_partition(record.proof["offsets"])
+            elif record.batch not in offsets:
+                raise EvidenceError(f"batch {record.batch} was committed at offsets nobody knows")
+            else:
+                found.append((record.seq, offsets[record.batch]))
+        return found
+
+
+def _classes(counts: Mapping[str, Any]) -> dict[Anomaly, int]:
+    if strange := counts.keys() - set(Anomaly):
+        raise EvidenceError(f"the differences have classes that nobody knows: {sorted(strange)}")
+    names = [name for name in Anomaly if name in counts or name in ROW_CLASSES]
+    return {name: count(counts, name, "the differences") for name in names}
+
+
+def _samples(found: list[Any]) -> tuple[Mapping[str, Any], ...]:
+    if strange := [sample for sample in found if not isinstance(sample, dict)]:
+        raise EvidenceError(f"the samples hold {strange[0]!r}, which is no JSON object")
+    return tuple(found)
+
+
+def by_partition(topics: Mapping[str, Mapping[str, int]]) -> dict[Partition, int]:
+    """Return offsets as they stand in records ({topic: {"0": 17}}) by topic and partition."""
+    return {
+        (topic, int(partition)): count(offsets, partition, f"the offsets of {topic}")
+        for topic, offsets in topics.items()
+        for partition in offsets
+    }
+
+
+def known(make: Callable[[], T]) -> T | None:
+    """Return what the evidence tells, or None where it does not; for what is shown, not judged."""
+    try:
+        return make()
+    except EvidenceError:
+        return None

@@ -1,0 +1,105 @@
+"""The history of a run: one JSON record a line, appended by several processes, never rewritten.
+
+The order of events is the order of `seq`, which is given under a lock; no clock decides anything.
+Rows are not recorded here: they go to parquet.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from onceproof import documents
+from onceproof.errors import EvidenceError
+from onceproof.run.records import LONGEST_LINE_BYTES, Op, Outcome, Record, from_line, to_line
+
+
+@dataclass(frozen=True)
+class History:
+    """The file of a run's records; any number of processes may hold one and append."""
+
+    path: Path
+
+    def append(
+        self,
+        actor: str,
+        op: Op,
+        outcome: Outcome = Outcome.OK,
+        *,
+        batch: int | None = None,
+        attempt: int | None = None,
+        proof: Mapping[str, Any] | None = None,
+    ) -> Record:
+        """Write one record so that it outlives this process, and return it with its number.
+
+        A torn line that a dying writer left behind is kept in a record of its own. A record that
+        nobody could read back raises `EvidenceError`, and nothing is written.
+        """
+        with self.path.open("a+b", buffering=0) as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            last, torn = _tail(file.fileno())
+            now = (time.monotonic(), time.time())
+            if torn:
+                line = to_line(
+                    Record(last + 1, *now, "history", Op.HISTORY_TORN, Outcome.OK, proof=torn)
+                )
+                file.truncate(os.fstat(file.fileno()).st_size - torn["bytes"])
+                _write(file.fileno(), line)
+                last += 1
+            record = Record(last + 1, *now, actor, op, outcome, batch, attempt, proof or {})
+            _write(file.fileno(), to_line(record))
+        return record
+
+    def last_seq(self) -> int:
+        """Return the number of the newest record, 0 if there is none: what a poll began after."""
+        if not self.path.exists():
+            return 0
+        with self.path.open("rb", buffering=0) as file:
+            fcntl.flock(file, fcntl.LOCK_SH)
+            return _tail(file.fileno())[0]
+
+    def read(self) -> tuple[Record, ...]:
+        """Return all records in order; a torn last line was never recorded, so it is left out.
+
+        Anything else that is not as it was written raises `EvidenceError` with its line, and so
+        does a history without a record.
+        """
+        if not self.path.exists():
+            raise EvidenceError(f"{self.path.name} is not there: nothing is known of the run")
+        if not (records := self.so_far()):
+            raise EvidenceError(f"{self.path.name} holds no record: nothing is known of the run")
+        return records
+
+    def so_far(self) -> tuple[Record, ...]:
+        """Return the same of a run that may only have begun: none where nothing is written yet."""
+        try:
+            *lines, _torn = self.path.read_bytes().split(b"\n")
+        except FileNotFoundError:
+            return ()
+        except OSError as error:
+            raise EvidenceError(f"{self.path.name} cannot be read: {error.strerror}") from None
+        return tuple(from_line(number, line) for number, line in enumerate(lines, 1))
+
+
+def _write(handle: int, line: bytes) -> None:
+    written = os.write(handle, line)
+    if written < len(line):  # a full disk: the next append finds a torn line
+        raise EvidenceError(f"only {written} of {len(line)} bytes of a record could be written")
+
+
+def _tail(handle: int) -> tuple[int, dict[str, Any]]:
+    """Return the newest record's number, and what stands after its line, if anything."""
+    size = os.fstat(handle).st_size
+    start = max(0, size - 2 * LONGEST_LINE_BYTES)
+    *lines, torn = os.pread(handle, size - start, start).split(b"\n")
+    if len(torn) > LONGEST_LINE_BYTES:
+        raise EvidenceError(f"the history ends in {len(torn):,} bytes that are no record")
+    found = documents.parse_object(lines[-1].decode(), "the newest record") if lines else {"seq": 0}
+    last = documents.count(found, "seq", "the newest record")
+    text = torn[:1000].decode(errors="backslashreplace")
+    return last, {"bytes": len(torn), "text": text} if torn else {}

@@ -1,0 +1,104 @@
+"""The parts of a run's evidence: where each is, its digest, and which phase read or wrote it.
+
+Each phase records the digests of its parts when it ends. So the judge can tell whether all parts
+are of this run, and as the phases left them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from onceproof.digests import files_digest
+from onceproof.documents import field, read_object
+from onceproof.run.directory import RunDirectory
+
+# What each phase has read or written. At its end these parts are final, until it is repeated.
+USED: Mapping[str, tuple[str, ...]] = {
+    "prepare": ("plan", "calm"),
+    "produce": ("plan", "ledger"),
+    "process": (
+        "plan",
+        "checkpoint",
+        "checkpoint-log",
+        "reads",
+        "fenced",
+        "failpoints",
+        "engine",
+        "ran-on",
+    ),
+    "observe": ("plan", "observed"),
+    "recompute": ("plan", "calm", "ledger", "checkpoint-log", "expected", "late", "recomputed"),
+    "compare": ("plan", "expected", "observed", "recomputed", "differences"),
+    "validate": ("plan", "expected", "observed", "differences", "validation"),
+}
+# From which parts the documents among them were made; each tells the digests of these.
+MADE_OF: Mapping[str, tuple[str, ...]] = {
+    "recomputed": ("ledger", "checkpoint-log", "calm", "expected", "late"),
+    "differences": ("ledger", "checkpoint-log", "expected", "observed"),
+    "validation": ("expected", "observed", "differences"),
+}
+# What the judge says of a run whose phases recorded no digests.
+OLDER = (
+    "this run was recorded by an older version of Onceproof, which did not tie the parts of its"
+    " evidence together, so it cannot be judged by this version: run the scenario again"
+)
+# The phases of a calm run, which is compared with nothing.
+OF_CALM = ("prepare", "produce", "process", "observe")
+
+
+def paths_of(run: RunDirectory) -> dict[str, tuple[Path, ...]]:
+    """Return the files and folders of each part, whether they are there or not."""
+    return {
+        "plan": (run.plan,),
+        "calm": evidence_paths(run.calm) if run.calm.root.exists() else (),
+        "ledger": (run.ledger,),
+        "checkpoint": tuple(run.checkpoint / name for name in ("metadata", "offsets", "commits")),
+        "checkpoint-log": (run.checkpoint_log,),
+        "reads": (run.reads,),
+        "fenced": (run.fenced,),
+        "failpoints": (run.failpoints,),
+        "engine": (run.engine,),
+        "ran-on": (run.ran_on,),
+        "observed": (run.observed,),
+        "expected": (run.expected,),
+        "late": (run.late,),
+        "recomputed": (run.recomputed,),
+        "differences": (run.differences,),
+        "validation": (run.validation,),
+    }
+
+
+def evidence_paths(run: RunDirectory) -> tuple[Path, ...]:
+    """Return the files and folders that the judge reads, whether they are there or not."""
+    return (run.history, *(path for paths in paths_of(run).values() for path in paths))
+
+
+def files_of(paths: tuple[Path, ...]) -> Iterator[Path]:
+    """Yield each file that is one of the paths, or below one."""
+    for part in paths:
+        yield from (path for path in (part, *part.rglob("*")) if path.is_file())
+
+
+def part_digest(run: RunDirectory, part: str) -> str:
+    """Return the sha256 over the names and contents of a part's files; of a missing part too."""
+    return files_digest(files_of(paths_of(run)[part]), run.root)
+
+
+def digests(run: RunDirectory, *parts: str) -> dict[str, str]:
+    """Return the digest of each of these parts."""
+    return {part: part_digest(run, part) for part in parts}
+
+
+def made_of(run: RunDirectory, document: str, name: str) -> dict[str, Any]:
+    """Return what a document of a run begins with: the run's name, and from what it was made."""
+    return {"run": name, "digests": digests(run, *MADE_OF[document])}
+
+
+def used_by(run: RunDirectory, phase: str) -> dict[str, Any]:
+    """Return what a phase records when it ends: the run's name, and the digests of its parts."""
+    if phase not in USED:
+        return {}
+    name = field(read_object(run.plan), "run", str, "the plan")
+    return {"run": name, "digests": digests(run, *USED[phase])}

@@ -1,0 +1,50 @@
+"""What `prepare` found and made for a run: the stack's addresses, and whose stack it is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from dataclasses import field as field_of
+from pathlib import Path
+
+from onceproof.documents import field, read_object, write_whole
+from onceproof.kafka.security import Brokers, Security
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Where the stack of a run is. `own` says that it was started for this run alone.
+
+    `security` says by what its brokers let clients in; of a secret it has the variable's name.
+    """
+
+    stack: str
+    own: bool
+    bootstrap: str
+    master: str
+    address: str
+    security: Mapping[str, str] = field_of(default_factory=dict)
+
+    @property
+    def brokers(self) -> Brokers:
+        """The brokers, for whoever makes a client of them."""
+        return Brokers(tuple(self.bootstrap.split(",")), Security(**self.security))
+
+    @classmethod
+    def read(cls, path: Path) -> Prepared:
+        """Read a prepared.json, or raise `EvidenceError` with what is wrong with it."""
+        found = read_object(path)
+        where = "what was prepared"
+        return cls(
+            field(found, "stack", str, where),
+            field(found, "own", bool, where),
+            field(found, "bootstrap", str, where),
+            field(found, "master", str, where),
+            field(found, "address", str, where),
+            field(found, "security", dict, where) if "security" in found else {},
+        )
+
+    def write(self, path: Path) -> None:
+        """Write it whole or not at all."""
+        write_whole(path, json.dumps(asdict(self), indent=1))

@@ -1,0 +1,1 @@
+"""Sinks that write files, and the reader of their folders."""

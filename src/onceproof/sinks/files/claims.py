@@ -1,0 +1,196 @@
+"""Claims and decisions of a writer as names in a folder, each made by one step of the file system.
+
+A claim is a folder named by its epoch, put there with the mark of its run in it, and a decision of
+it a file that is linked there whole. The next claim moves mark and decisions out of the older
+folders, and removes those: in a folder that is gone, POSIX makes no more names, so whoever was
+about to decide there has not decided. To rename it would not do: a link that had found the folder
+just before lands in it under its new name.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import uuid4
+
+from onceproof.errors import StackError
+from onceproof.sinks.files.folders import publish, sync_folder
+from onceproof.sinks.protocol import Decision
+from onceproof.sinks.protocol.writer import KEPT
+
+_EPOCH, _RUN, _DEAD = "epoch-", "_run-", "_dead-"
+_TRIES = 1000
+
+
+@dataclass(frozen=True)
+class FileClaims:
+    """What is remembered of one writer, in a folder of its own."""
+
+    folder: Path
+
+    def claim(self, attempt: int) -> int:
+        """Make a folder of the next epoch, then remove all older ones; return the epoch."""
+        self._make()
+        for _ in range(_TRIES):
+            epoch = max(self._epochs(), default=0) + 1
+            if self._took(epoch, uuid4().hex, attempt):
+                self._supersede(epoch)
+                return epoch
+        raise StackError(f"{self.folder} is claimed by others faster than it can be claimed here")
+
+    def claimed(self) -> tuple[int, str]:
+        """Return the newest epoch and the run that has claimed it; 0 where nobody has."""
+        for _ in range(_TRIES):
+            epoch = max(self._epochs(), default=0)
+            if not epoch:
+                return 0, ""
+            with suppress(FileNotFoundError):
+                marks = (name for name in os.listdir(self.of(epoch)) if name.startswith(_RUN))
+                mark = next(marks, "")
+                return epoch, mark.removeprefix(_RUN).removesuffix(".json")
+        raise StackError(f"{self.folder} is claimed by others faster than it can be read here")
+
+    def claim_for(self, run: str, attempt: int, behind: int) -> int | None:
+        """Claim for a run behind an epoch; what it has claimed already stays so."""
+        self._make()
+        if not self._has_claimed(run):
+            self._took(behind + 1, run, attempt)
+        epoch, by = self.claimed()
+        if by != run:
+            return None
+        self._supersede(epoch)
+        return epoch
+
+    def newest(self) -> Decision | None:
+        """Return the decision of the highest batch."""
+        found = self._decided()
+        return self.decision(max(found)) if found else None
+
+    def decision(self, batch: int) -> Decision | None:
+        """Return the decision of one batch."""
+        for folder in self._folders():
+            try:
+                return Decision.of((folder / f"{batch}.json").read_text(encoding="utf-8"))
+            except FileNotFoundError:
+                continue
+        return None
+
+    def decide(self, decision: Decision) -> bool:
+        """Link the decision into the folder of its epoch, unless that is gone."""
+        own = self.of(decision.epoch)
+        if self.decision(decision.batch) is not None:
+            return False
+        try:
+            done = publish(own / f"{decision.batch}.json", decision.to_json())
+        except FileNotFoundError:
+            return False
+        (own / f"{decision.batch - KEPT}.json").unlink(missing_ok=True)
+        return done
+
+    def of(self, epoch: int) -> Path:
+        """Return the folder of a claim, gone as soon as another is made.
+
+        Whoever holds it may keep there, under names that begin with `_`, what is to go with it.
+        """
+        return self.folder / f"{_EPOCH}{epoch}"
+
+    def _make(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for above in self.folder.parents[:2]:
+            sync_folder(above)
+
+    def _took(self, epoch: int, run: str, attempt: int) -> bool:
+        """Put a folder of this epoch in its place; not if one is there, or a newer one.
+
+        The mark makes it one that no other can be put over. It is looked for once more, since
+        whoever clears away what is dead may have taken it out just before.
+        """
+        made, mark = self.folder / f"{_DEAD}{uuid4().hex}", f"{_RUN}{run}.json"
+        try:
+            made.mkdir()
+            (made / mark).write_text(json.dumps({"attempt": attempt}), encoding="utf-8")
+            made.rename(self.of(epoch))
+        except OSError:  # somebody else claims too
+            shutil.rmtree(made, ignore_errors=True)
+            return False
+        if max(self._epochs()) > epoch:  # it was there before, and is sealed
+            self._seal(self.of(epoch))
+            return False
+        return (self.of(epoch) / mark).exists()
+
+    def _has_claimed(self, run: str) -> bool:
+        return any((folder / f"{_RUN}{run}.json").exists() for folder in self._folders())
+
+    def _supersede(self, epoch: int) -> None:
+        """Remove all older claims."""
+        sync_folder(self.folder)
+        for older in sorted(self._epochs()):
+            if older < epoch:
+                self._seal(self.of(older))
+        self._forget()
+        sync_folder(self.folder)
+
+    def _epochs(self) -> list[int]:
+        names = os.listdir(self.folder) if self.folder.is_dir() else []
+        return [int(name.removeprefix(_EPOCH)) for name in names if name.startswith(_EPOCH)]
+
+    def _folders(self) -> list[Path]:
+        """Return the places of decisions, in the order in which they move."""
+        return [*(self.of(epoch) for epoch in sorted(self._epochs())), self.folder]
+
+    def _decided(self) -> set[int]:
+        found: set[int] = set()
+        for folder in self._folders():
+            try:
+                names = os.listdir(folder)
+            except FileNotFoundError:  # sealed meanwhile: its decisions are in the last one
+                continue
+            found |= {
+                int(name.removesuffix(".json"))
+                for name in names
+                if name.endswith(".json") and name[0].isdigit()
+            }
+        return found
+
+    def _seal(self, folder: Path) -> None:
+        """Move out what is to stay and remove the folder; several may do so at once."""
+        for _ in range(_TRIES):
+            try:
+                for name in os.listdir(folder):
+                    stays = name[0] != "_" or name.startswith(_RUN)
+                    to = name if stays else f"{_DEAD}{uuid4().hex}"
+                    (folder / name).rename(self.folder / to)
+                folder.rmdir()
+            except FileNotFoundError:
+                if not folder.exists():
+                    return
+            except OSError:  # a decision came in
+                continue
+            else:
+                return
+        raise StackError(f"{folder} is written to faster than it can be sealed")
+
+    def _forget(self) -> None:
+        """Remove old decisions, and what dead runs have kept, which is out of their reach now."""
+        for dead in self.folder.glob(f"{_DEAD}*"):
+            if dead.is_dir():
+                shutil.rmtree(dead, ignore_errors=True)
+            else:
+                dead.unlink(missing_ok=True)
+        found = self._decided()
+        for batch in found:
+            if batch <= max(found) - KEPT:
+                (self.folder / f"{batch}.json").unlink(missing_ok=True)
+        marks = sorted(self.folder.glob(f"{_RUN}*"), key=_when)
+        for old in marks[:-KEPT]:
+            old.unlink(missing_ok=True)
+
+
+def _when(path: Path) -> float:
+    with suppress(FileNotFoundError):
+        return path.stat().st_mtime
+    return 0.0

@@ -1,0 +1,158 @@
+"""Spark's own parquet sink, as it is: files in a folder, and a manifest of those that count.
+
+It takes append mode only. Readers must go by the manifest, as Spark does: whoever lists the folder
+sees files that were never committed, and those of a batch that was written twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from onceproof.checkpoint import log
+from onceproof.errors import RequestError
+from onceproof.guarantee import Guarantee
+from onceproof.run.plan import Writes
+from onceproof.sinks import Reader, Target
+from onceproof.sinks.files.folders import data_of, drop, make
+from onceproof.sinks.files.manifest import MANIFEST, Manifest
+from onceproof.sinks.files.reader import FolderReader, read
+from onceproof.sinks.protocol.checkpoint_folder import CheckpointFolder
+
+_FORMAT = "spark.sql.streaming.stateStore.checkpointFormatVersion"
+_KEEP_LISTS = "spark.sql.streaming.fileSink.log.deletion"
+_STATEFUL = {
+    *("Aggregate", "Deduplicate", "DeduplicateWithinWatermark", "Distinct", "GlobalLimit"),
+    *("FlatMapGroupsWithState", "FlatMapGroupsInPandasWithState", "TransformWithState"),
+    *("TransformWithStateInPandas", "TransformWithStateInPySpark"),
+}
+
+
+@dataclass(frozen=True)
+class SparkFiles:
+    """A folder that a query of `format("parquet")` writes to."""
+
+    target: Target
+
+    family = "idempotent"
+    store = "files"
+    guarantee = Guarantee.EXACTLY_ONCE
+    atomic_batches = True
+    ordered = False
+    writes = Writes.APPEND
+    modes: ClassVar = ("append",)
+    steps: ClassVar = ()
+
+    def prepare(self) -> None:
+        """Make the folder."""
+        make(self.target)
+
+    def start(self, rows: Any, mode: str, trigger: str) -> Any:
+        """Start the query, or raise for what a crash would make an end of."""
+        from pyspark.sql import functions as F
+
+        if mode != "append":
+            raise RequestError(
+                f"Spark's file sink takes append mode only, and this query's is {mode}: write "
+                "another sink"
+            )
+        if missing := [name for name in self.target.columns if name not in rows.columns]:
+            raise RequestError(
+                f"the stream has no column {missing[0]}: write {', '.join(self.target.columns)}"
+            )
+        session = rows.sparkSession
+        refuse_checkpoint(self.target)
+        if is_stateful(rows._jdf.queryExecution().analyzed()):
+            refuse_format(self.target, session.conf.get(_FORMAT, "1"))
+        session.conf.set(_KEEP_LISTS, "false")  # they tell which batch has written a file
+        attempt = F.lit(self.target.attempt).cast("bigint").alias("_attempt")
+        quoted = (f"`{name.replace('`', '``')}`" for name in self.target.columns)
+        return (
+            rows.select(*quoted, attempt)
+            .writeStream.format("parquet")
+            .outputMode(mode)
+            .option("path", str(data_of(self.target)))
+            .option("checkpointLocation", self.target.checkpoint)
+            .trigger(processingTime=trigger)
+            .start()
+        )
+
+    def write(self, frame: Any, batch: int) -> None:  # noqa: ARG002
+        """Raise: Spark writes by itself."""
+        raise RequestError(f"batch {batch} is not for `foreachBatch` to write: call `start`")
+
+    def recover(self) -> Mapping[str, Any]:
+        """Nothing is settled: what a dead attempt wrote stands in no list, and stays."""
+        return {}
+
+    def open(self) -> tuple[int, int]:
+        """Nothing is open: a batch is in the manifest or it is not."""
+        return 0, 0
+
+    def reader(self) -> Reader:
+        """Return somebody who looks at the manifest again and again."""
+        return FolderReader(self.target, Manifest(data_of(self.target)).files)
+
+    def read(self, folder: Path) -> tuple[int, str]:
+        """Write the rows of all committed files as one file."""
+        return read(self.target, Manifest(data_of(self.target)).files, folder)
+
+    def drop(self) -> None:
+        """Remove the folder."""
+        drop(self.target)
+
+
+def refuse_checkpoint(target: Target) -> None:
+    """Raise if the manifest has batches that the checkpoint has not planned.
+
+    Spark knows a batch by its number alone, so it would skip those, whatever they hold now.
+    """
+    planned, _ = log.newest(CheckpointFolder(target.checkpoint).folder)
+    committed = Manifest(data_of(target)).newest()
+    if committed > planned:
+        raise RequestError(
+            f"{MANIFEST} of {target.name} has batch {committed}, and the newest that the checkpoint"
+            f" has planned is {planned}: it was lost, or is an old copy, and Spark would skip every"
+            " batch up to that one in silence. To begin anew, empty the target; to go on, bring the"
+            " checkpoint back"
+        )
+
+
+def refuse_format(target: Target, version: str) -> None:
+    """Raise for a stateful query whose state is kept in format 2, as the checkpoint has it.
+
+    The commit log names the files of such a state. A batch that is in the manifest and not in the
+    commit log is skipped when it is replayed, names none, and the query never starts again.
+    """
+    folder = CheckpointFolder(target.checkpoint).folder
+    newest, _ = log.newest(folder)
+    if newest >= 0:
+        version = log.planned(folder, newest).settings.get(_FORMAT, "1")
+    if version != "1":
+        raise RequestError(
+            f"{_FORMAT} is {version}, and with it a stateful query does not survive a crash between"
+            " the commit of Spark's file sink and the commit log; write 1, or another sink"
+        )
+
+
+def is_stateful(plan: Any) -> bool:
+    """Whether a logical plan of Spark keeps state from batch to batch."""
+    return any(
+        one.nodeName() in _STATEFUL
+        or (one.nodeName() == "Join" and all(side.isStreaming() for side in _children(one)))
+        for one in _streaming(plan)
+    )
+
+
+def _streaming(plan: Any) -> Iterator[Any]:
+    if plan.isStreaming():
+        yield plan
+    for one in _children(plan):
+        yield from _streaming(one)
+
+
+def _children(plan: Any) -> list[Any]:
+    found = plan.children()
+    return [found.apply(nth) for nth in range(found.size())]

@@ -1,0 +1,92 @@
+"""Files put where readers look by two-phase commit: staged, decided once, renamed into place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, ClassVar
+
+from onceproof import failpoints
+from onceproof.guarantee import Guarantee
+from onceproof.run.plan import Writes
+from onceproof.sinks import Reader, Target
+from onceproof.sinks.files.folders import data_of, drop, make, visible
+from onceproof.sinks.files.reader import FolderReader, read
+from onceproof.sinks.files.store import FileStore
+from onceproof.sinks.in_spark.driver_side import write_by_parts, writer_of
+from onceproof.sinks.protocol.two_phase import TwoPhase
+
+
+@dataclass(frozen=True)
+class TwoPhaseFiles:
+    """A folder to which each batch adds a file a task; a decided batch is committed by its files.
+
+    One object is one run: it claims the writer at its first batch, and never again.
+    """
+
+    target: Target
+
+    family = "two_phase"
+    store = "files"
+    guarantee = Guarantee.EXACTLY_ONCE
+    atomic_batches = False
+    ordered = False
+    writes = Writes.APPEND
+    modes: ClassVar = ("append", "update", "complete")
+    steps: ClassVar = (
+        *failpoints.TASK,
+        *("all_pre_committed", "decided", "commit_half", "committed", "sink_committed"),
+    )
+
+    def prepare(self) -> None:
+        """Make the folder and its stage."""
+        make(self.target)
+        self._store.make()
+
+    def is_prepared(self) -> bool:
+        """Whether the stage is there."""
+        return self._store.stage.is_dir()
+
+    def write(self, frame: Any, batch: int) -> None:
+        """Write a batch; of one that was decided before only the plan is run."""
+        write_by_parts(self._run, self.target, frame, batch, self._store.begin)
+
+    def recover(self) -> Mapping[str, Any]:
+        """Commit what dead attempts had decided, and remove the rest of what they staged."""
+        return self.begun().recover()
+
+    def open(self) -> tuple[int, int]:
+        """Return how many files are staged, and how many rows they hold."""
+        return len(self._store.open()), self._store.hidden()
+
+    def reader(self) -> Reader:
+        """Return somebody who looks at the folder again and again."""
+        return FolderReader(self.target, self._visible)
+
+    def read(self, folder: Path) -> tuple[int, str]:
+        """Write all rows that readers see as one file."""
+        return read(self.target, self._visible, folder)
+
+    def drop(self) -> None:
+        """Remove the folder."""
+        drop(self.target)
+
+    @cached_property
+    def _run(self) -> TwoPhase:
+        return self.begun()
+
+    @property
+    def _store(self) -> FileStore:
+        return FileStore(self.target)
+
+    @property
+    def _visible(self) -> Any:
+        return partial(visible, data_of(self.target))
+
+    def begun(self) -> TwoPhase:
+        """Return the driver's side of a run that has not claimed yet."""
+        store = self._store
+        writer = writer_of(self.target, store.writer, store.memory)
+        return TwoPhase(store, writer, failpoints.reached)

@@ -1,0 +1,1 @@
+"""Sinks that write PostgreSQL tables, and the reader of a table."""

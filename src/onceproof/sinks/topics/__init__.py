@@ -1,0 +1,1 @@
+"""Sinks that write Kafka topics, and the reader of a topic."""

@@ -1,0 +1,102 @@
+"""Rows as records of a topic, and records as rows again.
+
+Where the target's columns are those that Spark's Kafka sink knows (`value`, and any of `key`,
+`headers`, `partition`, and `timestamp`), each row is the record that they say. Otherwise the value
+is one JSON object with the columns as its members, as Spark's `to_json` writes it. Who wrote a
+record stands in its headers `_batch` and `_attempt`.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from onceproof.errors import StackError
+from onceproof.sinks import Target
+from onceproof.sinks.exact_cells import exact, exact_text, from_json
+from onceproof.sinks.files.parquet_rows import WROTE, schema
+
+HEADERS = "array<struct<key:string,value:binary>>"
+_RECORD = {"key", "value", "headers", "partition", "timestamp"}
+_TEXT = ("string", "binary")
+_ROWS_AT_ONCE = 20_000
+
+
+def are_records(columns: Mapping[str, str]) -> bool:
+    """Whether these columns are a record as it is."""
+    return columns.keys() <= _RECORD and columns.get("value") in _TEXT
+
+
+def rows_of(target: Target, records: Iterable[Any]) -> Iterator[Any]:
+    """Yield Arrow batches of the target's columns, `_batch` and `_attempt`; raises `StackError`.
+
+    A member that the value lacks is NULL; but the one key column of a target is then taken from
+    the record's key. Headers that are not there are NULL, as of somebody else's writer. A record
+    with a value that its column does not hold exactly is no row.
+    """
+    import pyarrow as pa
+
+    wanted = schema(target)
+    read = _read_record(target) if are_records(target.columns) else _read_json(target)
+    some: list[list[Any]] = []
+    for record in records:
+        try:
+            some.append([*read(record), *_wrote(record)])
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise StackError(
+                f"record {record.offset} of {target.name}, partition {record.partition}, is no row"
+                f" of {', '.join(target.columns)}: {error}"
+            ) from None
+        if len(some) == _ROWS_AT_ONCE:
+            yield pa.record_batch(_cells(some, wanted), schema=wanted)
+            some = []
+    if some:
+        yield pa.record_batch(_cells(some, wanted), schema=wanted)
+
+
+def _cells(rows: list[list[Any]], wanted: Any) -> list[Any]:
+    import pyarrow as pa
+
+    return [
+        pa.array(cell, kind)
+        for cell, kind in zip(zip(*rows, strict=True), wanted.types, strict=True)
+    ]
+
+
+def _read_record(target: Target) -> Callable[[Any], list[Any]]:
+    def read(record: Any) -> list[Any]:
+        headers = [one for one in record.headers if one[0] not in WROTE]
+        found = {
+            "key": record.key,
+            "value": record.value,
+            "headers": [{"key": name, "value": value} for name, value in headers] or None,
+            "partition": record.partition,
+            "timestamp": dt.datetime.fromtimestamp(record.timestamp / 1000, tz=dt.UTC),
+        }
+        return [
+            found[name].decode() if kind == "string" and found[name] is not None else found[name]
+            for name, kind in target.columns.items()
+        ]
+
+    return read
+
+
+def _read_json(target: Target) -> Callable[[Any], list[Any]]:
+    only_key = target.key[0] if len(target.key) == 1 else ""
+
+    def read(record: Any) -> list[Any]:
+        found = from_json(record.value) if record.value is not None else {}
+        if not isinstance(found, dict):
+            raise ValueError(f"its value is {type(found).__name__}, and no JSON object")
+        if only_key in target.columns and only_key not in found and record.key is not None:
+            kind = target.columns[only_key]
+            found[only_key] = exact_text(only_key, record.key.decode(), kind)
+        return [exact(name, found.get(name), kind) for name, kind in target.columns.items()]
+
+    return read
+
+
+def _wrote(record: Any) -> list[int | None]:
+    told = dict(record.headers)
+    return [int(told[name]) if name in told else None for name in WROTE]

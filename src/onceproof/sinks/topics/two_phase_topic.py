@@ -1,0 +1,123 @@
+"""Rows added to a topic of Kafka by two-phase commit: transactions of tasks, decided once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+from onceproof import failpoints
+from onceproof.guarantee import Guarantee
+from onceproof.sinks.in_spark.driver_side import write_by_parts, writer_of
+from onceproof.sinks.protocol import Part
+from onceproof.sinks.protocol.coordinated import CoordinatedParts
+from onceproof.sinks.protocol.journal import JournalMemory
+from onceproof.sinks.protocol.two_phase import TwoPhase
+from onceproof.sinks.topics.checks import check, check_rights, goes_on, timeout_ms
+from onceproof.sinks.topics.cluster import Cluster
+from onceproof.sinks.topics.coordinator import Coordinators
+from onceproof.sinks.topics.frames import as_records, record_target
+from onceproof.sinks.topics.journal import TopicJournal, journal_of, writer_of_topic
+from onceproof.sinks.topics.making import drop, is_there, make_kept, make_target
+from onceproof.sinks.topics.part import BeginTransaction, TopicPart
+from onceproof.sinks.topics.sink import TopicSink
+
+
+@dataclass(frozen=True)
+class TwoPhaseTopic(TopicSink):
+    """A topic to which each task adds its rows in a transaction that the driver ends.
+
+    One object is one run: it claims the writer at its first batch, and never again.
+    """
+
+    family = "two_phase"
+    guarantee = Guarantee.EXACTLY_ONCE
+    options: ClassVar = ("partitions", "transaction_timeout_ms", "when_lost")
+    modes: ClassVar = ("append", "update", "complete")
+    steps: ClassVar = (
+        *failpoints.TASK,
+        *("all_pre_committed", "decided", "commit_half", "committed", "sink_committed"),
+    )
+
+    def prepare(self) -> None:
+        """Make the topic and the journal beside it, if the brokers are such that it may be."""
+        self._cluster.ask(self._make)
+
+    def _make(self, client: Any) -> None:
+        check(client, self.target)
+        make_target(client, self.target)
+        make_kept(client, self.journal, 1)
+        check_rights(client, self.target.name, ("WRITE", "DESCRIBE"))
+        check_rights(client, self.journal, ("READ", "WRITE", "DESCRIBE"))
+
+    def is_prepared(self) -> bool:
+        """Whether the journal is there; the topic may be somebody else's."""
+        return is_there(self._cluster, self.journal)
+
+    def write(self, frame: Any, batch: int) -> None:
+        """Write a batch; of one that was decided before only the plan is run."""
+        records = as_records(self.target, frame)
+        write_by_parts(self._run, record_target(self.target), records, batch, self._begin)
+
+    def recover(self) -> Mapping[str, Any]:
+        """Commit what dead attempts had decided, and abort the rest of what they began."""
+        with closing(self.parts()) as parts:
+            done = self._driver(parts).recover()
+            lost = [{"batch": one.batch, "why": why} for one, why in parts.given_up.items()]
+            return {**done, "lost": lost} if lost else done
+
+    def drop(self) -> None:
+        """Abort what is open, and remove the topic and its journal."""
+        if self.is_prepared():
+            with closing(self.parts()) as parts:
+                for part in list(parts.intact()):
+                    parts.abort(part)
+        drop(self._cluster, self.target.name, self.journal)
+
+    @property
+    def journal(self) -> str:
+        """The topic that keeps the decisions."""
+        return journal_of(self.target.name, self._writer)
+
+    @property
+    def head(self) -> str:
+        """How the ids of the topic's transactions begin."""
+        return f"onceproof:{self.target.name}:"
+
+    def parts(self) -> CoordinatedParts:
+        """Return the store of a run that has not begun."""
+        memory = JournalMemory(TopicJournal(self._cluster, self.journal))
+        coordinators = Coordinators(self._cluster)
+        at = (coordinators, memory, self.head, self._writer, self._begin_part)
+        return CoordinatedParts(*at, goes_on=goes_on(self.target))
+
+    def begun(self) -> TwoPhase:
+        """Return the driver's side of a run that has not claimed yet."""
+        return self._driver(self.parts())
+
+    def _driver(self, parts: CoordinatedParts) -> TwoPhase:
+        writer = writer_of(self.target, self._writer, parts.memory)
+        return TwoPhase(parts, writer, failpoints.reached)
+
+    def _begin_part(self, part: Part) -> TopicPart:
+        return self._begin(part)
+
+    @property
+    def _writer(self) -> str:
+        return writer_of_topic(self.target)
+
+    @property
+    def _cluster(self) -> Cluster:
+        return Cluster.of(self.target)
+
+    @cached_property
+    def _begin(self) -> BeginTransaction:
+        mark = TopicJournal(self._cluster, self.journal).mark()
+        target = record_target(self.target)
+        return BeginTransaction(target, self.head, mark, timeout_ms(self.target))
+
+    @cached_property
+    def _run(self) -> TwoPhase:
+        return self.begun()

@@ -1,0 +1,1 @@
+"""A stack in containers, and the entry point of each container."""

@@ -1,0 +1,88 @@
+"""What a container of the composed stack runs: it makes its member's files and becomes its program.
+
+`python -m onceproof.stacks.compose.entry` with the member's name in `ONCEPROOF_MEMBER`; with
+`check` it says what keeps that member from serving, and fails if anything does.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable
+
+from onceproof.errors import OnceproofError, RequestError
+from onceproof.machine.home import onceproof_home
+from onceproof.stacks.compose.composed import RUNS, composed_state
+from onceproof.stacks.local.starting import await_first
+from onceproof.stacks.members import airflow_launch, broker_launch, spark_launch, store
+from onceproof.stacks.members.airflow import PARTS
+from onceproof.stacks.members.kafka_setup import kafka_tools
+from onceproof.stacks.members.registry import members
+from onceproof.stacks.members.spark_setup import spark_tools
+from onceproof.stacks.members.store_setup import store_tools
+from onceproof.stacks.state import Launch, State
+
+NAME = "ONCEPROOF_MEMBER"
+
+
+def main(words: list[str]) -> int:
+    """Become the member that this container is, or look at it."""
+    state, name = composed_state(), os.environ.get(NAME, "")
+    known = members(state)
+    if name not in known:
+        raise RequestError(f"{NAME}={name!r} is no member: write one of {', '.join(known)}")
+    if words == ["check"]:
+        said = known[name].trouble()
+        sys.stdout.write(said)
+        return bool(said)
+    await_first(state, known[name], lambda: False)
+    kind, _, which = name.partition(":")
+    launch = _LAUNCHES[kind](state, which)
+    known[name].make_way()
+    become(launch)
+    return 1
+
+
+def become(launch: Launch) -> None:
+    """Replace this process by the member's, as the user that it runs as."""
+    os.chdir(launch.cwd)
+    if launch.run_as:
+        os.setgroups(launch.run_as["extra_groups"])
+        os.setgid(launch.run_as["group"])
+        os.setuid(launch.run_as["user"])
+    os.execvpe(launch.argv[0], launch.argv, launch.env)  # noqa: S606  a list, and no shell
+
+
+def _airflow(state: State, part: str) -> Launch:
+    if part == PARTS[0]:  # the others wait for it
+        _make_airflow_home(state)
+    return airflow_launch.launch_part(state, part, RUNS, os.environ.get(airflow_launch.STACK, ""))
+
+
+def _make_airflow_home(state: State) -> None:
+    """Make what the components share, once: whoever was killed at it left no settings."""
+    place = state.place("airflow")
+    if not (place / "airflow.cfg").exists():
+        shutil.rmtree(place, ignore_errors=True)
+        airflow_launch.make_home(state)
+
+
+_LAUNCHES: dict[str, Callable[[State, str], Launch]] = {
+    "broker": lambda state, number: broker_launch.launch(
+        state, int(number), kafka_tools(onceproof_home())
+    ),
+    "master": lambda state, _: spark_launch.launch_master(state, spark_tools(onceproof_home())),
+    "worker": lambda state, number: spark_launch.launch_worker(
+        state, int(number), spark_tools(onceproof_home())
+    ),
+    "store": lambda state, _: store.launch(state, store_tools(onceproof_home())),
+    "airflow": _airflow,
+}
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except OnceproofError as error:
+        sys.exit(f"onceproof: {error}")

@@ -1,0 +1,1 @@
+"""A stack that runs elsewhere, declared in a file."""

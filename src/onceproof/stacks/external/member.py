@@ -1,0 +1,140 @@
+"""A member of an external stack: looked at from here, and struck by its owner's own commands.
+
+A command that has ended proves nothing: a verb has taken hold when the member was seen to serve
+before it, and not to serve in some looks one after another after it.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from onceproof.errors import RequestError, StackError
+from onceproof.machine.identity import Identity
+from onceproof.machine.polling import wait_for
+from onceproof.stacks import CURES, Verb
+from onceproof.stacks.external.file import External
+from onceproof.stacks.external.looks import look_at
+
+_ENDS_WITHIN_S = 60
+_TAKES_HOLD_WITHIN_S = 60
+_SILENT_LOOKS, _BETWEEN_S = 3, 1.0  # one look may fail on a busy machine
+_SERVES_WITHIN_S = 120
+_SAID = 500
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """A member that runs wherever it does: it can be looked at, and has the verbs of its file."""
+
+    name: str
+    address: str
+    external: External
+    commands: Mapping[Verb, tuple[str, ...]] = field(default_factory=dict)
+
+    stop_signal = ""
+
+    @property
+    def kind(self) -> str:
+        """What it is one of."""
+        return self.name.partition(":")[0]
+
+    @property
+    def verbs(self) -> tuple[Verb, ...]:
+        """What the file has commands for."""
+        return tuple(self.commands)
+
+    @property
+    def listens_on(self) -> list[tuple[str, int]]:
+        """Nothing that must be free here."""
+        return []
+
+    def needs(self, living: Collection[str]) -> str:  # noqa: ARG002  the contract of members
+        """Whoever starts it knows that."""
+        return ""
+
+    def make_way(self) -> None:
+        """Nothing of it is ours to remove."""
+
+    def family(self, main: Identity | None) -> list[Identity]:  # noqa: ARG002  the same
+        """Its processes are nobody's to see from here."""
+        return []
+
+    def trouble(self) -> str:
+        """Say what keeps it from serving."""
+        return look_at(self.name, self.external)
+
+    def order(self, verb: Verb) -> list[str]:
+        """Run the command for a verb to its end; return its words."""
+        words = list(self.commands[verb])
+        said = f"{self.name}: its {verb} command, {words[0]},"
+        try:
+            done = subprocess.run(
+                words,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                check=False,
+                timeout=_ENDS_WITHIN_S,
+                cwd=self.external.file.parent,
+            )
+        except OSError as error:
+            raise StackError(f"{said} cannot be started: {error.strerror}") from None
+        except subprocess.TimeoutExpired:
+            raise StackError(f"{said} did not end within {_ENDS_WITHIN_S} s") from None
+        if done.returncode:
+            tail = done.stderr.strip()[-_SAID:]
+            raise StackError(f"{said} ended with {done.returncode}: {tail}")
+        return words
+
+
+def carry_out(member: Elsewhere, verb: Verb) -> dict[str, Any]:
+    """Have a verb done and return the proof: what was seen of the member before and after."""
+    before = member.trouble()
+    if verb not in CURES and before:
+        raise RequestError(
+            f"{member.name} does not serve ({before}), so there is nothing to {verb}"
+        )
+    began = time.monotonic()
+    words = member.order(verb)
+    after = await_service(member) if verb in CURES else _await_silence(member, verb)
+    return {
+        "command": words,
+        "before": before or "it served",
+        "after": after or "it serves",
+        "seconds": round(time.monotonic() - began, 3),
+    }
+
+
+def _await_silence(member: Elsewhere, verb: Verb) -> str:
+    """Return what keeps it from serving, once it has not in several looks one after another."""
+    silent = 0
+
+    def is_silent() -> str:
+        nonlocal silent
+        said = member.trouble()
+        silent = silent + 1 if said else 0
+        return said if silent >= _SILENT_LOOKS else ""
+
+    words = f"{member.name} serves on after its {verb} command: nothing proves that it was struck"
+    return wait_for(is_silent, _TAKES_HOLD_WITHIN_S, words, every_s=_BETWEEN_S)
+
+
+def await_service(member: Elsewhere) -> str:
+    """Wait until a member serves; raise `StackError` with what it lacks if it does not."""
+    said = ""
+
+    def look() -> bool:
+        nonlocal said
+        said = member.trouble()
+        return not said
+
+    try:
+        wait_for(look, _SERVES_WITHIN_S, f"{member.name} does not serve", every_s=0.2)
+    except StackError as error:
+        raise StackError(f"{error}: {said}") from None
+    return ""

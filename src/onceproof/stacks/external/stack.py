@@ -1,0 +1,143 @@
+"""The external stack: somebody's own brokers, Spark and database, reached by their addresses.
+
+It does only what its file has commands for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from onceproof.errors import OnceproofError, RequestError
+from onceproof.kafka.security import Brokers, Security
+from onceproof.stacks import CURES, Done, Member, MemberStatus, Verb
+from onceproof.stacks.aiming import aim, lacking
+from onceproof.stacks.external.file import read_external
+from onceproof.stacks.external.looks import KAFKA, brokers_of, runs_here
+from onceproof.stacks.external.member import Elsewhere, await_service, carry_out
+from onceproof.variables import revealed
+
+PREFIX = "external:"
+
+
+class ExternalStack:
+    """The stack that a file names; its owner alone starts and ends what it is made of."""
+
+    def __init__(self, file: Path) -> None:
+        self.external = read_external(file.resolve())
+        for text in (*self.external.security.named().values(), self.external.store):
+            revealed(text)  # what is not in the environment is said before anything starts
+        store = self.external.store
+        if store and not revealed(store).startswith(("postgresql://", "postgres://")):
+            raise RequestError(f"{store} holds no address: write postgresql://... into it")
+
+    @property
+    def name(self) -> str:
+        """The text by which it is opened again."""
+        return f"{PREFIX}{self.external.file}"
+
+    @property
+    def security(self) -> Security:
+        """By what its brokers let clients in."""
+        return self.external.security
+
+    @property
+    def bootstrap(self) -> list[str]:
+        """The addresses of the brokers, for clients."""
+        return list(self.external.bootstrap)
+
+    @property
+    def runs_executors_here(self) -> bool:
+        """Whether executors run on this machine, where they can be seen and struck."""
+        return runs_here(self.external.spark)
+
+    @property
+    def members(self) -> Mapping[str, Member]:
+        """Kafka, the master and the store as a whole, and each member that the file names."""
+        given = self.external
+        addresses = {KAFKA: ",".join(given.bootstrap), "master": given.spark}
+        if given.store:
+            addresses["store"] = given.store
+        addresses = {name: one.address for name, one in given.members.items()} | addresses
+        return {name: self._member(name, address) for name, address in addresses.items()}
+
+    def _member(self, name: str, address: str) -> Elsewhere:
+        named = self.external.members.get(name)
+        return Elsewhere(name, address, self.external, named.commands if named else {})
+
+    def status(self) -> list[MemberStatus]:
+        """Look at every member, all at once."""
+        members = self.members
+        with ThreadPoolExecutor(len(members)) as pool:
+            troubles = list(pool.map(lambda one: one.trouble(), members.values()))
+        return [
+            MemberStatus(
+                name=one.name,
+                kind=one.kind,
+                pid=None,
+                started=None,
+                address=one.address,
+                healthy=not trouble,
+                trouble=trouble,
+                pss_bytes=0,
+                log="",
+            )
+            for one, trouble in zip(members.values(), troubles, strict=True)
+        ]
+
+    def lacks(self, verb: Verb, target: str) -> str:
+        """Say why it cannot do the verb to the target; empty if it can."""
+        return lacking(self, verb, target)
+
+    def apply(self, verb: Verb, target: str, rng: Random) -> Done:
+        """Have the member's owner do the verb, by the command of the file, and see it take hold."""
+        if said := self.lacks(verb, target):
+            raise RequestError(said)
+        named = {
+            name: self._member(name, one.address) for name, one in self.external.members.items()
+        }
+        others: dict[str, Elsewhere] = {}
+        if target.startswith("broker:"):
+            found = brokers_of(Brokers(self.external.bootstrap, self.security))
+            others = {one: self._member(one, found[one]) for one in found.keys() - named.keys()}
+        living = {one.name: one for one in named.values() if not one.trouble()} | others
+        if target.endswith(":any"):  # of those that can be struck so
+            living = {name: one for name, one in living.items() if verb in one.verbs}
+
+        def act(name: str, refuse_moved: Callable[[], None]) -> dict[str, Any]:
+            member = named.get(name) or others[name]
+            if verb not in member.verbs:
+                raise RequestError(f"{name} has no {verb}: write its command in {self.name}")
+            refuse_moved()
+            return carry_out(member, verb)
+
+        return aim(
+            verb,
+            target,
+            rng,
+            names=[*named, *others],
+            living=living,
+            brokers=sum(name.startswith("broker:") for name in (*named, *others)),
+            act=act,
+            security=self.security,
+        )
+
+    def heal(self) -> None:
+        """Have every member that does not serve and can be cured resumed and started."""
+        for one in self.status():
+            member = self._member(one.name, one.address)
+            cures = [verb for verb in CURES if verb in member.verbs]
+            if one.healthy or not cures:
+                continue
+            for verb in cures:
+                with suppress(OnceproofError):  # one of them is wrong for what befell it
+                    member.order(verb)
+            await_service(member)
+
+    def down(self) -> None:
+        """Refuse: it is somebody else's."""
+        raise RequestError(f"{self.name} is its owner's to take down: nothing was done")

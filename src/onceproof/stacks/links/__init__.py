@@ -1,0 +1,1 @@
+"""The links between members: a proxy that delays, drops and cuts connections."""

@@ -1,0 +1,1 @@
+"""A stack on this machine: its start, its verbs, its end."""

@@ -1,0 +1,103 @@
+"""How a local stack ends, and what it leaves: nothing, whatever died before."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from onceproof.errors import RequestError
+from onceproof.machine.home import onceproof_home
+from onceproof.machine.identity import boot_id
+from onceproof.machine.polling import wait_for
+from onceproof.setup.making import sweep
+from onceproof.stacks.members import store
+from onceproof.stacks.state import LOCK, STATE, State, held
+
+_PART = "stack.part"  # what an `up` may leave that was killed before it had a state
+_VERBS_END_S = 200
+
+
+def take_down(folder: Path, mark: str = "") -> bool:
+    """End the stack of this folder and remove its files; False if there was none.
+
+    With a mark, only the stack of that mark: another may have come up in its place.
+    """
+    sweep(onceproof_home())
+    if not (folder / STATE).exists() and not (folder / _PART).exists():
+        return False
+    with held_folder(folder, wait_s=_VERBS_END_S):
+        found = State.load(folder)
+        is_it = found is not None and mark in ("", found.mark)
+        if found is not None and is_it:
+            _remove(found)
+        (folder / _PART).unlink(missing_ok=True)
+    return is_it
+
+
+def clear(folder: Path) -> None:
+    """Remove what a dead stack left here; refuse a living one."""
+    found = State.load(folder)
+    if found is None:
+        return
+    if found.ready and any(_is_up(found, name) for name in found.launches):
+        raise RequestError(
+            f"a stack is up in {folder}: `onceproof status` shows it, `onceproof down` ends it, "
+            "and --home FOLDER starts a second one beside it"
+        )
+    _remove(found)
+
+
+def refuse_strange(folder: Path) -> None:
+    """Raise if a stack cannot live in this folder, because of its name or of what it holds."""
+    if folder == onceproof_home():
+        raise RequestError(f"{folder} is ONCEPROOF_HOME itself: choose a --home below or beside it")
+    if "," in str(folder):
+        raise RequestError(f"{folder} has a comma, at which Kafka divides: choose another --home")
+    if ":" in folder.name:
+        raise RequestError(f"{folder} has a colon, as composed stacks do: choose another --home")
+    if not folder.exists() or (folder / STATE).exists():
+        return
+    if strange := [entry.name for entry in folder.iterdir() if entry.name not in (LOCK, _PART)]:
+        raise RequestError(
+            f"{folder} holds files that are no stack's ({strange[0]}): choose an empty --home"
+        )
+
+
+def _is_up(state: State, name: str) -> bool:
+    identity = state.identity(name)
+    return identity is not None and identity.is_alive
+
+
+def held_folder(
+    folder: Path, *, is_shared: bool = False, wait_s: float = 0
+) -> AbstractContextManager[None]:
+    """Hold the folder's lock: verbs do it together, what starts or ends the stack alone."""
+    whose = f"the stack in {folder}"
+    return held(folder / LOCK, whose, is_shared=is_shared, wait_s=wait_s)
+
+
+def _remove(state: State) -> None:
+    """Remove the files when the processes are gone; the state last, so that it can be repeated."""
+    end_processes(state)
+    entries = [entry for entry in state.folder.iterdir() if entry.name not in (LOCK, STATE)]
+    for entry in entries:
+        shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+    (state.folder / STATE).unlink()
+
+
+def end_processes(state: State) -> None:
+    """SIGKILL to all that is ours, until nothing is left that could start anew."""
+
+    def look() -> bool:
+        family = [one for one in state.processes() if one.pid != os.getpid()]
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            for one in family:
+                one.send(number)
+        return not family
+
+    wait_for(look, 60, f"processes of the stack in {state.folder} do not die")
+    if state.boot == boot_id():
+        store.drop_interlock(state.place("store") / "data")

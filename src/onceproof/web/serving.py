@@ -1,0 +1,116 @@
+"""What Airflow's API server answers: a page for each address, and the headers it is served with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import quote
+
+from onceproof.documents import read_object
+from onceproof.errors import OnceproofError
+from onceproof.machine.home import runs_folder
+from onceproof.past.entry import Entry, name_of
+from onceproof.past.record import history_of
+from onceproof.past.store import Store, open_store
+from onceproof.web import pages
+from onceproof.web.gates import find_gates, policy_of, versions_of
+from onceproof.web.grid import make_grid
+from onceproof.web.one_run import judged_run
+from onceproof.web.places import find_dag_run, report_of
+
+DAG = "onceproof_run"
+_ONLY_THIS_PAGE = (
+    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none';"
+    " frame-ancestors 'self'"
+)
+_HEADERS = {
+    "Content-Security-Policy": _ONLY_THIS_PAGE,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "private, no-store",
+}
+# A report shows rows of other people: in a sandbox it is no page of Airflow's, whatever is in it.
+_OF_REPORTS = _HEADERS | {"Content-Security-Policy": f"{_ONLY_THIS_PAGE}; sandbox"}
+
+
+@dataclass(frozen=True)
+class Page:
+    """One answer."""
+
+    html: str
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=_HEADERS.copy)
+
+
+def nights_page() -> Page:
+    """Return the page of all nights."""
+    return _or_trouble(_nights)
+
+
+def run_page(dag: str, dag_run: str) -> Page:
+    """Return the page of the run that a run of the DAG made; runs of other DAGs have none."""
+    return _or_trouble(lambda: _run(dag, dag_run))
+
+
+def report_page(name: str) -> Page:
+    """Return the report of a run that the verdict history knows, if it lies in the runs folder."""
+    return _or_trouble(lambda: _report(name))
+
+
+def _or_trouble(make: Callable[[], Page]) -> Page:
+    try:
+        return make()
+    except OnceproofError as error:
+        return Page(pages.trouble_html(str(error)), 503)
+
+
+def _nights() -> Page:
+    runs, now = runs_folder(), datetime.now(UTC)
+    store = _open(runs)
+    entries, issues = (store.entries(), store.issues()) if store else ([], [])
+
+    def link(entry: Entry) -> str:
+        return _link(entry, runs)
+
+    grid = make_grid(entries, issues, now, link)
+    versions = versions_of(grid.entries)
+    gates = find_gates(policy_of(runs), versions, entries, issues, now, link)
+    return Page(pages.nights_html(grid, gates, now))
+
+
+def _run(dag: str, dag_run: str) -> Page:
+    runs, now = runs_folder(), datetime.now(UTC)
+    run = find_dag_run(dag_run, runs) if dag == DAG and dag_run else None
+    if run is None:
+        return Page(pages.run_html(None, dag_run, str(runs)))
+    store = _open(runs)
+    entry = store.find(name_of(run, read_object(run.plan))) if store else None
+    issues = store.issues() if store else []
+    link = _link(entry, runs) if entry else ""
+    return Page(pages.run_html(judged_run(run, entry, issues, now, link), dag_run, str(runs)))
+
+
+def _report(name: str) -> Page:
+    runs = runs_folder()
+    store = _open(runs)
+    entry = store.find(name) if store else None
+    report = report_of(Path(entry.directory), runs) if entry else None
+    if report is None:
+        return Page(pages.trouble_html("There is no such report in the runs folder"), 404)
+    return Page(report.read_text(encoding="utf-8", errors="replace"), headers=_OF_REPORTS)
+
+
+def _open(runs: Path) -> Store | None:
+    """Open the verdict history, or return None: to look at one must not make it."""
+    address = history_of(runs)
+    if "://" not in address and not Path(address).exists():
+        return None
+    return open_store(address)
+
+
+def _link(entry: Entry, runs: Path) -> str:
+    """Return the address of a run's report from the pages beside it; empty where there is none."""
+    shown = not entry.pruned and report_of(Path(entry.directory), runs)
+    return f"report/{quote(entry.run, safe='')}" if shown else ""
