@@ -22,7 +22,7 @@ from onceproof.phases.produce import produce
 from onceproof.producing.clients import KafkaPython
 from onceproof.producing.rows import Sends
 from onceproof.run.directory import RunDirectory
-from onceproof.run.work import Work
+from onceproof.run.plan import Plan
 from onceproof.stacks.local.stack import LocalStack
 from onceproof.workloads import find_workload
 
@@ -63,7 +63,7 @@ def ours(stack: LocalStack, topic: str, client: str, producers: int, folder: Pat
     began, cpu_before = time.monotonic(), children_cpu_s()
     produce(
         RunDirectory(folder),
-        Work.of(plan(topic, client, producers)),
+        Plan.of(plan(topic, client, producers)),
         stack.bootstrap,
         is_over=lambda: False,
         position=position,

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import os
-from collections.abc import Iterable, Mapping
+import types
+import typing
+from collections.abc import Hashable, Iterable, Mapping
+from enum import Enum
+from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -68,11 +73,14 @@ def field(document: Mapping[str, Any], name: str, kind: type[T], where: str) -> 
         raise EvidenceError(f"{where} is {document!r}, and must be a JSON object")
     if name not in document:
         raise EvidenceError(f"there is no {str(name)!r} in {where}")
-    value = document[name]
+    return _typed(kind, document[name], f"{where}: {name}")
+
+
+def _typed(kind: type[T], value: Any, where: str) -> T:
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        raise EvidenceError(f"{where}: {name} is {value!r}, and must be of type {kind.__name__}")
+        raise EvidenceError(f"{where} is {value!r}, and must be of type {kind.__name__}")
     if isinstance(value, int) and value.bit_length() > 63:
-        raise EvidenceError(f"{where}: {name} is beyond any count")
+        raise EvidenceError(f"{where} is beyond any count")
     return value
 
 
@@ -82,3 +90,68 @@ def count(document: Mapping[str, Any], name: str, where: str) -> int:
     if found < 0:
         raise EvidenceError(f"{where}: {name} is {found}, and must not be below 0")
     return found
+
+
+def decode(kind: type[T], document: Any, where: str) -> T:
+    """Return the dataclass that a document holds; each field is of its type, and none is unknown.
+
+    Fields may be of the types of JSON, enumerations by their value, dataclasses, `X | None`,
+    tuples of one type and mappings of names to one type. A field without a default must be there.
+    """
+    if not isinstance(document, Mapping):
+        raise EvidenceError(f"{where} is {document!r}, and must be a JSON object")
+    fields = _fields_of(typing.cast(Hashable, kind))
+    if strange := sorted(document.keys() - fields.keys()):
+        raise EvidenceError(f"{where} has a field {strange[0]!r} that is not known")
+    found = {}
+    for name, (type_, needed) in fields.items():
+        if name in document:
+            found[name] = _value(type_, document[name], f"{where}: {name}")
+        elif needed:
+            raise EvidenceError(f"there is no {name!r} in {where}")
+    return kind(**found)
+
+
+def encoded(value: Any) -> Any:
+    """Return a value as JSON has it: lists for tuples, and the values of enumerations."""
+    if isinstance(value, Mapping):
+        return {str(name): encoded(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [encoded(one) for one in value]
+    return value.value if isinstance(value, Enum) else value
+
+
+@cache
+def _fields_of(kind: Hashable) -> dict[str, tuple[Any, bool]]:
+    """Return the type of each field, and whether it must be there."""
+    types_ = typing.get_type_hints(typing.cast(type[Any], kind))
+    missing = dataclasses.MISSING
+    return {
+        one.name: (types_[one.name], one.default is missing and one.default_factory is missing)
+        for one in dataclasses.fields(typing.cast(type[Any], kind))
+    }
+
+
+def _value(kind: Any, value: Any, where: str) -> Any:
+    if kind is Any:
+        return value
+    origin, of = typing.get_origin(kind), typing.get_args(kind)
+    if origin is types.UnionType:
+        return None if value is None else _value(of[0], value, where)
+    if origin is tuple:
+        return tuple(_value(of[0], one, where) for one in _typed(list, value, where))
+    if origin is Mapping:
+        return {name: _value(of[1], one, where) for name, one in _typed(dict, value, where).items()}
+    if dataclasses.is_dataclass(kind):
+        return decode(typing.cast(type[Any], kind), value, where)
+    if issubclass(kind, Enum):
+        return _one_of(kind, value, where)
+    return _typed(kind, value, where)
+
+
+def _one_of(kind: type[Enum], value: Any, where: str) -> Enum:
+    try:
+        return kind(value)
+    except ValueError:
+        words = ", ".join(str(one.value) for one in kind)
+        raise EvidenceError(f"{where} is {value!r}, and must be one of: {words}") from None

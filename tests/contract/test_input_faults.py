@@ -10,7 +10,7 @@ from onceproof.faults import Scene, find_mechanism
 from onceproof.kafka.topics import look, read_back
 from onceproof.producing.settling import settle
 from onceproof.run.ledger import Ledger
-from onceproof.run.work import FaultPart, Work
+from onceproof.run.plan import FaultPart, Plan
 from tests.contract.test_produce import plan, send
 
 pytestmark = pytest.mark.stack
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.stack
 
 def strike(stack, verb, topic, planned):
     job = SimpleNamespace(planned=lambda: planned)
-    scene = Scene(Work.of(plan(topic)), stack, job, Random(7))
+    scene = Scene(Plan.of(plan(topic)), stack, job, Random(7))
     return find_mechanism(verb, "input").strike(FaultPart(verb, verb, "input", {}), scene)
 
 

@@ -22,7 +22,8 @@ from onceproof.producing.rows import write_rows
 from onceproof.producing.settling import settle
 from onceproof.run.directory import RunDirectory
 from onceproof.run.history import History
-from onceproof.run.work import Work
+from onceproof.run.plan import Plan
+from tests.plans import plan_document
 
 pytestmark = pytest.mark.stack
 CLIENTS = pytest.mark.parametrize("client", ["kafka-python", "confluent"])
@@ -32,33 +33,27 @@ import json, sys
 from pathlib import Path
 from onceproof.phases.produce import produce
 from onceproof.run.directory import RunDirectory
-from onceproof.run.work import Work
-work = Work.of(json.loads(sys.argv[2]))
+from onceproof.run.plan import Plan
+work = Plan.of(json.loads(sys.argv[2]))
 produce(RunDirectory(Path(sys.argv[1])), work, sys.argv[3].split(","), is_over=lambda: False)
 """
 
 
 def plan(topic, **options):
     options = {"events": 5000, "rate": 0, **options}
-    return {
-        "scenario": "produced",
-        "run": topic.replace("-", "_"),
-        "seed": 7,
-        "workload": {"name": "page_views", "topic": topic, "partitions": 4, "options": options},
-        "pipeline": {"name": "p", "command": [], "reference": "", "options": {}},
-        "sink": {"name": "s", "target": "t", "options": {}},
-        "faults": [],
-        "restart": {},
-        "expectations": {},
-        "limits": {"run_s": 120, "stall_s": 60},
-    }
+    return plan_document(
+        scenario="produced",
+        run=topic.replace("-", "_"),
+        input={"topic": topic, "options": options},
+        limits={"run_s": 120, "stall_s": 60},
+    )
 
 
 def send(stack, folder, topic, *, is_over=lambda: False, position=None, **options):
     """Produce into a topic that somebody commits at once, and return the run."""
     make_topic(stack.bootstrap, topic)
     run = RunDirectory(folder)
-    work = Work.of(plan(topic, **options))
+    work = Plan.of(plan(topic, **options))
     commit = position or (lambda: ends(stack, topic))
     produce(run, work, stack.bootstrap, is_over=is_over, position=commit)
     return run

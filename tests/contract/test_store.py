@@ -11,7 +11,7 @@ from onceproof.faults import Scene, find_mechanism
 from onceproof.machine.home import onceproof_home
 from onceproof.machine.identity import Identity
 from onceproof.machine.polling import wait_for
-from onceproof.run.work import FaultPart
+from onceproof.run.plan import FaultPart
 from onceproof.stacks.compose.composed import composed_state
 from onceproof.stacks.local.stack import LocalStack
 from onceproof.stacks.members.store import launch

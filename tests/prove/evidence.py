@@ -83,9 +83,9 @@ def prove() -> str:
 def small(sink: str) -> Scenario:
     """Return the scenario of the catalogue that kills this sink's driver, with fewer events."""
     found = find_scenario(f"copy_events__{sink}__kill_driver")
-    words = (one.replace("max_offsets=2000", "max_offsets=300") for one in found.pipeline.command)
-    workload = replace(found.workload, options={**found.workload.options, "events": 2400})
-    return replace(found, pipeline=replace(found.pipeline, command=tuple(words)), workload=workload)
+    words = (one.replace("max_offsets=2000", "max_offsets=300") for one in found.job.command)
+    read = replace(found.input, options={**found.input.options, "events": 2400})
+    return replace(found, jobs=(replace(found.job, command=tuple(words)),), inputs=(read,))
 
 
 def found_in(folder: Path) -> list[Path]:

@@ -144,7 +144,7 @@ def _print(**told: object) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    """Work off seeds for `prove`, or repeat one case."""
+    """Plan off seeds for `prove`, or repeat one case."""
     if arguments[:1] == ["--worker"]:
         _work(int(arguments[1]), int(arguments[2]))
         return

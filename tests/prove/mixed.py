@@ -99,7 +99,7 @@ def row(sink: str, found: dict) -> str:
     median, worst = (seconds[len(seconds) // 2], seconds[-1]) if seconds else (0.0, 0.0)
     cells = [
         f"`{sink}`",
-        found["plan"]["pipeline"]["name"],
+        found["plan"]["jobs"][0]["name"],
         f"{found['counts']['acknowledged'] or 0:,}",
         found["verdict"],
         f"{sum(one['landed'] for one in found['faults'])} of {len(found['faults'])}",

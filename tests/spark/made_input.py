@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 
 from onceproof.run.directory import RunDirectory
-from tests.unit.handwritten_run import plan
+from tests.plans import plan_document
 
 TOPIC = "made.events"
 DELAY_MS = 2000
@@ -93,7 +93,7 @@ def write(made: Made, folder: Path, pipeline: str, writes: str) -> RunDirectory:
     rows = [row for batch in [*made.batches, made.behind] for row in batch] + [refused]
     parquet.write_table(pa.Table.from_pylist(rows, LEDGER), run.ledger / "part-0.parquet")
     write_log(made, run.checkpoint_log)
-    run.plan.write_text(json.dumps(plan() | work(pipeline, writes)))
+    run.plan.write_text(json.dumps(work(pipeline, writes)))
     return run
 
 
@@ -105,19 +105,12 @@ def make_refused(made: Made) -> dict[str, Any]:
 def work(pipeline: str, writes: str) -> dict[str, Any]:
     """What a plan holds for those who carry it out."""
     reference = f"onceproof.references.{pipeline}:REFERENCE"
-    name = {"name": pipeline, "command": [], "reference": reference, "options": {}}
-    workload = {"name": "made", "topic": TOPIC, "partitions": 3, "options": {"events": 1}}
-    sink = {"name": "append_table", "target": "made.output", "options": {}}
-    return {
-        "run": "made",
-        "pipeline": name,
-        "workload": workload,
-        "sink": plan(writes=writes)["sink"] | sink,
-        "faults": [],
-        "restart": {},
-        "expectations": {},
-        "limits": {"run_s": 60, "stall_s": 60},
-    }
+    return plan_document(
+        run="made",
+        job={"name": pipeline},
+        input={"workload": "made", "topic": TOPIC, "partitions": 3, "options": {"events": 1}},
+        output={"reference": reference, "writes": writes},
+    )
 
 
 def write_log(made: Made, folder: Path) -> None:

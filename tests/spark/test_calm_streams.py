@@ -12,7 +12,7 @@ from onceproof.machine.polling import wait_for
 from onceproof.phases.recompute import recompute_in
 from onceproof.references import REFERENCES, find_reference
 from onceproof.run.directory import RunDirectory
-from onceproof.run.work import Work
+from onceproof.run.plan import Plan
 from onceproof.spark.session import spark_session
 from onceproof.stacks.members.spark_setup import spark_tools
 from tests.repo.tree import ROOT
@@ -96,7 +96,7 @@ def test_what_a_calm_stream_emits_drops_and_keeps_is_what_is_recomputed(
     made = make(3, batches=8)
     run = write(made, tmp_path, pipeline, "append")
     emitted = run_stream(spark, run, pipeline, STORES[store])
-    document = recompute_in(spark, run, Work.read(run.plan))
+    document = recompute_in(spark, run, Plan.read(run.plan))
     expected = Counter(tuple(row) for row in spark.read.parquet(str(run.expected)).collect())
     assert emitted == expected
     assert len(emitted) > 100

@@ -7,7 +7,7 @@ from onceproof.errors import EvidenceError, RequestError
 from onceproof.machine.home import onceproof_home
 from onceproof.phases.assigned import as_sent
 from onceproof.references.declared import reference_of
-from onceproof.run.work import PipelinePart
+from onceproof.run.plan import JobPart
 from onceproof.spark.session import spark_session
 from onceproof.stacks.members.spark_setup import spark_tools
 
@@ -41,7 +41,7 @@ def sent(spark, *values, read=READ, **given):
 
 
 def pipeline(reference, **output):
-    return PipelinePart("orders", (), reference, {}, output=output)
+    return JobPart("orders", (), reference, {}, output=output)
 
 
 def expected(events, reference, **output):

@@ -9,7 +9,7 @@ from onceproof.machine.home import onceproof_home
 from onceproof.phases.compare import compare_run
 from onceproof.phases.recompute import recompute_in
 from onceproof.references import copy_events
-from onceproof.run.work import Work
+from onceproof.run.plan import Plan
 from onceproof.sinks import Target
 from onceproof.sinks.files.folders import visible
 from onceproof.sinks.files.reader import read
@@ -43,7 +43,7 @@ def differences(spark, tmp_path, monkeypatch):
         batches = [sorted(rows, key=lambda row: row["offset"]) for rows in one_of_a_key]
         thin = replace(made, batches=batches, behind=[])
         run = write(thin, tmp_path, "copy_events", "upsert")
-        work = Work.read(run.plan)
+        work = Plan.read(run.plan)
         monkeypatch.setattr("onceproof.phases.compare.key_of", lambda work: list(reference.key))
         recompute_in(spark, run, work)
         pipeline = job("copy_events")

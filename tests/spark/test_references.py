@@ -11,7 +11,7 @@ from onceproof.machine.home import onceproof_home
 from onceproof.phases.assigned import as_engine_read
 from onceproof.phases.recompute import recompute_in
 from onceproof.references import find_reference, windows
-from onceproof.run.work import Work
+from onceproof.run.plan import Plan
 from onceproof.spark.session import spark_session
 from onceproof.stacks.members.spark_setup import spark_tools
 from tests.spark import row_by_row
@@ -38,7 +38,7 @@ def made(request):
 def recomputed(spark, made, folder, pipeline, writes):
     """What recompute writes: expected rows, late rows, and its document."""
     run = write(made, folder / pipeline, pipeline, writes)
-    document = recompute_in(spark, run, Work.read(run.plan))
+    document = recompute_in(spark, run, Plan.read(run.plan))
     assert document == json.loads(run.recomputed.read_text())
     assert not list(folder.rglob("*.part"))
     return rows(spark.read.parquet(str(run.expected))), spark.read.parquet(str(run.late)), document

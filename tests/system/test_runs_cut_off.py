@@ -18,8 +18,8 @@ from onceproof.phases.prepare import prepare
 from onceproof.phases.release import release
 from onceproof.run.directory import RunDirectory
 from onceproof.run.history import History
+from onceproof.run.plan import Plan
 from onceproof.run.records import Op
-from onceproof.run.work import Work
 from onceproof.scenario.catalogue import find_scenario
 from onceproof.stacks.members.brokers import ask
 from tests.system.command import run, start
@@ -129,7 +129,7 @@ def test_agents_that_are_started_at_once_are_one(stack, tmp_path):
         starts = wait_for(lambda: counted(run_of, Op.ATTEMPT_START), 30, "the job was not started")
         assert starts == 1
     finally:
-        release(run_of, Work.read(run_of.plan))
+        release(run_of, Plan.read(run_of.plan))
     assert start_agent(run_of) == agent  # dead, and nobody takes its place
     assert not agent.is_alive
     nothing_is_left(stack, run_of)
@@ -139,7 +139,7 @@ def begun_by_hand(stack, tmp_path):
     file = tmp_path / "scenario.yaml"
     file.write_text(yaml.safe_dump(scenario("copy_events__upsert_table__calm")))
     run_of = make_plan(find_scenario(str(file)), 7, tmp_path / "runs")
-    prepare(run_of, Work.read(run_of.plan), stack.state.folder)
+    prepare(run_of, Plan.read(run_of.plan), stack.state.folder)
     return run_of
 
 

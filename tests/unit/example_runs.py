@@ -2,6 +2,7 @@
 
 from random import Random
 
+from tests.plans import output_of
 from tests.unit.handwritten_run import (
     HandwrittenRun,
     did,
@@ -51,7 +52,7 @@ def example_plan(scenario, sink, faults, **changes):
         replay=f"onceproof run {scenario} --seed 7",
         **changes,
     )
-    found["sink"] |= sink
+    output_of(found).update(sink)
     return found
 
 

@@ -1,5 +1,6 @@
 """Runs written by hand for tests: a good one of six rows, to be spoiled in one place."""
 
+import copy
 import json
 from collections import Counter
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from onceproof.run.evidence import Evidence
 from onceproof.run.ledger import content_digest
 from onceproof.run.parts import USED, made_of, used_by
 from onceproof.run.records import Op, Outcome, Record, to_line
+from tests.plans import input_of, output_of, plan_document
 from tests.unit.handwritten_checkpoint import write_file
 
 READS = pa.schema(
@@ -37,26 +39,32 @@ NO_DIFFERENCE = {"lost": 0, "duplicated": 0, "unexpected": 0, "changed": 0}
 
 def plan(**changes: Any) -> dict[str, Any]:
     """A plan: exactly-once, upserts, one kill; sink fields may be given like the others."""
-    sink = {"name": "two_phase_table", "guarantee": "exactly-once"}
-    for name, value in {"atomic_batches": False, "ordered": False, "versioned": True}.items():
-        sink[name] = changes.pop(name, value)
-    sink["writes"] = changes.pop("writes", "upsert")
-    sink["family"] = changes.pop("family", "two_phase")
+    output = {
+        "sink": "two_phase_table",
+        "guarantee": "exactly-once",
+        "reference": "references:WINDOW_TOTALS",
+        "versioned": True,
+        "writes": "upsert",
+        "family": "two_phase",
+    } | changes.pop("output", {})
+    traits = ("atomic_batches", "ordered", "versioned", "writes", "family")
+    output |= {name: changes.pop(name) for name in traits if name in changes}
+    read = {"workload": "orders", "topic": "events", "options": {}} | changes.pop("input", {})
     kill = fault("kill_driver", "kill", "driver", failpoint="decided", batch=1)
-    return {
-        "scenario": "window_totals__two_phase_table__kill_driver",
-        "run": "window_totals_7",
-        "seed": 7,
-        "pipeline": {"name": "window_totals", "reference": "references:WINDOW_TOTALS"},
-        "workload": {"name": "orders", "topic": "events", "options": {}},
-        "hold_to": "exactly-once",
-        "claims": "PASS",
-        "anomalies": [],
-        "sink": sink,
-        "faults": [kill],
-        "versions": {"onceproof": "0.1.0", "spark": "4.2.0"},
-        "replay": "onceproof run window_totals__two_phase_table__kill_driver --seed 7",
-    } | changes
+    return plan_document(
+        output=output,
+        input=read,
+        job={"name": "window_totals"},
+        query={"job": "window_totals"},
+        **{
+            "scenario": "window_totals__two_phase_table__kill_driver",
+            "run": "window_totals_7",
+            "faults": [kill],
+            "versions": {"onceproof": "0.1.0", "spark": "4.2.0"},
+            "replay": "onceproof run window_totals__two_phase_table__kill_driver --seed 7",
+        }
+        | changes,
+    )
 
 
 def fault(name: str, verb: str, target: str, how: Any = None, **when: Any) -> dict[str, Any]:
@@ -234,11 +242,12 @@ class HandwrittenRun:
         return Evidence(run)
 
     def _whole_plan(self) -> Any:
-        if not isinstance(self.plan, dict) or not self.plan.get("sink"):
+        if not isinstance(self.plan, dict) or not self.plan.get("queries"):
             return self.plan
-        told, key = self.recomputed, ["key"]
-        is_added = self.plan["sink"]["writes"] == "append"
-        reference = {
+        plan = copy.deepcopy(self.plan)
+        told, key, output, read = self.recomputed, ["key"], output_of(plan), input_of(plan)
+        is_added = output["writes"] == "append"
+        rows = {
             "columns": COLUMNS,
             "key": key,
             "version": "version",
@@ -247,10 +256,9 @@ class HandwrittenRun:
             "rests_on_log": told.get("rests_on_log"),
             "keeps_state": bool(told.get("state")),
         }
-        workload = self.plan["workload"]
-        events = {"events": len(self.ledger or []) - self.sentinels} | workload["options"]
-        whole = {"reference": reference} | self.plan
-        return whole | {"workload": workload | {"options": events}}
+        output["rows"] = rows if output["rows"] is None else output["rows"]
+        read["options"] = {"events": len(self.ledger or []) - self.sentinels} | read["options"]
+        return plan
 
     def _sent(self) -> list[dict[str, Any]]:
         sent = [{"topic": "events", "partition": 0, "offset": at} for at in self.ledger or []]
@@ -288,8 +296,8 @@ class HandwrittenRun:
 
     def _compared(self) -> dict[str, Any]:
         whole = self._whole_plan()
-        reference = whole.get("reference", {}) if isinstance(whole, dict) else {}
-        key = reference.get("compared_by", [])
+        is_plan = isinstance(whole, dict) and whole.get("queries")
+        key = (output_of(whole)["rows"] or {}).get("compared_by", []) if is_plan else []
         values = [name for name in COLUMNS if name not in key]
         return {"key": key, "values": values, "ignored": ["_batch", "_attempt"], "tolerance": {}}
 

@@ -13,11 +13,11 @@ from onceproof.faults import find_mechanism
 from onceproof.faults.checks import Case
 from onceproof.run.directory import RunDirectory
 from onceproof.run.evidence import Evidence, by_partition
-from onceproof.run.plan import Plan, PlannedFault
+from onceproof.run.plan import FaultPart, Plan
 from onceproof.run.records import Op, Outcome, Record
+from tests.plans import input_of, output_of, plan_document
 
 FILE = Path(__file__).with_name("proof_samples.jsonl")
-_PLAN = ("run", "workload", "sink", "faults")
 _BATCHES = (Op.BATCH_OFFSETS, Op.BATCH_COMMIT)
 
 
@@ -32,9 +32,9 @@ def name_of(sample: dict[str, Any]) -> str:
 def case_of(sample: dict[str, Any], marks: Path) -> Case:
     """Return a sample as the judge's checks see it; the failpoint's mark is in a folder."""
     history = [record_of(one) for one in sample["history"]]
-    fault = PlannedFault(**sample["fault"])
+    fault = FaultPart(**sample["fault"])
     (marks / f"{fault.name}.reached").write_text(json.dumps(sample["mark"]))
-    plan = SimpleNamespace(document=sample["plan"], faults=[fault])
+    plan = Plan.of(plan_document(**sample["plan"], faults=[sample["fault"]]))
     strike, *heals = (one for one in history if one.op in (Op.FAULT_STRIKE, Op.FAULT_HEAL))
     offsets = {one.batch: one.proof["offsets"] for one in history if one.op is Op.BATCH_OFFSETS}
     evidence: Any = SimpleNamespace(
@@ -68,10 +68,11 @@ def samples_of(run: Path) -> list[dict[str, Any]]:
         kept = [one for one in before if one.op in (*_BATCHES, Op.INPUT_PROGRESS)]
         kept += evidence.of(Op.ATTEMPT_START, Op.ATTEMPT_END)
         history = [one for one in evidence.history if one in kept or one in own]
-        document = {name: planned.document[name] for name in _PLAN}
+        document = planned.document
+        parts = {"input": input_of(document), "output": output_of(document)}
         path = evidence.run.failpoints / f"{fault.name}.reached"
         mark = json.loads(path.read_text()) if path.exists() else None
-        told = {"fault": vars(fault), "plan": document, "mark": mark}
+        told = {"fault": vars(fault), "plan": {"run": planned.run, **parts}, "mark": mark}
         found.append(told | {"history": [*map(_told, history)]})
     return found
 

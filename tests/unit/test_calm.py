@@ -12,9 +12,9 @@ from onceproof.phases import calm
 from onceproof.phases.calm import refuse_late, run_calm
 from onceproof.run.directory import RunDirectory
 from onceproof.run.history import History
-from onceproof.run.plan import calm_plan
+from onceproof.run.plan import Plan
 from onceproof.run.records import Op
-from onceproof.run.work import Work
+from tests.plans import output_of, plan_document
 from tests.spark.made_input import work as work_of
 
 START = 1_700_000_000_000
@@ -86,9 +86,8 @@ def lived(run, monkeypatch):
             return rows, str(rows)
 
     plan = work_of("copy_events", "append")
-    plan["pipeline"] |= {"reference": "calm", "output": {"key": ["id"]}}
-    text = json.dumps({"scenario": "orders", "seed": 7} | plan)
-    run.plan.write_text(text)
+    output_of(plan).update({"reference": "calm", "declared": {"key": ["id"]}})
+    run.plan.write_text(json.dumps(plan))
     prepared = SimpleNamespace(brokers=("x:1",), address="y")
     monkeypatch.setattr(calm, "prepare", lambda *_: prepared)
     for name in ("start_agent", "produce", "await_agent", "look_at_input"):
@@ -99,7 +98,7 @@ def lived(run, monkeypatch):
 
     def live(*reads):
         calls[:] = reads
-        run_calm(run, Work.read(run.plan), run.root)
+        run_calm(run, Plan.read(run.plan), run.root)
         return len(calls)
 
     return live
@@ -124,18 +123,8 @@ def test_a_calm_run_that_did_not_come_to_rest_is_never_taken_for_done(lived, run
 
 
 def test_its_plan_has_no_fault_and_names_of_its_own():
-    plan = {
-        "run": "orders_1",
-        "faults": [{"name": "kill"}],
-        "workload": {"topic": "orders_1.events"},
-        "sink": {"target": "orders_1.output"},
-    }
-    assert calm_plan(plan) == {
-        "run": "orders_1_c",
-        "faults": [],
-        "ends": "over",
-        "workload": {"topic": "orders_1_c.events"},
-        "sink": {"target": "orders_1_c.output"},
-    }
-    theirs = {**plan, "sink": {"target": "public.orders"}}
-    assert calm_plan(theirs)["sink"]["target"] == "public.orders"
+    kill = {"name": "kill", "verb": "kill", "target": "driver", "when": {"batch": 1}}
+    plan = plan_document(run="orders_1", faults=[kill], ends="failed")
+    assert Plan.of(plan).calm() == Plan.of(plan_document(run="orders_1_c"))
+    theirs = Plan.of(plan_document(run="orders_1", output={"target": "public.orders"}))
+    assert theirs.calm().output.target == "public.orders"

@@ -8,8 +8,8 @@ import pytest
 from onceproof.judge.checkers.calm_run import calm_run
 from onceproof.past.digest import evidence_digest
 from onceproof.run.evidence import Evidence
-from onceproof.run.plan import calm_plan
 from onceproof.verdict import Grade
+from tests.plans import input_of, output_of
 from tests.unit.handwritten_run import HandwrittenRun, did, good_history
 
 PASS, UNKNOWN = Grade.PASS, Grade.UNKNOWN
@@ -32,13 +32,10 @@ def whole(calm, tmp_path):
 
     def write():
         run = HandwrittenRun()
-        run.plan["pipeline"]["reference"] = "calm"
-        run.plan["sink"]["target"] = "window_totals_7.output"
-        run.plan["workload"]["options"] = {"events": 6}
+        output_of(run.plan)["reference"] = "calm"
+        input_of(run.plan)["options"] = {"events": 6}
         told = run.write(tmp_path)
-        plan = json.loads(told.run.plan.read_text())
-        calm.plan = calm_plan(plan)
-        calm.plan["workload"]["topic"] = "events"
+        calm.plan = told.plan.calm().document
         calm.write(told.run.calm.root)
         return run.write(tmp_path)
 

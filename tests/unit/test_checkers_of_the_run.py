@@ -215,7 +215,7 @@ def test_a_driver_that_was_killed_is_one_that_was_started(run, tmp_path):
 
 def test_a_fault_that_was_healed_before_the_job_began_is_unknown(run, tmp_path):
     fill = fault("fill", "fill", "checkpoint", acknowledged=0)
-    run.plan = plan(faults=[fill], workload={"options": {"events": 6}})
+    run.plan = plan(faults=[fill], input={"options": {"events": 6}})
     run.history.remove(STRIKE)
     full = {"folder": "checkpoint", "filler_bytes": 9, "free_bytes": 0}
     moment = {"moment": {"acknowledged": 0}, "planned": -1, "committed": -1}

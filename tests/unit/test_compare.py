@@ -14,27 +14,24 @@ from onceproof.phases.compare import compare_run
 from onceproof.references import Reference
 from onceproof.run.directory import RunDirectory
 from onceproof.run.evidence import Evidence
-from onceproof.run.work import Work
+from onceproof.run.plan import Plan
+from onceproof.sinks import find_sink
+from tests.plans import plan_document
 
 COPIES = Reference({"id": "bigint", "amount": "bigint"}, ("id",), None, lambda events: None)
 VIEWS = Reference({"app": "string", "views": "bigint"}, ("app",), "views", lambda events: None)
 
 
 def work(reference, sink):
-    return Work.of(
-        {
-            "scenario": "views__table__calm",
-            "run": "views_1",
-            "seed": 7,
-            "workload": {"name": "w", "topic": "views_1.events", "partitions": 1, "options": {}},
-            "pipeline": {"name": "p", "command": [], "options": {}}
-            | {"reference": f"tests.unit.test_compare:{reference}"},
-            "sink": {"name": sink, "target": "views_1.output", "options": {}},
-            "faults": [],
-            "restart": {},
-            "expectations": {},
-            "limits": {"run_s": 60, "stall_s": 60},
-        }
+    return Plan.of(
+        plan_document(
+            run="views_1",
+            output={
+                "sink": sink,
+                "writes": find_sink(sink).writes,
+                "reference": f"tests.unit.test_compare:{reference}",
+            },
+        )
     )
 
 

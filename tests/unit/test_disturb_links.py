@@ -12,11 +12,11 @@ from onceproof.errors import RequestError, StackError
 from onceproof.faults import ATTEMPT_ENDS, Scene, disturb_links, find_mechanism
 from onceproof.job.disturb import Disturbance
 from onceproof.run.history import History
+from onceproof.run.plan import FaultPart
 from onceproof.run.records import Op
-from onceproof.run.work import FaultPart
 from onceproof.stacks.links.verbs import disturb, lacks_links
 
-WORK = SimpleNamespace(run="run_1", workload=SimpleNamespace(topic="events"))
+WORK = SimpleNamespace(run="run_1", input=SimpleNamespace(topic="events"))
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from onceproof.faults import Scene, kill_driver
 from onceproof.job.disturb import Disturbance
 from onceproof.run.directory import RunDirectory
 from onceproof.run.history import History
-from onceproof.run.work import FaultPart
+from onceproof.run.plan import FaultPart
 
 STEP = "from onceproof import failpoints; failpoints.reached('decided', {batch})"
 

@@ -8,7 +8,7 @@ import pytest
 from onceproof.errors import StackError
 from onceproof.faults import Scene, find_mechanism
 from onceproof.kafka.security import Security
-from onceproof.run.work import FaultPart
+from onceproof.run.plan import FaultPart
 from onceproof.sinks.protocol.transactions import Seen
 
 
@@ -35,7 +35,7 @@ class Stack:
 @pytest.fixture
 def scene():
     topic = SimpleNamespace(topic="run.events")
-    work = SimpleNamespace(sink=SimpleNamespace(target="run.output"), workload=topic)
+    work = SimpleNamespace(output=SimpleNamespace(target="run.output"), input=topic)
     return Scene(work, Stack(), None, Random(7))
 
 

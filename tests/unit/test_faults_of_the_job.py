@@ -19,7 +19,7 @@ from onceproof.machine.identity import everyone
 from onceproof.machine.polling import wait_for
 from onceproof.machine.spawning import spawn
 from onceproof.run.directory import RunDirectory
-from onceproof.run.work import FaultPart
+from onceproof.run.plan import FaultPart
 from onceproof.stacks.members.cluster import EXECUTOR, is_executor
 
 SLEEPS = "import time; time.sleep(600)"

@@ -11,10 +11,11 @@ from onceproof.gate.asking import ask
 from onceproof.gate.demands import demands_of, not_demanded
 from onceproof.past.digest import evidence_digest
 from onceproof.past.store import open_store
-from onceproof.phases.plan import make_plan, plan_document
+from onceproof.phases.plan import make_plan, plan_of
 from onceproof.phases.subject import Subject
 from onceproof.scenario import find_scenario, load_catalogue
 from onceproof.scenario.reading import read_file
+from tests.plans import input_of
 from tests.unit.verdict_entries import SCENARIO, good
 
 STRANGERS = Path(__file__).parents[1] / "system/strangers/orders.yaml"
@@ -66,30 +67,35 @@ def test_a_run_of_the_scenario_itself_opens_the_gate(runs, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
+    ("changes", "which"),
     [
-        ("faults", []),
-        ("hold_to", "at-least-once"),
-        ("claims", "FAIL"),
-        ("anomalies", ["lost"]),
-        ("ends", "failed"),
-        ("restart", {"strategy": "none"}),
-        ("source_options", {"failOnDataLoss": False}),
+        ({"faults": []}, "faults is another"),
+        ({"hold_to": "at-least-once"}, "hold_to is another"),
+        ({"claims": "FAIL", "anomalies": ["lost"]}, "anomalies, claims are others"),
+        ({"ends": "failed"}, "ends is another"),
+        ({"restart": {"strategy": "none"}}, "restart is another"),
     ],
 )
-def test_a_weaker_plan_under_the_same_name_closes_it(name, value, runs, tmp_path):
-    lived(runs, find_scenario(SCENARIO), **{name: value})
+def test_a_weaker_plan_under_the_same_name_closes_it(changes, which, runs, tmp_path):
+    lived(runs, find_scenario(SCENARIO), **changes)
     assert said(runs, tmp_path) == [
-        f"Its plan is not the scenario's, because {name} is another: run the scenario that the"
-        " policy names"
+        f"Its plan is not the scenario's, because {which}: run the scenario that the policy names"
     ]
+
+
+def test_a_plan_that_may_skip_input_closes_it(runs, tmp_path):
+    plan = read_object(make_plan(find_scenario(SCENARIO), 2, runs).plan)
+    plan["queries"][0]["source_options"] = {"failOnDataLoss": False}
+    lived(runs, find_scenario(SCENARIO), queries=plan["queries"])
+    (reason,) = said(runs, tmp_path)
+    assert "because source_options is another" in reason
 
 
 def test_less_input_or_another_moment_close_it_too(runs, tmp_path):
     plan = read_object(make_plan(find_scenario(SCENARIO), 2, runs).plan)
-    workload = plan["workload"] | {"options": plan["workload"]["options"] | {"events": 100}}
+    input_of(plan)["options"]["events"] = 100
     faults = [plan["faults"][0] | {"when": {"committed": 0.01}}]
-    lived(runs, find_scenario(SCENARIO), workload=workload, faults=faults)
+    lived(runs, find_scenario(SCENARIO), inputs=plan["inputs"], faults=faults)
     (reason,) = said(runs, tmp_path)
     assert "because faults, workload are others" in reason
 
@@ -98,13 +104,6 @@ def test_a_plan_that_tells_no_demands_closes_it(runs, tmp_path):
     lived(runs, find_scenario(SCENARIO), faults=[{"name": "kill_driver"}])
     (reason,) = said(runs, tmp_path)
     assert "because it cannot be read" in reason
-
-
-def test_a_plan_by_which_nothing_can_be_carried_out_is_not_compared():
-    assert (
-        not_demanded({"scenario": SCENARIO, "faults": []}, demands_of(find_scenario(SCENARIO)))
-        == ""
-    )
 
 
 def mine(folder, text=MINE):
@@ -132,5 +131,5 @@ def test_fewer_columns_that_are_compared_close_it(runs, tmp_path):
     "one", [*load_catalogue(), *read_file(STRANGERS)], ids=lambda one: one.name
 )
 def test_every_plan_makes_the_demands_of_its_scenario(one):
-    plan = plan_document(one, 7, "run_1", Subject("v1", {}), {})
+    plan = plan_of(one, 7, Subject("v1", {}), {}).named("run_1").document
     assert not_demanded(json.loads(json.dumps(plan)), demands_of(one)) == ""

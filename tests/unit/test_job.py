@@ -10,30 +10,28 @@ from onceproof.errors import RequestError
 from onceproof.job.job import Job
 from onceproof.machine.polling import wait_for
 from onceproof.run.directory import RunDirectory
+from onceproof.run.plan import Plan
 from onceproof.run.prepared import Prepared
-from onceproof.run.work import Work
 from onceproof.stacks.tools import SparkTools
+from tests.plans import plan_document
 
 OURS = SparkTools(Path("/java/bin/java"), Path("/spark"), (), None, is_quick=True)
 SAYS = "import os, sys; e = os.environ.get; print(e('JAVA_TOOL_OPTIONS'), e('A'), sys.argv[1:])"
 
 
 def job(tmp_path, *command, **runtime):
-    plan = {
-        "scenario": "orders__parquet__calm",
-        "run": "orders_1",
-        "seed": 7,
-        "workload": {"name": "w", "topic": "orders_1.events", "partitions": 1, "options": {}},
-        "pipeline": {"name": "orders", "command": list(command), "options": {}}
-        | {"reference": "each_once", "output": {"key": ["id"]}, "runtime": runtime},
-        "sink": {"name": "parquet", "target": "orders_1.output", "options": {}},
-        "faults": [],
-        "restart": {},
-        "expectations": {},
-        "limits": {"run_s": 60, "stall_s": 60},
-    }
+    plan = plan_document(
+        run="orders_1",
+        job={"name": "orders", "command": list(command), "runtime": runtime},
+        output={
+            "sink": "parquet",
+            "store": "files",
+            "reference": "each_once",
+            "declared": {"key": ["id"]},
+        },
+    )
     prepared = Prepared("s", False, "127.0.0.1:1", "spark://127.0.0.1:2", str(tmp_path / "output"))
-    return Job(RunDirectory(tmp_path), Work.of(plan), prepared, OURS, Path("/jobs"), {})
+    return Job(RunDirectory(tmp_path), Plan.of(plan), prepared, OURS, Path("/jobs"), {})
 
 
 def said(made):

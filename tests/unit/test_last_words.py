@@ -69,8 +69,8 @@ def test_a_program_beside_the_jobs_own_interpreter_is_there(tmp_path):
     submit = tmp_path / "submit-it"
     submit.write_text("#!/bin/sh\n")
     submit.chmod(0o755)
-    pipeline = find_scenario("copy_events__append_table__calm").pipeline
-    own = replace(pipeline, command=("submit-it",), runtime={"python": f"{tmp_path}/python"})
+    job = find_scenario("copy_events__append_table__calm").job
+    own = replace(job, command=("submit-it",), runtime={"python": f"{tmp_path}/python"})
     refuse_absent(own, ".")
     with pytest.raises(RequestError, match="program 'submit-it' is not there"):
         refuse_absent(replace(own, runtime={}), ".")

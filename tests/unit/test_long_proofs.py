@@ -22,7 +22,7 @@ def scenario(fields):
 @pytest.mark.parametrize("sink", EXACT)
 def test_half_an_hour_has_three_kinds_of_faults_every_twenty_to_sixty_seconds(sink):
     found = scenario(mixed.fields_of(sink, mixed.MINUTES))
-    assert found.workload.options["events"] == 5_000_010
+    assert found.input.options["events"] == 5_000_010
     assert len({fault.target for fault in found.faults}) == 3
     at = [fault.when["acknowledged"] * 1800 for fault in found.faults]
     gaps = [later - earlier for earlier, later in pairwise(at)]
@@ -35,8 +35,8 @@ def test_every_step_is_struck_two_batches_apart():
     steps = (*SEEN, *find_sink(seeds_case.SINK).steps)
     found = scenario(seeds_case.fields_of(steps))
     assert [fault.when["failpoint"] for fault in found.faults] == list(steps)
-    assert found.workload.options["rate"] == 10_000
-    assert found.pipeline.options["trigger"] == "6 seconds"
+    assert found.input.options["rate"] == 10_000
+    assert found.job.options["trigger"] == "6 seconds"
 
 
 def test_what_is_left_over_can_be_a_run():

@@ -5,7 +5,7 @@ import pytest
 from onceproof.errors import RequestError
 from onceproof.phases.plan import make_plan
 from onceproof.run.needed_variables import variables_of
-from onceproof.run.work import Work
+from onceproof.run.plan import Plan
 from onceproof.scenario.catalogue import load_catalogue
 from onceproof.scenario.plain_secrets import secret_in
 from onceproof.scenario.reading import read_text
@@ -114,7 +114,7 @@ def test_variables_stand_for_secrets_in_every_place():
         command='["{python}", "{here}/job.py", "--password", "${P}", "--url=jdbc:x?password=${P}"]',
         env='{DB_PASSWORD: "${P}", URL: "postgresql://u:${P}@db/x"}',
     )
-    assert one.pipeline.command[3:] == ("${P}", "--url=jdbc:x?password=${P}")
+    assert one.job.command[3:] == ("${P}", "--url=jdbc:x?password=${P}")
 
 
 def test_no_scenario_of_the_catalogue_is_refused():
@@ -131,9 +131,9 @@ source_options: {kafka.sasl.jaas.config: 'x.Login required password="${SOURCE_WO
 """,
         "ours.yaml",
     )
-    told = [with_fields(word) for word in one.pipeline.command]
+    told = [with_fields(word) for word in one.job.command]
     words = [word.replace("{{", "{").replace("}}", "}") for word in told]
     assert "kafka.sasl.password=${SINK_WORD}" in words
     assert 'kafka.sasl.jaas.config=x.Login required password="${SOURCE_WORD}";' in words
     run = make_plan(one, 1, tmp_path)
-    assert variables_of(Work.read(run.plan)) == variables_of(one) == ["SINK_WORD", "SOURCE_WORD"]
+    assert variables_of(Plan.read(run.plan)) == variables_of(one) == ["SINK_WORD", "SOURCE_WORD"]

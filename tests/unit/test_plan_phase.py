@@ -15,10 +15,10 @@ from onceproof.phases.plan import make_plan
 from onceproof.phases.subject import find_subject
 from onceproof.run.directory import RunDirectory
 from onceproof.run.plan import Plan
-from onceproof.run.work import Work
 from onceproof.scenario import find_scenario, load_catalogue
 from onceproof.scenario.commands import default_command, fill, named
 from onceproof.verdict import Grade
+from tests.plans import output_of
 from tests.unit.test_scenarios import JOB, read
 
 NOON = datetime(2026, 8, 1, 12, tzinfo=UTC)
@@ -36,10 +36,10 @@ def make(name, tmp_path, seed=7, **more):
 @pytest.mark.parametrize("one", load_catalogue(), ids=lambda one: one.name)
 def test_the_plan_of_every_scenario_is_work_and_a_claim(one, tmp_path):
     run = make_plan(one, 7, tmp_path)
-    work, claimed = Work.read(run.plan), Plan.read(run.plan)
+    work, claimed = Plan.read(run.plan), Plan.read(run.plan)
     assert (work.scenario, claimed.claim) == (one.name, one.claim)
     assert re.fullmatch(r"[a-z0-9_]{1,60}", work.run)
-    assert (work.workload.topic, work.sink.target) == (f"{work.run}.events", f"{work.run}.output")
+    assert (work.input.topic, work.output.target) == (f"{work.run}.events", f"{work.run}.output")
 
 
 def test_a_control_is_planned_as_its_file_says(tmp_path):
@@ -49,27 +49,27 @@ def test_a_control_is_planned_as_its_file_says(tmp_path):
     assert (found.claim.verdict, found.claim.anomalies) == (Grade.FAIL, {"duplicated"})
     assert found.claim.promise.guarantee is Guarantee.EXACTLY_ONCE
     assert document["faults"][0]["trigger"] == "failpoint written of batch 3"
-    assert document["sink"]["guarantee"] == "at-least-once"
+    assert output_of(document)["guarantee"] == "at-least-once"
     assert document["replay"] == f"onceproof run {CONTROL} --seed 7"
     assert document["file"] == "scenarios/append_table.yaml"
 
 
 def test_the_same_seed_gives_the_same_plan_but_for_its_names(tmp_path):
     one, two = (make(CONTROL, tmp_path / name) for name in ("one", "two"))
-    texts = [run.plan.read_text().replace(Work.read(run.plan).run, "RUN") for run in (one, two)]
+    texts = [run.plan.read_text().replace(Plan.read(run.plan).run, "RUN") for run in (one, two)]
     assert texts[0] == texts[1]
-    assert Work.read(one.plan).run != Work.read(two.plan).run
+    assert Plan.read(one.plan).run != Plan.read(two.plan).run
 
 
 def test_two_runs_of_one_second_have_a_directory_each(tmp_path):
     one, two = (make(CONTROL, tmp_path) for _ in range(2))
     assert (one.root.name, two.root.name) == ("20260801T120000-7", "20260801T120000-7-2")
-    assert Work.read(one.plan).run != Work.read(two.plan).run
+    assert Plan.read(one.plan).run != Plan.read(two.plan).run
 
 
 def test_rows_are_versioned_where_they_replace_each_other_and_have_a_version(tmp_path):
     versioned = {
-        name: Plan.read(make(f"{name}__kill_driver", tmp_path).plan).versioned
+        name: Plan.read(make(f"{name}__kill_driver", tmp_path).plan).output.versioned
         for name in (
             "app_views__upsert_table",
             "copy_events__upsert_table",
@@ -80,7 +80,7 @@ def test_rows_are_versioned_where_they_replace_each_other_and_have_a_version(tmp
 
 
 def test_what_only_a_run_knows_stays_a_placeholder(tmp_path):
-    command = plan(make(CONTROL, tmp_path))["pipeline"]["command"]
+    command = plan(make(CONTROL, tmp_path))["jobs"][0]["command"]
     assert command[:3] == ["{python}", "{jobs}/stream.py", "copy_events"]
     assert command[-4:] == ["--set", "state_store=hdfs", "--set", "max_offsets=2000"]
     assert command == list(
@@ -93,7 +93,7 @@ def test_a_job_of_somebody_else_gets_its_options_and_its_folder(tmp_path):
     (tmp_path / "mine.yaml").write_text(JOB)
     run = make(str(tmp_path / "mine.yaml"), tmp_path / "runs")
     document = plan(run)
-    assert document["pipeline"]["command"][1:] == [f"{tmp_path}/job.py", "{topic}", "--window=4 s"]
+    assert document["jobs"][0]["command"][1:] == [f"{tmp_path}/job.py", "{topic}", "--window=4 s"]
     assert list(document["subject_files"]) == ["{here}/job.py"]
     replay = f"onceproof run {tmp_path}/mine.yaml::mine__upsert_table__calm --seed 7"
     assert document["replay"] == replay
@@ -111,7 +111,7 @@ def test_doubled_brackets_are_brackets_and_no_placeholders():
 def test_a_stored_plan_is_planned_again_as_a_run_of_its_own(tmp_path):
     first = make(CONTROL, tmp_path, subject="build 7")
     again = plan_again(first, tmp_path / "again")
-    names = [Work.read(run.plan).run for run in (first, again)]
+    names = [Plan.read(run.plan).run for run in (first, again)]
     texts = [
         run.plan.read_text().replace(name, "RUN")
         for run, name in zip((first, again), names, strict=True)
@@ -189,7 +189,7 @@ def test_a_command_without_files_has_no_version_to_be_known():
 
 def test_what_cannot_be_planned_leaves_no_directory(tmp_path, monkeypatch):
     (one,) = read(JOB)
-    monkeypatch.setattr("onceproof.phases.plan.reference_of", _gone)
+    monkeypatch.setattr("onceproof.phases.plan.deciding_files", _gone)
     with pytest.raises(RequestError, match="gone"):
         make_plan(one, 7, tmp_path)
     assert list(tmp_path.iterdir()) == []
@@ -208,10 +208,10 @@ def test_a_folder_that_is_no_run_cannot_be_planned_again(tmp_path):
 def test_an_older_plan_is_run_again_without_what_our_job_no_longer_takes(tmp_path):
     first = make_plan(find_scenario("copy_events__append_table__kill_driver"), 7, tmp_path / "runs")
     plan = json.loads(first.plan.read_text())
-    command = plan["pipeline"]["command"]
-    del plan["reference"]
-    plan["pipeline"]["command"] = [*command[:3], "--reference", "{reference}", *command[3:]]
+    command = plan["jobs"][0]["command"]
+    output_of(plan)["rows"] = None
+    plan["jobs"][0]["command"] = [*command[:3], "--reference", "{reference}", *command[3:]]
     first.plan.write_text(json.dumps(plan))
     again = json.loads(plan_again(first, tmp_path / "again").plan.read_text())
-    assert again["pipeline"]["command"] == command
-    assert again["reference"]["compared_by"] == ["id"]
+    assert again["jobs"][0]["command"] == command
+    assert output_of(again)["rows"]["compared_by"] == ["id"]

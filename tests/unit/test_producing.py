@@ -15,9 +15,10 @@ from onceproof.producing.children import Order, Producers
 from onceproof.producing.rows import Sends, partition_of
 from onceproof.producing.sending import Sending
 from onceproof.run.directory import RunDirectory
-from onceproof.run.work import Work
+from onceproof.run.plan import Plan
 from onceproof.workloads import find_workload
 from onceproof.workloads.sentinel import sentinel
+from tests.plans import plan_document
 
 
 class FakeClient:
@@ -174,24 +175,9 @@ def test_the_rate_is_kept(tmp_path):
 
 
 def work(**changes):
-    plan = {
-        "scenario": "s",
-        "run": "a_run",
-        "seed": 7,
-        "workload": {
-            "name": "page_views",
-            "topic": "a_run.events",
-            "partitions": 4,
-            "options": {"events": 10, "client": "kafka-python"},
-        },
-        "pipeline": {"name": "p", "command": [], "reference": "", "options": {}},
-        "sink": {"name": "s", "target": "t", "options": {}},
-        "faults": [],
-        "restart": {},
-        "expectations": {},
-        "limits": {"run_s": 1, "stall_s": 1},
-    }
-    return Work.of({**plan, **changes})
+    options = {"events": 10, "client": "kafka-python"}
+    limits = {"run_s": 1, "stall_s": 1}
+    return Plan.of(plan_document(**{"input": {"options": options}, "limits": limits} | changes))
 
 
 def test_a_finished_ledger_is_left_alone(tmp_path):
@@ -236,8 +222,7 @@ def test_how_far_the_job_is_stands_in_the_newest_batch_of_both_logs(tmp_path):
 
 def test_nothing_is_sent_before_a_query_at_the_latest_offsets_has_begun(tmp_path):
     run = RunDirectory(tmp_path)
-    pipeline = {"name": "p", "command": [], "reference": "", "options": {}, "starting": "latest"}
     said = "the job ended for good before its query had written its first offsets"
     with pytest.raises(StackError, match=said):
-        produce(run, work(pipeline=pipeline), ["127.0.0.1:1"], is_over=lambda: True)
+        produce(run, work(query={"starting": "latest"}), ["127.0.0.1:1"], is_over=lambda: True)
     assert not run.logs.exists()

@@ -6,14 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onceproof.documents import read_object
 from onceproof.errors import RequestError
 from onceproof.phases.plan import make_plan
+from onceproof.run.plan import Plan
 from onceproof.scenario import find_scenario, load_catalogue
-from onceproof.scenario.from_plan import fields_of, to_yaml
+from onceproof.scenario.model import fields_of, to_yaml
 from onceproof.scenario.random_faults import CHOICES, fitting, with_random_faults
 from onceproof.scenario.reading import read_file, read_text
-from onceproof.scenario.resolved import resolved
 from tests.repo.tree import ROOT
 
 CALM = [one for one in load_catalogue() if one.name.endswith("__calm")]
@@ -32,12 +31,12 @@ def test_what_is_drawn_fits_and_stands_in_a_file_that_reads_as_the_same(scenario
 def test_a_plan_of_drawn_faults_is_a_scenario_file_that_makes_the_same_plan(name, tmp_path):
     drawn = with_random_faults(find_scenario(name), 11, 12)
     run = make_plan(drawn, 11, tmp_path / "runs")
-    plan = read_object(run.plan)
-    assert plan["replay"] == f"onceproof run {name} --seed 11 --random 12"
+    plan = Plan.read(run.plan)
+    assert plan.replay == f"onceproof run {name} --seed 11 --random 12"
     [again] = read_text(to_yaml(fields_of(plan)), "shrunk.yaml")
     assert (again.name, again.faults, again.restart) == (drawn.name, drawn.faults, drawn.restart)
-    assert replace(again.pipeline) == drawn.pipeline
-    assert (again.workload, again.sink, again.claim) == (drawn.workload, drawn.sink, drawn.claim)
+    assert (again.jobs, again.inputs, again.queries) == (drawn.jobs, drawn.inputs, drawn.queries)
+    assert again.claim == drawn.claim
 
 
 def test_other_seeds_draw_other_faults_and_some_strike_at_once():
@@ -74,19 +73,19 @@ def test_a_job_of_somebody_else_comes_back_from_its_plan_too(tmp_path):
     file = ROOT / "tests/system/strangers/orders.yaml"
     for scenario in read_file(file):
         run = make_plan(scenario, 3, tmp_path / "runs")
-        [again] = read_text(to_yaml(fields_of(read_object(run.plan))), "shrunk.yaml", str(tmp_path))
-        assert (again.faults, again.workload) == (scenario.faults, scenario.workload)
-        assert again.sink.name == scenario.sink.name
-        assert again.pipeline.reference == scenario.pipeline.reference
-        assert again.pipeline.output == scenario.pipeline.output
+        [again] = read_text(to_yaml(fields_of(Plan.read(run.plan))), "shrunk.yaml", str(tmp_path))
+        assert (again.faults, again.input) == (scenario.faults, scenario.input)
+        assert again.output.sink == scenario.output.sink
+        assert again.output.reference == scenario.output.reference
+        assert again.output.declared == scenario.output.declared
 
 
 def test_what_may_fail_and_must_be_felt_comes_back_from_a_plan(tmp_path):
     scenario = find_scenario("app_views__upsert_table__kill_executor")
     allowed = replace(scenario, unexplained="allowed")
-    plan = read_object(make_plan(allowed, 3, tmp_path / "runs").plan)
-    assert (plan["unexplained"], plan["faults"][0]["effect"]) == ("allowed", "retried")
+    plan = Plan.read(make_plan(allowed, 3, tmp_path / "runs").plan)
+    assert (plan.unexplained, plan.faults[0].effect) == ("allowed", "retried")
     [again] = read_text(to_yaml(fields_of(plan)), "shrunk.yaml")
     assert (again.unexplained, again.faults) == ("allowed", scenario.faults)
-    [told] = read_text(to_yaml(resolved(allowed)), "resolved.yaml")
+    [told] = read_text(to_yaml(allowed.fields()), "resolved.yaml")
     assert told.unexplained == "allowed"

@@ -22,8 +22,8 @@ def checks(tmp_path):
     found = replace(find_scenario("copy_events__append_table__calm"), folder=str(tmp_path))
 
     def look(*words):
-        pipeline = replace(found.pipeline, command=words)
-        return {one.name: one for one in check_job(replace(found, pipeline=pipeline))}
+        asked = replace(found, jobs=(replace(found.job, command=words),))
+        return {one.name: one for one in check_job(asked)}
 
     return look
 
@@ -90,7 +90,7 @@ def test_without_a_stack_a_run_starts_its_own(monkeypatch, tmp_path):
 def test_variables_that_are_not_set_are_said(monkeypatch):
     found = find_scenario("copy_events__append_table__calm")
     env = {"A": "${SET_IT}", "B": "x${SET_THAT}", "C": "${PGPASSWORD}"}
-    asked = replace(found, pipeline=replace(found.pipeline, runtime={"env": env}))
+    asked = replace(found, jobs=(replace(found.job, runtime={"env": env}),))
     monkeypatch.setenv("SET_IT", "a secret")
     (check,) = check_variables(asked)
     assert (check.ok, check.value) == (False, "of SET_IT, SET_THAT, PGPASSWORD not all are set")

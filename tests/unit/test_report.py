@@ -32,7 +32,7 @@ def judged(run, folder):
 
 def poisoned(run):
     """Markup in every place where a text of the data reaches the page."""
-    run.plan |= {"scenario": MARKUP, "replay": MARKUP, "subject": MARKUP, MARKUP: MARKUP}
+    run.plan |= {"scenario": MARKUP, "replay": MARKUP, "subject": MARKUP}
     run.plan["versions"] = {MARKUP: MARKUP}
     run.plan["faults"] = [
         {"name": MARKUP, "target": MARKUP, "trigger": MARKUP, "verb": "cut", "when": {}, "how": {}}

@@ -17,6 +17,7 @@ from onceproof.run.directory import RunDirectory
 from onceproof.run.evidence import Evidence
 from onceproof.run.parts import OLDER, USED
 from onceproof.verdict import Grade
+from tests.plans import input_of, output_of
 from tests.unit.handwritten_run import READS, HandwrittenRun, did, plan, write_rows
 
 PASS, UNKNOWN = Grade.PASS, Grade.UNKNOWN
@@ -93,13 +94,13 @@ def test_a_document_that_does_not_say_of_what_it_was_made_is_seen(name, run, tmp
 
 
 def test_half_a_ledger_is_not_the_plans(run, tmp_path):
-    run.plan["workload"]["options"] = {"events": 12}
+    input_of(run.plan)["options"] = {"events": 12}
     assert "The plan has 12 events, and the ledger 6" in reason(run.write(tmp_path))
 
 
 def test_events_that_were_sent_again_and_a_sentinel_are_no_events_of_the_plan(run, tmp_path):
     run.sentinels = 1
-    run.plan["workload"]["options"] = {"events": 5}
+    input_of(run.plan)["options"] = {"events": 5}
     assert same_run(run.write(tmp_path)).verdict is PASS
 
 
@@ -121,7 +122,9 @@ def test_an_older_run_is_unknown_with_one_sentence_that_says_what_to_do(run, tmp
     run.is_tied = False
     run.history += [did("phase.end", name) for name in USED]
     run.write(tmp_path)
-    alter(tmp_path / "plan.json", reference=None)
+    told = json.loads((tmp_path / "plan.json").read_text())
+    output_of(told)["rows"] = None
+    (tmp_path / "plan.json").write_text(json.dumps(told))
     alter(tmp_path / "recomputed.json", run=None, digests=None, schema=1, rests_on_log=None)
     alter(tmp_path / "differences/summary.json", run=None, digests=None)
     verdict = judge_run(tmp_path)
@@ -248,13 +251,13 @@ def test_what_expired_by_plan_is_of_the_topic_of_the_plan(run, tmp_path):
     look = [one for one in run.history if one["op"] == "input.topics"][-1]
     look["proof"]["topics"]["events"]["partitions"]["0"]["start"] = 2
     assert input_kept(run.write(tmp_path / "one")).verdict is PASS
-    run.plan["workload"]["topic"] = "others"
+    input_of(run.plan)["topic"] = "others"
     found = input_kept(run.write(tmp_path / "other"))
     assert found.reason == "events-0 begins at 2: the input before it has expired"
 
 
 def test_the_texts_of_somebody_elses_reader_are_not_compared(run, tmp_path):
-    run.plan["sink"]["name"] = "theirs:Sink"
+    output_of(run.plan)["sink"] = "theirs:Sink"
     evidence = run.write(tmp_path)
     seen = [row | {"key": f"<{row['key']}>", "value": "as it likes"} for row in run.reads]
     write_rows(evidence.run.reads, seen, READS)

@@ -394,8 +394,8 @@ faults:
 def test_a_job_that_knows_nothing_of_us_takes_a_few_lines():
     (found,) = read(STRANGER)
     assert found.claim.promise.guarantee is Guarantee.EXACTLY_ONCE
-    assert (found.pipeline.starting, found.pipeline.output) == ("earliest", {"key": ("order_id",)})
-    assert (found.workload.options["events"], found.workload.options["sentinel"]) == (20_000, "")
+    assert (found.query.starting, found.output.declared) == ("earliest", {"key": ("order_id",)})
+    assert (found.input.options["events"], found.input.options["sentinel"]) == (20_000, "")
 
 
 @pytest.mark.parametrize(

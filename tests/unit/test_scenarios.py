@@ -16,7 +16,6 @@ from onceproof.job.restart import STRATEGIES
 from onceproof.machine.home import catalogue_folder
 from onceproof.scenario import find_scenario, load_catalogue, restart, triggers
 from onceproof.scenario.reading import read_file, read_text
-from onceproof.scenario.resolved import resolved
 from onceproof.scenario.schema import file_schema, text_of
 from onceproof.scenario.targets import TARGETS, verbs
 
@@ -50,20 +49,20 @@ def test_beside_a_source_that_forgets_a_run_is_held_to_at_most_once(sink):
     text = SOUND.replace("app_views", "copy_events").replace("upsert_table", sink)
     (found,) = read(f"{text}source: taken_once\n")
     assert found.claim.promise.guarantee is Guarantee.AT_MOST_ONCE
-    assert found.pipeline.command[-1] == "source=taken_once"
-    assert read(text)[0].claim.promise.guarantee is found.sink.kind.guarantee
+    assert found.job.command[-1] == "source=taken_once"
+    assert read(text)[0].claim.promise.guarantee is found.output.guarantee
     (told,) = read(f"{text}source: taken_once\nhold_to: exactly-once\n")
     assert told.claim.promise.guarantee is Guarantee.EXACTLY_ONCE
 
 
 def test_a_file_is_one_scenario_with_every_default_filled_in():
     (found,) = read(SOUND)
-    assert (found.name, found.pipeline.name) == (
+    assert (found.name, found.job.name) == (
         "app_views__upsert_table__kill_driver",
         "app_views",
     )
-    assert found.pipeline.options == {"state_store": "hdfs", "max_offsets": 2000}
-    assert found.workload.options["keys"] == 100
+    assert found.job.options == {"state_store": "hdfs", "max_offsets": 2000}
+    assert found.input.options["keys"] == 100
     assert found.restart == {"strategy": "fixed-delay", "attempts": 3, "delay_s": 0.5}
     assert (found.limits.run_s, found.limits.stall_s) == (300, 60)
     assert found.faults[0].name == "kill_driver"
@@ -83,8 +82,8 @@ def test_scenarios_of_a_file_share_its_defaults_and_replace_them_one_by_one():
         "  - {name: copy_events__append_table__calm}\n"
         "  - {name: copy_events__append_table__calm_late, workload: {late: 0.1}, tags: [quick]}\n"
     )
-    assert (one.workload.options["late"], two.workload.options["late"]) == (0.5, 0.1)
-    assert (one.workload.options["events"], two.workload.options["events"]) == (50, 50)
+    assert (one.input.options["late"], two.input.options["late"]) == (0.5, 0.1)
+    assert (one.input.options["events"], two.input.options["events"]) == (50, 50)
     assert (one.tags, two.tags) == ((), ("quick",))
 
 
@@ -109,8 +108,8 @@ def test_a_strategy_may_be_named_alone():
 
 def test_a_job_of_somebody_else_is_told_what_its_command_takes():
     (found,) = read(JOB.replace("{topic}", "{topic} {max_offsets}"))
-    assert found.pipeline.options == {"window": "4 s", "max_offsets": 2000}
-    assert (found.pipeline.name, found.is_ours) == ("mine", False)
+    assert found.job.options == {"window": "4 s", "max_offsets": 2000}
+    assert (found.job.name, found.is_ours) == ("mine", False)
 
 
 def test_every_fault_of_the_catalogue_demands_an_effect():
@@ -134,13 +133,13 @@ def test_a_name_that_stands_in_two_files_is_refused(tmp_path):
 
 @pytest.mark.parametrize("one", load_catalogue(), ids=lambda one: one.name)
 def test_a_resolved_scenario_is_the_same_scenario(one):
-    (again,) = read_text(yaml.safe_dump(resolved(one)), one.file)
+    (again,) = read_text(yaml.safe_dump(one.fields()), one.file)
     assert replace(again, folder=one.folder, in_catalogue=True) == one
 
 
 def test_a_resolved_job_of_somebody_else_is_the_same_scenario():
     (one,) = read(JOB)
-    assert read(yaml.safe_dump(resolved(one))) == [one]
+    assert read(yaml.safe_dump(one.fields())) == [one]
 
 
 def test_a_scenario_is_found_by_name_by_file_and_by_both(tmp_path):

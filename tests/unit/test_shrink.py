@@ -9,7 +9,7 @@ from onceproof.phases.judge import judge_run
 from onceproof.phases.plan import make_plan
 from onceproof.phases.shrink import shrink
 from onceproof.scenario import find_scenario
-from onceproof.scenario.from_plan import to_yaml
+from onceproof.scenario.model import to_yaml
 from onceproof.scenario.random_faults import with_random_faults
 from onceproof.scenario.reading import read_text
 

@@ -13,7 +13,7 @@ MAY = {"onceproof"} | {
     for name in (
         *("checkpoint", "checkpoint.log", "kafka", "kafka.admin", "kafka.security"),
         *("documents", "errors", "failpoints", "fencing", "guarantee", "naming", "variables"),
-        *("machine", "machine.polling", "run", "run.plan", "run.work", "verdict"),
+        *("machine", "machine.polling", "run", "run.plan", "run.schema_1", "verdict"),
     )
 }
 HEAVY = {"pyspark", "pandas", "duckdb", "pyarrow", "psycopg", "kafka", "confluent_kafka"} | {

@@ -111,8 +111,8 @@ def test_the_file_that_is_written_is_a_scenario_and_is_never_overwritten(tmp_pat
     out = capsys.readouterr().out
     assert "onceproof doctor orders.yaml\n  onceproof run orders.yaml" in out
     found = find_scenario("orders.yaml")
-    assert (found.name, found.sink.name) == ("orders__table__crashes", "table")
-    assert list(found.pipeline.output["key"]) == ["shop", "order_id"]
+    assert (found.name, found.output.sink) == ("orders__table__crashes", "table")
+    assert list(found.output.declared["key"]) == ["shop", "order_id"]
     before = (tmp_path / "orders.yaml").read_text()
     assert carry_out([*words, "--key", "other"]) == 3
     assert "orders.yaml is there already" in capsys.readouterr().err
@@ -130,4 +130,4 @@ def test_on_a_terminal_it_asks(monkeypatch, tmp_path):
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
     monkeypatch.setattr("typer.prompt", lambda _: next(answers))
     assert carry_out(["init", "mine.yaml"]) == 0
-    assert find_scenario("mine.yaml").pipeline.output["key"] == ("order_id",)
+    assert find_scenario("mine.yaml").output.declared["key"] == ("order_id",)

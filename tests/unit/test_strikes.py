@@ -142,7 +142,7 @@ def test_a_plan_whose_trigger_is_told_in_two_ways_is_unknown(change, tmp_path):
 def test_a_share_of_the_input_that_the_history_never_had_is_unknown(tmp_path):
     for share, grade in ((0.5, Grade.PASS), (0.6, Grade.UNKNOWN), (True, Grade.UNKNOWN)):
         when = fault("kill_driver", "kill", "driver", committed=0.4)
-        run = HandwrittenRun(plan=plan(faults=[when], workload={"options": {"events": 6}}))
+        run = HandwrittenRun(plan=plan(faults=[when], input={"options": {"events": 6}}))
         told = {"dead": [DRIVER], "moment": {"committed": share}, "planned": 1, "committed": 0}
         run.history[run.history.index(STRIKE)] = did("fault.strike", "kill_driver", **told)
         assert found(run, tmp_path / str(share)).verdict is grade

@@ -31,7 +31,7 @@ from onceproof.phases.subject import refuse_absent
 from onceproof.run.directory import RunDirectory
 from onceproof.run.evidence import Evidence
 from onceproof.run.needed_variables import refuse_unset
-from onceproof.run.work import Work
+from onceproof.run.plan import Plan
 from onceproof.scenario.catalogue import find_scenario
 from onceproof.verdict import Grade, Verdict
 
@@ -46,7 +46,7 @@ def plan_run(
 ) -> RunDirectory:
     """Plan a run; an earlier one of the same orchestrator's name is released before."""
     found = find_scenario(scenario)
-    refuse_absent(found.pipeline, found.folder)
+    refuse_absent(found.job, found.folder)
     refuse_unset(found)
     for path in sorted((runs / found.name).glob("*/plan.json")):
         if origin.orchestrator and read_object(path).get("orchestrator") == origin.orchestrator:
@@ -62,7 +62,7 @@ def plan_run(
 def carry_out(run: RunDirectory, name: str, *options: Any) -> None:
     """Carry out a short phase here and now."""
     run.logs.mkdir(exist_ok=True)
-    BODIES[name](run, Work.read(run.plan), *options)
+    BODIES[name](run, Plan.read(run.plan), *options)
 
 
 def begin(run: RunDirectory, name: str, *, again: bool = False) -> None:
@@ -77,7 +77,7 @@ def begin(run: RunDirectory, name: str, *, again: bool = False) -> None:
 
 def longest(run: RunDirectory) -> timedelta:
     """Return how long any phase of a run may take, by the run's own limits."""
-    return timedelta(seconds=2 * Work.read(run.plan).limits.run_s + _BEYOND_S)
+    return timedelta(seconds=2 * Plan.read(run.plan).limits.run_s + _BEYOND_S)
 
 
 def has_ended(run: RunDirectory, name: str) -> bool:
@@ -97,7 +97,7 @@ def _gave_up(run: RunDirectory) -> bool:
 
 
 def _are_struck(run: RunDirectory) -> bool:
-    return all(fault.name in _strikes(run) for fault in Work.read(run.plan).faults)
+    return all(fault.name in _strikes(run) for fault in Plan.read(run.plan).faults)
 
 
 def _strikes(run: RunDirectory) -> dict[str, Any]:
@@ -124,7 +124,7 @@ def _of_process(run: RunDirectory, name: str) -> dict[str, Any]:
 
 def _of_disturb(run: RunDirectory, name: str) -> dict[str, Any]:  # noqa: ARG001
     strikes = _strikes(run)
-    if missing := [one.name for one in Work.read(run.plan).faults if one.name not in strikes]:
+    if missing := [one.name for one in Plan.read(run.plan).faults if one.name not in strikes]:
         raise StackError(f"disturb: no proof that {', '.join(missing)} struck")
     return {"faults": strikes}
 
@@ -163,7 +163,7 @@ def release_run(run: RunDirectory) -> Verdict | None:
         try:
             record_run(run, run.root.parents[1])
         finally:
-            release(run, Work.read(run.plan))
+            release(run, Plan.read(run.plan))
         return None
     try:
         carry_out(run, "release")
@@ -197,4 +197,4 @@ def _is_abandoned(run: RunDirectory) -> bool:
     living = [find_agent(run), *(find_apart(run, name) for name in BODIES)]
     if any(one is not None and one.is_alive for one in living):
         return False
-    return time.time() - run.history.stat().st_mtime > Work.read(run.plan).limits.run_s
+    return time.time() - run.history.stat().st_mtime > Plan.read(run.plan).limits.run_s

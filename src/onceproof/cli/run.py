@@ -18,7 +18,7 @@ from onceproof.machine.home import runs_folder
 from onceproof.run.directory import RunDirectory
 
 if TYPE_CHECKING:
-    from onceproof.run.work import FaultPart, Work
+    from onceproof.run.plan import FaultPart, Plan
 
 Home = Annotated[
     Path | None,
@@ -65,7 +65,7 @@ def run(
     folder, asked = runs_folder(runs), find_scenario(scenario)
     if random:
         asked = with_random_faults(asked, seed, random)
-    refuse_absent(asked.pipeline, asked.folder)
+    refuse_absent(asked.job, asked.folder)
     refuse_unset(asked)
     _refuse_unable(home, asked.faults)
     found = make_plan(asked, seed, folder, subject=subject, is_open=is_open)
@@ -99,12 +99,12 @@ def _run_in(folder: Path) -> RunDirectory:
     return found
 
 
-def _work_of(run: RunDirectory) -> Work:
+def _work_of(run: RunDirectory) -> Plan:
     """Return what a run's plan says; a plan that is damaged is a wrong request."""
-    from onceproof.run.work import Work
+    from onceproof.run.plan import Plan
 
     try:
-        return Work.read(run.plan)
+        return Plan.read(run.plan)
     except EvidenceError as error:
         raise RequestError(f"{run.root}: {error}; name the directory of another run") from None
 

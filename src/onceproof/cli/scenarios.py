@@ -45,9 +45,8 @@ def show(scenario: Which) -> None:
     import yaml
 
     from onceproof.scenario import find_scenario
-    from onceproof.scenario.resolved import resolved
 
-    typer.echo(yaml.safe_dump(resolved(find_scenario(scenario)), sort_keys=False), nl=False)
+    typer.echo(yaml.safe_dump(find_scenario(scenario).fields(), sort_keys=False), nl=False)
 
 
 def explain(
@@ -56,7 +55,7 @@ def explain(
     subject: Annotated[str, typer.Option(help="The version under test.")] = "",
 ) -> None:
     """Say in sentences what a run of a scenario would do and be judged by; nothing is started."""
-    from onceproof.phases.plan import plan_document
+    from onceproof.phases.plan import plan_of
     from onceproof.phases.subject import find_subject
     from onceproof.scenario import find_scenario
     from onceproof.scenario.deciding import deciding_files
@@ -64,8 +63,8 @@ def explain(
 
     found = find_scenario(scenario)
     beside = deciding_files(found)
-    under_test = find_subject(found.pipeline.command, {"here": found.folder}, subject, beside)
-    plan = plan_document(found, seed, "run", under_test, {})
+    under_test = find_subject(found.job.command, {"here": found.folder}, subject, beside)
+    plan = plan_of(found, seed, under_test, {})
     typer.echo(f"{found.name}, seed {seed} ({found.file})")
     for heading, said in sentences(plan).items():
         typer.echo(f"\n{heading}")
@@ -76,10 +75,10 @@ def explain(
 def _row(scenario: Scenario) -> dict[str, Any]:
     return {
         "name": scenario.name,
-        "pipeline": scenario.pipeline.name,
-        "sink": scenario.sink.name,
-        "family": scenario.sink.kind.family,
-        "store": scenario.sink.kind.store,
+        "pipeline": scenario.job.name,
+        "sink": scenario.output.sink,
+        "family": scenario.output.family,
+        "store": scenario.output.store,
         "faults": [fault.name for fault in scenario.faults],
         "hold_to": scenario.claim.promise.guarantee,
         "claims": scenario.claim.verdict,

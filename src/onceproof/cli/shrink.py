@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -35,16 +34,12 @@ def shrink(
     from onceproof.phases import shrink as shrinking
     from onceproof.phases.plan import make_plan
     from onceproof.phases.whole_run import live_run
-    from onceproof.scenario import find_scenario
-    from onceproof.scenario.from_plan import Fields, to_yaml
+    from onceproof.scenario.model import Fields, Scenario, to_yaml
 
     folder = runs_folder(runs)
 
     def live(fields: Fields, seed: int) -> Mapping[str, Any]:
-        with tempfile.TemporaryDirectory() as place:
-            file = Path(place) / "shrunk.yaml"
-            file.write_text(to_yaml(fields), encoding="utf-8")
-            found = make_plan(find_scenario(str(file)), seed, folder)
+        found = make_plan(Scenario.of(fields, file="shrunk.yaml"), seed, folder)
         live_run(found, home)
         return read_document(found)
 

@@ -28,10 +28,10 @@ _ASK = "import pyspark; print(pyspark.__version__)"
 
 def check_job(scenario: Scenario) -> list[Check]:
     """Look at what the scenario's command names, and at what it runs on."""
-    runtime = scenario.pipeline.runtime
+    runtime = scenario.job.runtime
     python = python_of(runtime)
     known = {"python": python, "jobs": str(jobs_folder()), "here": scenario.folder}
-    program, *words = fill(scenario.pipeline.command, known)
+    program, *words = fill(scenario.job.command, known)
     found = shutil.which(program, path=search_path(runtime))
     if found is None:
         near = Path(scenario.folder, program)

@@ -10,7 +10,7 @@ from onceproof.errors import OnceproofError
 from onceproof.references.declared import reference_of
 from onceproof.scenario import Scenario
 from onceproof.setup.checks import Check
-from onceproof.sinks import Target
+from onceproof.sinks import Target, find_sink
 from onceproof.sinks.outputs import is_output
 from onceproof.sinks.tables.sessions import transaction
 
@@ -19,7 +19,10 @@ _MAY_BE_EMPTIED = "write empty: true if it may be emptied, or leave it out for o
 
 def check_output(scenario: Scenario, address: str) -> Iterator[Check]:
     """Look at the output of a job of somebody else; of a sink of ours nothing need be there."""
-    kind, options = scenario.sink.kind, scenario.sink.options
+    kind, options = (
+        find_sink(scenario.output.sink, scenario.output.options),
+        scenario.output.options,
+    )
     if not is_output(kind):
         return
     named = options.get(kind.place.called)
@@ -40,7 +43,7 @@ def _folder(path: Path, may_be_emptied: bool) -> Check:
 
 
 def _table(scenario: Scenario, address: str, name: str) -> Iterator[Check]:
-    reference = reference_of(scenario.pipeline)
+    reference = reference_of(scenario.output)
     target = Target(address, name, reference.columns, reference.key)
     try:
         with transaction(target) as connection:
@@ -51,7 +54,7 @@ def _table(scenario: Scenario, address: str, name: str) -> Iterator[Check]:
     if columns is None:
         yield Check("output", True, f"there is no {name}: the job makes it, or `create` does")
         return
-    if has_rows and not scenario.sink.options.get("empty"):
+    if has_rows and not scenario.output.options.get("empty"):
         yield Check("output", False, f"{name} holds rows already", _MAY_BE_EMPTIED)
     else:
         yield Check("output", True, name)

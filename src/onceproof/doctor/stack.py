@@ -31,7 +31,7 @@ def check_stack(stack: Stack, scenario: Scenario) -> list[Check]:
         for one in stack.status()
         if not one.healthy and one.kind != Component.kind
     }
-    needed = ["master", *(["store"] if scenario.sink.kind.store == _STORE else [])]
+    needed = ["master", *(["store"] if scenario.output.store == _STORE else [])]
     troubles |= {name: "there is none" for name in needed if name not in stack.members}
     said = "; ".join(f"{name}: {trouble}" for name, trouble in troubles.items())
     remedy = "start what is dead, resume what is paused, mend what its file says of it"

@@ -19,7 +19,7 @@ from onceproof.failpoints import Failpoint
 from onceproof.faults.checks import Check
 from onceproof.kafka.security import Brokers
 from onceproof.machine.identity import Identity
-from onceproof.run.work import FaultPart, Work
+from onceproof.run.plan import FaultPart, Plan
 from onceproof.stacks import Stack
 
 Proof = dict[str, Any]
@@ -86,7 +86,7 @@ class Scene:
     `point` is the fault's failpoint, if that is its trigger, and `halted` who waits there.
     """
 
-    work: Work
+    work: Plan
     stack: Stack
     job: Job
     rng: Random

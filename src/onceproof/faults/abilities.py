@@ -14,7 +14,7 @@ from onceproof.faults import (
     strike_member,
 )
 from onceproof.faults.busy import WORKER
-from onceproof.run.work import FaultPart
+from onceproof.run.plan import FaultPart
 from onceproof.stacks import Stack
 from onceproof.stacks.links.verbs import lacks_links
 

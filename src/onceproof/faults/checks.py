@@ -14,7 +14,7 @@ from typing import Any
 from onceproof.errors import RequestError
 from onceproof.failpoints import TASK
 from onceproof.run.evidence import Evidence
-from onceproof.run.plan import PlannedFault
+from onceproof.run.plan import FaultPart
 from onceproof.run.records import Op, Record
 
 Who = tuple[int, int]  # a process by its pid and start time
@@ -28,7 +28,7 @@ _FROZEN, _KILLED = "freeze", 137  # of a container: how it is paused, its exit c
 class Case:
     """One planned fault, the strike that landed, its heal if there is one, and the evidence."""
 
-    fault: PlannedFault
+    fault: FaultPart
     strike: Record
     heal: Record | None
     evidence: Evidence
@@ -51,17 +51,17 @@ class Case:
     @property
     def run(self) -> str:
         """The name of the run."""
-        return str(self.evidence.plan.document["run"])
+        return self.evidence.plan.run
 
     @property
     def output(self) -> str:
         """The name of what the run writes to."""
-        return str(self.evidence.plan.document["sink"]["target"])
+        return self.evidence.plan.output.target
 
     @property
     def topic(self) -> str:
         """The name of the run's input topic."""
-        return str(self.evidence.plan.document["workload"]["topic"])
+        return self.evidence.plan.input.topic
 
     @property
     def halted(self) -> int | None:

@@ -16,7 +16,7 @@ from onceproof.checkpoint.damage_kinds import CHECKPOINT, KINDS
 from onceproof.faults import Mechanism, Proof, Scene, nothing_to_heal, told
 from onceproof.faults.checks import DRIVER_ENDED, Case, Check, whole
 from onceproof.machine.polling import wait_for
-from onceproof.run.work import FaultPart
+from onceproof.run.plan import FaultPart
 
 _STANDS_STILL_WITHIN_S = 10.0
 _COMES_WITHIN_S = 60.0

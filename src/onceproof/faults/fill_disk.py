@@ -13,7 +13,7 @@ from onceproof.faults import Mechanism, Proof, Scene
 from onceproof.faults.checks import Case, Check, whole
 from onceproof.faults.small_disks import FILL, FOLDERS
 from onceproof.machine.polling import wait_for
-from onceproof.run.work import FaultPart
+from onceproof.run.plan import FaultPart
 
 _FILLER = ".filler"
 _FULL_WITHIN_S = 5.0
@@ -25,7 +25,7 @@ def strike(fault: FaultPart, scene: Scene) -> Proof:
     folder = scene.job.folder(fault.target)
     if not os.path.ismount(folder):
         raise StackError(f"{folder.name}/ lies on no disk of its own: nothing was filled")
-    if fault.target == "output" and (own := scene.work.sink.options.get("folder")):
+    if fault.target == "output" and (own := scene.work.output.options.get("folder")):
         raise StackError(f"the output goes to {own}, which lies on no disk of the run's own")
     words = f"{folder.name}/ has bytes free again, however often it is filled"
     written = wait_for(lambda: _fill(folder / _FILLER), _FULL_WITHIN_S, words)

@@ -11,7 +11,7 @@ from onceproof.errors import StackError
 from onceproof.failpoints import TASK
 from onceproof.faults import Mechanism, Proof, Scene, nothing_to_heal, told
 from onceproof.faults.checks import DRIVER_ENDED
-from onceproof.run.work import FaultPart
+from onceproof.run.plan import FaultPart
 
 
 def strike(fault: FaultPart, scene: Scene) -> Proof:

@@ -15,7 +15,7 @@ from onceproof.faults.busy import busy_executor
 from onceproof.faults.checks import DEAD, Case, Check, people, whole
 from onceproof.machine.identity import Identity
 from onceproof.machine.polling import wait_for
-from onceproof.run.work import FaultPart
+from onceproof.run.plan import FaultPart
 
 BUSY = "executor:busy"
 _DIES_WITHIN_S = 10.0

@@ -8,7 +8,7 @@ from onceproof.errors import StackError
 from onceproof.faults import Mechanism, Proof, Scene, nothing_to_heal, told
 from onceproof.faults.checks import Check, is_the_halted
 from onceproof.machine.polling import wait_for
-from onceproof.run.work import FaultPart
+from onceproof.run.plan import FaultPart
 
 _DIES_WITHIN_S = 10.0
 

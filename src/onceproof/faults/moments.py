@@ -120,7 +120,7 @@ def _is_begun_before(case: Case) -> bool:
 
 
 def _shares(evidence: Evidence, counts: list[int]) -> set[float]:
-    events = max(1, evidence.plan.document["workload"]["options"]["events"])
+    events = max(1, evidence.plan.input.events)
     return {round(count / events, 4) for count in (0, *counts)}
 
 

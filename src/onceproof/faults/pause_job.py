@@ -16,8 +16,8 @@ from onceproof.faults.checks import Case, Check, names_halted, people, who, whol
 from onceproof.faults.kill_executor import TARGETS, executors, pick
 from onceproof.machine.identity import Identity
 from onceproof.machine.polling import comes_true, wait_for
+from onceproof.run.plan import FaultPart
 from onceproof.run.records import Op
-from onceproof.run.work import FaultPart
 
 _PAUSES_WITHIN_S = 10.0
 _ZOMBIE_WRITES_FOR_S = 5.0

@@ -15,7 +15,7 @@ from onceproof.checkpoint.damage_kinds import CHECKPOINT, KINDS
 from onceproof.errors import RequestError
 from onceproof.machine.disks import mount_disk, unmount_disk
 from onceproof.run.directory import RunDirectory
-from onceproof.run.work import FaultPart
+from onceproof.run.plan import FaultPart
 
 FILL = "fill"
 FOLDERS: Mapping[str, Callable[[RunDirectory], Path]] = {

@@ -10,7 +10,7 @@ from onceproof.errors import StackError
 from onceproof.faults import Mechanism, Proof, Scene, nothing_to_heal, told
 from onceproof.faults.checks import Case, Check, is_the_halted, people, whole
 from onceproof.machine.polling import wait_for
-from onceproof.run.work import FaultPart
+from onceproof.run.plan import FaultPart
 
 _COMMITS_WITHIN_S = 75.0  # the first is held no longer than two minutes
 

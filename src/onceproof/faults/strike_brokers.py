@@ -7,7 +7,7 @@ from onceproof.faults import Mechanism, Proof, Scene, nothing_to_heal
 from onceproof.faults.checks import Case, Check, fits, is_cured_member, is_struck_member
 from onceproof.kafka.topics import are_in_sync
 from onceproof.machine.polling import wait_for
-from onceproof.run.work import FaultPart
+from onceproof.run.plan import FaultPart
 from onceproof.stacks import Verb
 
 ALL = "broker:all"
@@ -32,7 +32,7 @@ def heal(fault: FaultPart, scene: Scene, proof: Proof) -> Proof:  # noqa: ARG001
 
 def restart(fault: FaultPart, scene: Scene) -> Proof:  # noqa: ARG001  the contract
     """Stop and start each when the one before has all of the input; the proof is each one's own."""
-    topic = scene.work.workload.topic
+    topic = scene.work.input.topic
     told = {}
     for name in _all(scene):
         stopped, started = (scene.stack.apply(verb, name, scene.rng) for verb in _RESTART)

@@ -17,7 +17,7 @@ from onceproof.faults.checks import Case, Check, whole
 from onceproof.kafka.security import Brokers, kafka_settings
 from onceproof.kafka.topics import drop_topic, expire, grow_topic, look, make_topic, read_back
 from onceproof.machine.polling import wait_for
-from onceproof.run.work import FaultPart
+from onceproof.run.plan import FaultPart
 
 INPUT = "input"
 _ABORTED = 100  # records, a partition
@@ -33,7 +33,7 @@ def abort(fault: FaultPart, scene: Scene) -> Proof:
     """
     from kafka import KafkaProducer
 
-    topic, bootstrap = scene.work.workload.topic, scene.brokers
+    topic, bootstrap = scene.work.input.topic, scene.brokers
     producer = KafkaProducer(
         **kafka_settings(bootstrap),
         acks="all",
@@ -46,7 +46,7 @@ def abort(fault: FaultPart, scene: Scene) -> Proof:
         producer.begin_transaction()
         sent = [
             producer.send(topic, value, key, partition=partition)
-            for partition in range(scene.work.workload.partitions)
+            for partition in range(scene.work.input.partitions)
             for key, value in _strangers(bootstrap, topic, partition)
         ]
         producer.flush(_WITHIN_MS / 1000)
@@ -74,7 +74,7 @@ def _spans(places: list[tuple[int, int]]) -> dict[str, list[int]]:
 
 def let_expire(fault: FaultPart, scene: Scene) -> Proof:  # noqa: ARG001  the contract
     """Delete all that is in the topic now; the proof is by how much the reader was overtaken."""
-    topic, bootstrap = scene.work.workload.topic, scene.brokers
+    topic, bootstrap = scene.work.input.topic, scene.brokers
     ends = {
         int(number): bounds["end"]
         for number, bounds in look(bootstrap, [topic])[topic]["partitions"].items()
@@ -92,7 +92,7 @@ def let_expire(fault: FaultPart, scene: Scene) -> Proof:  # noqa: ARG001  the co
 
 def make_anew(fault: FaultPart, scene: Scene) -> Proof:  # noqa: ARG001  the contract
     """Remove the topic and make one of the same name; the proof is its id, before and after."""
-    workload, bootstrap = scene.work.workload, scene.brokers
+    workload, bootstrap = scene.work.input, scene.brokers
     before = look(bootstrap, [workload.topic])[workload.topic]
     drop_topic(bootstrap, workload.topic)
     make_topic(bootstrap, workload.topic, workload.partitions)
@@ -108,7 +108,7 @@ def make_anew(fault: FaultPart, scene: Scene) -> Proof:  # noqa: ARG001  the con
 
 def grow(fault: FaultPart, scene: Scene) -> Proof:
     """Add partitions; the proof is how many there are, and that the job has planned a new one."""
-    topic, bootstrap = scene.work.workload.topic, scene.brokers
+    topic, bootstrap = scene.work.input.topic, scene.brokers
     before = len(look(bootstrap, [topic])[topic]["partitions"])
     wanted = _wanted(fault.how, before)
     if wanted <= before:

@@ -7,7 +7,7 @@ from onceproof.faults.busy import WORKER, busy_worker
 from onceproof.faults.checks import Case, Check, fits, is_cured_member, is_struck_member, whole
 from onceproof.faults.open_transaction import open_transaction
 from onceproof.faults.strike_brokers import ALL
-from onceproof.run.work import FaultPart
+from onceproof.run.plan import FaultPart
 from onceproof.stacks import Verb
 
 VERBS: dict[str, Verb] = {"kill": "kill", "pause": "pause", "stop": "stop"}
@@ -36,7 +36,7 @@ def run_target(fault: FaultPart, scene: Scene) -> str:
     if target == COORDINATOR:
         return f"{COORDINATOR}={open_transaction(scene)}"
     if target.startswith(LEADER) and "/" not in target:
-        return f"{LEADER}{scene.work.workload.topic}/{target.removeprefix(LEADER)}"
+        return f"{LEADER}{scene.work.input.topic}/{target.removeprefix(LEADER)}"
     return target
 
 

@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from onceproof.errors import EvidenceError
+from onceproof.run.plan import Plan
 from onceproof.scenario import Scenario
 from onceproof.scenario.commands import OF_THE_JOB
 from onceproof.scenario.deciding import (
@@ -14,8 +16,7 @@ from onceproof.scenario.deciding import (
     expectations_of,
     suites_digest,
 )
-from onceproof.scenario.from_plan import fields_of
-from onceproof.scenario.resolved import resolved
+from onceproof.scenario.model import fields_of
 
 Demands = dict[str, Any]
 _DECIDED_BY = "decided_by"
@@ -28,21 +29,17 @@ def demands_of(scenario: Scenario) -> Demands:
     """Return what is sent, what strikes, what is compared, and what the run is held to."""
     suites = expectations_of(scenario)
     deciding = digests_of(deciding_files(scenario), suites)
-    return _demands(resolved(scenario)) | {_DECIDED_BY: deciding}
+    return _demands(scenario.fields()) | {_DECIDED_BY: deciding}
 
 
 def not_demanded(plan: Mapping[str, Any], demands: Demands) -> str:
-    """Return how a plan differs from what its scenario demands; empty where it does not.
-
-    A plan without limits is none that anything was ever carried out by, so it tells nothing.
-    """
-    if not isinstance(plan.get("limits"), Mapping):
-        return ""
+    """Return how a plan differs from what its scenario demands; empty where it does not."""
     try:
-        deciding = {**plan.get("decided_by", {}), **suites_digest(plan["expectations"])}
-        found = _demands(fields_of(plan))
-    except (KeyError, TypeError, ValueError, AttributeError):
+        its = Plan.of(plan)
+    except EvidenceError:
         return _said("it cannot be read")
+    deciding = {**its.decided_by, **suites_digest(its.expectations)}
+    found = _demands(fields_of(its))
     ours = {name: value for name, value in demands.items() if name != _DECIDED_BY}
     other = [*_others(ours, found), *_others(demands[_DECIDED_BY], deciding)]
     if not other:

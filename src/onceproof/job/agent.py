@@ -41,9 +41,9 @@ from onceproof.run.directory import RunDirectory
 from onceproof.run.engine_log import record_engine
 from onceproof.run.history import History
 from onceproof.run.parts import used_by
+from onceproof.run.plan import FAILED, Plan
 from onceproof.run.prepared import Prepared
 from onceproof.run.records import Op, Outcome
-from onceproof.run.work import FAILED, Work
 from onceproof.sinks import Sink
 from onceproof.stacks.members.spark_setup import spark_tools
 from onceproof.stacks.opening import open_stack
@@ -58,7 +58,7 @@ class Agent:
         self, run: RunDirectory, owner: Identity | None, source: Mapping[str, str]
     ) -> None:
         self.run, self.owner = run, owner
-        self.work, self.prepared = Work.read(run.plan), Prepared.read(run.prepared)
+        self.work, self.prepared = Plan.read(run.plan), Prepared.read(run.prepared)
         self.history = History(run.history)
         self.sink: Sink = open_sink(run, self.work, self.prepared.address)
         self.recovery = Recovery(

@@ -17,8 +17,8 @@ from onceproof.machine.identity import Identity
 from onceproof.machine.polling import comes_true, wait_for
 from onceproof.run.directory import RunDirectory
 from onceproof.run.history import History
+from onceproof.run.plan import FaultPart
 from onceproof.run.records import Op, Outcome
-from onceproof.run.work import FaultPart
 
 _LOOK_EVERY_S = 0.01
 _GIVES_UP_WITHIN_S = 120.0

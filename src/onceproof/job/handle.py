@@ -17,7 +17,7 @@ from onceproof.machine.identity import Identity
 from onceproof.machine.polling import comes_true, wait_for
 from onceproof.machine.spawning import spawn
 from onceproof.run.directory import RunDirectory
-from onceproof.run.work import Work
+from onceproof.run.plan import Plan
 
 _TELLS_WITHIN_S = 30.0
 _ENDS_WITHIN_S = 60.0
@@ -90,7 +90,7 @@ def end_agent(run: RunDirectory) -> None:
     if agent is not None:
         agent.send(signal.SIGTERM)
         comes_true(lambda: not agent.is_alive, _ENDS_WITHIN_S) or agent.send(signal.SIGKILL)
-    end_job(Work.read(run.plan).run)
+    end_job(Plan.read(run.plan).run)
 
 
 def release_alone(run: RunDirectory) -> None:

@@ -34,8 +34,8 @@ from onceproof.kafka.security import VARIABLE
 from onceproof.run import engine_log
 from onceproof.run.directory import RunDirectory
 from onceproof.run.needed_variables import variables_of
+from onceproof.run.plan import Plan
 from onceproof.run.prepared import Prepared
-from onceproof.run.work import Work
 from onceproof.setup.java import QUICK, TIDY
 from onceproof.spark.session import LOCAL_CLUSTER
 from onceproof.spark.settings import driver_host, settings
@@ -51,12 +51,12 @@ _LONG_ENOUGH = 4  # a shorter value is in every log by chance
 @contextmanager
 def source_of(run: RunDirectory) -> Iterator[Mapping[str, str]]:
     """Serve the input where it can be taken but once, and yield what tells a job of that."""
-    work, prepared = Work.read(run.plan), Prepared.read(run.prepared)
-    if work.pipeline.options.get("source") != "taken_once":
+    work, prepared = Plan.read(run.plan), Prepared.read(run.prepared)
+    if work.job.options.get("source") != "taken_once":
         yield {}
         return
     bootstrap, host = prepared.bootstrap.split(","), driver_host(prepared.master)
-    with forgetting(bootstrap, work.workload.topic, host) as address:
+    with forgetting(bootstrap, work.input.topic, host) as address:
         yield {ADDRESS: address}
 
 
@@ -65,7 +65,7 @@ class Job:
     """All that each attempt is started with."""
 
     run: RunDirectory
-    work: Work
+    work: Plan
     prepared: Prepared
     tools: SparkTools
     jobs: Path
@@ -85,7 +85,7 @@ class Job:
 
     def _runs_on(self, local: Path) -> tuple[SparkTools, str]:
         """Return what it is started from, and its master: ours, or what the scenario says."""
-        runtime = self.work.pipeline.runtime
+        runtime = self.work.job.runtime
         tools = tools_of(runtime, self.tools, local / "home")
         own = self.prepared.master if tools == self.tools else LOCAL_CLUSTER
         return tools, runtime.get("master", own)
@@ -93,16 +93,16 @@ class Job:
     def command(self) -> list[str]:
         """Return the plan's command with its placeholders filled in."""
         values = {
-            "python": python_of(self.work.pipeline.runtime),
+            "python": python_of(self.work.job.runtime),
             "jobs": str(self.jobs),
             "bootstrap": self.prepared.bootstrap,
-            "topic": self.work.workload.topic,
+            "topic": self.work.input.topic,
             "checkpoint": str(self.run.checkpoint.absolute()),
-            "sink": self.work.sink.name,
+            "sink": self.work.output.sink,
             "target": shown(self.run, self.work, self.prepared.address),
             "address": self.prepared.address,
             "jdbc": jdbc_of(self.prepared.address),
-            "reference": self.work.pipeline.reference,
+            "reference": self.work.output.reference,
         }
         env = self._known
         try:
@@ -110,7 +110,7 @@ class Job:
                 with_fields(word).format_map(
                     values | {f"${name}": one for name, one in values_in(word, env).items()}
                 )
-                for word in self.work.pipeline.command
+                for word in self.work.job.command
             ]
             return submitted(words, self._properties)
         except (KeyError, ValueError, IndexError) as error:
@@ -141,7 +141,7 @@ class Job:
     @property
     def _given(self) -> dict[str, str]:
         """The scenario's variables, with the names of secrets."""
-        env = self.work.pipeline.runtime.get("env", {})
+        env = self.work.job.runtime.get("env", {})
         return {name: str(value) for name, value in env.items()}
 
     @property
@@ -167,10 +167,10 @@ class Job:
         return {name: value for name, value in found.items() if len(value) >= _LONG_ENOUGH}
 
     def _environment(self, tools: SparkTools, master: str, local: Path) -> Mapping[str, str]:
-        python = python_of(self.work.pipeline.runtime)
+        python = python_of(self.work.job.runtime)
         spark = {
             **environment(tools),
-            "PATH": search_path(self.work.pipeline.runtime, tools.home),
+            "PATH": search_path(self.work.job.runtime, tools.home),
             "PYSPARK_PYTHON": python,
             "PYSPARK_DRIVER_PYTHON": python,
             "PYSPARK_SUBMIT_ARGS": f"--properties-file {self._properties} pyspark-shell",

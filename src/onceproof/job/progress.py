@@ -9,8 +9,8 @@ from typing import Any
 
 from onceproof.checkpoint.archive import Archive
 from onceproof.run.directory import RunDirectory
+from onceproof.run.plan import Plan
 from onceproof.run.records import Op
-from onceproof.run.work import Work
 from onceproof.sinks import Sink
 
 
@@ -40,8 +40,8 @@ class InputProgress:
 class RunProgress:
     """What triggers ask; one for each fault, as its view of the sink is its own."""
 
-    def __init__(self, run: RunDirectory, work: Work, archive: Archive, sink: Sink) -> None:
-        self._archive, self._sink, self._events = archive, sink, max(1, work.workload.events)
+    def __init__(self, run: RunDirectory, work: Plan, archive: Archive, sink: Sink) -> None:
+        self._archive, self._sink, self._events = archive, sink, max(1, work.input.events)
         self._input = InputProgress(run.history)
         self._reader: Any = None
         self._seen: dict[int, int] = {}

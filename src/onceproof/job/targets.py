@@ -9,23 +9,23 @@ from onceproof.documents import read_object
 from onceproof.kafka.security import Security
 from onceproof.references.declared import reference_of
 from onceproof.run.directory import RunDirectory
-from onceproof.run.work import Work
+from onceproof.run.plan import Plan
 from onceproof.sinks import Sink, Target, find_sink
 from onceproof.sinks.outputs import is_output
 from onceproof.variables import revealed
 
 
-def target_of(run: RunDirectory, work: Work, address: str) -> Target:
+def target_of(run: RunDirectory, work: Plan, address: str) -> Target:
     """Return what a run writes to, for whoever only reads; columns and key are its reference's."""
-    reference = reference_of(work.pipeline)
-    told = _security(run).for_topics() if find_sink(work.sink.name).store == "kafka" else {}
+    reference = reference_of(work.output)
+    told = _security(run).for_topics() if work.output.store == "kafka" else {}
     return Target(
         address,
-        work.sink.target,
+        work.output.target,
         reference.columns,
         reference.key,
         reference.version,
-        options={**told, **_revealed(work.sink.options)},
+        options={**told, **_revealed(work.output.options)},
         checkpoint=str(run.checkpoint.absolute()),
     )
 
@@ -44,13 +44,13 @@ def _security(run: RunDirectory) -> Security:
     return Security(**found)
 
 
-def open_sink(run: RunDirectory, work: Work, address: str) -> Sink:
+def open_sink(run: RunDirectory, work: Plan, address: str) -> Sink:
     """Return the sink of a run, for phases and readers."""
-    return find_sink(work.sink.name)(target_of(run, work, address))
+    return find_sink(work.output.sink)(target_of(run, work, address))
 
 
-def shown(run: RunDirectory, work: Work, address: str) -> str:
+def shown(run: RunDirectory, work: Plan, address: str) -> str:
     """Return what a run writes to, as its job is told."""
-    kind = find_sink(work.sink.name)
+    kind = find_sink(work.output.sink)
     target = target_of(run, work, address)
     return kind.place.shown(target) if is_output(kind) else target.name

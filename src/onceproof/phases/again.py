@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
-from onceproof.documents import read_object
 from onceproof.errors import EvidenceError, RequestError
 from onceproof.phases.new_run import make_directory, name_of, write_plan
 from onceproof.phases.subject import find_subject, find_versions
 from onceproof.references.declared import reference_of
 from onceproof.run.directory import RunDirectory
-from onceproof.run.work import Work
+from onceproof.run.plan import Plan, QueryPart
 from onceproof.scenario.commands import ENTRY
 from onceproof.scenario.deciding import deciding_files, digests_of
-from onceproof.sinks import find_sink
 
 
 def plan_again(run: RunDirectory, runs: Path, now: datetime | None = None) -> RunDirectory:
@@ -25,35 +24,38 @@ def plan_again(run: RunDirectory, runs: Path, now: datetime | None = None) -> Ru
     will run.
     """
     try:
-        plan = read_object(run.plan)
-        work = Work.of(plan)
+        plan = Plan.read(run.plan)
     except EvidenceError as error:
         raise RequestError(f"{run.root} cannot be run again: {error}") from None
-    command, deciding = _without_reference(work.pipeline.command), deciding_files(work)
-    found = find_subject(command, {}, plan.get("subject_given", ""), deciding)
-    again = make_directory(runs / work.scenario, work.seed, now)
-    name = name_of(work.scenario, work.seed, again.root)
-    sink = find_sink(work.sink.name, work.sink.options)
-    changed = {
-        "run": name,
-        "night": "",
-        "orchestrator": "",
-        "pipeline": plan["pipeline"] | {"command": command},
-        "reference": reference_of(work.pipeline).in_plan(sink.writes),
-        "workload": plan["workload"] | {"topic": f"{name}.events"},
-        "sink": plan["sink"] | {"target": work.sink.target.replace(work.run, name)},
-        "subject": found.text,
-        "subject_files": dict(found.files),
-        "decided_by": digests_of(deciding, work.expectations),
-        "versions": find_versions(),
-    }
-    return write_plan(again, plan | changed)
+    job = replace(plan.job, command=_without_reference(plan.job.command))
+    deciding = deciding_files(plan)
+    found = find_subject(job.command, {}, plan.subject_given, deciding)
+    again = make_directory(runs / plan.scenario, plan.seed, now)
+    named = plan.named(name_of(plan.scenario, plan.seed, again.root))
+    changed = replace(
+        named,
+        night="",
+        orchestrator="",
+        jobs=(job,),
+        queries=tuple(_as_now(one) for one in named.queries),
+        subject=found.text,
+        subject_files=found.files,
+        decided_by=digests_of(deciding, plan.expectations),
+        versions=find_versions(),
+    )
+    return write_plan(again, changed)
 
 
-def _without_reference(command: Sequence[str]) -> list[str]:
+def _as_now(query: QueryPart) -> QueryPart:
+    """Return a query whose outputs have the rows that their references give now."""
+    outputs = (replace(one, rows=reference_of(one).in_plan(one.writes)) for one in query.outputs)
+    return replace(query, outputs=tuple(outputs))
+
+
+def _without_reference(command: Sequence[str]) -> tuple[str, ...]:
     """Return a command without `--reference`, which our job took in older plans."""
     words = list(command)
     if ENTRY in words and "--reference" in words:
         at = words.index("--reference")
         del words[at : at + 2]
-    return words
+    return tuple(words)

@@ -7,13 +7,13 @@ from onceproof.job.handle import find_agent
 from onceproof.machine.polling import wait_for
 from onceproof.phases.phase import end_of
 from onceproof.run.directory import RunDirectory
+from onceproof.run.plan import Plan
 from onceproof.run.records import Record
-from onceproof.run.work import Work
 
 _BEYOND_S = 120.0
 
 
-def await_agent(run: RunDirectory, work: Work) -> None:
+def await_agent(run: RunDirectory, work: Plan) -> None:
     """Return when the agent has ended, or raise `StackError` with what went wrong in it."""
     agent = find_agent(run)
     limit_s = work.limits.run_s + _BEYOND_S

@@ -22,8 +22,8 @@ from onceproof.phases.recompute import recompute_in
 from onceproof.phases.release import release
 from onceproof.phases.validate import become_ready, validate_run
 from onceproof.run.directory import RunDirectory
+from onceproof.run.plan import Plan
 from onceproof.run.prepared import Prepared
-from onceproof.run.work import Work
 from onceproof.spark.session import spark_session
 from onceproof.stacks.local.keeper import keep
 from onceproof.stacks.local.stack import LocalStack
@@ -32,7 +32,7 @@ from onceproof.stacks.members.spark_setup import spark_tools
 MASTER = "local[2]"
 
 
-def prepared(run: RunDirectory, work: Work, home: Path | None = None) -> Prepared:
+def prepared(run: RunDirectory, work: Plan, home: Path | None = None) -> Prepared:
     """Carry out `prepare`, and the calm run where what that leaves is the expectation.
 
     A stack of this run alone is taken down if this process dies.
@@ -45,7 +45,7 @@ def prepared(run: RunDirectory, work: Work, home: Path | None = None) -> Prepare
         return found
 
 
-def produced(run: RunDirectory, work: Work, progress: Progress | None = None) -> None:
+def produced(run: RunDirectory, work: Plan, progress: Progress | None = None) -> None:
     """Carry out `produce`; where the agent has ended, it gives up."""
 
     def is_over() -> bool:
@@ -56,14 +56,14 @@ def produced(run: RunDirectory, work: Work, progress: Progress | None = None) ->
         produce(run, work, _bootstrap(run), is_over=is_over, progress=progress)
 
 
-def observed(run: RunDirectory, work: Work) -> None:
+def observed(run: RunDirectory, work: Plan) -> None:
     """Carry out `observe`."""
     with phase(run, "observe"):
         observe(run, open_sink(run, work, Prepared.read(run.prepared).address))
         look_at_input(run, work, _bootstrap(run), "observe")
 
 
-def recomputed(run: RunDirectory, work: Work) -> None:
+def recomputed(run: RunDirectory, work: Plan) -> None:
     """Carry out `recompute`, on a Spark that starts while the job still runs."""
     tools = spark_tools(onceproof_home())
     with spark_session(tools, MASTER, run.root / "spark-recompute") as spark:
@@ -72,13 +72,13 @@ def recomputed(run: RunDirectory, work: Work) -> None:
             recompute_in(spark, run, work)
 
 
-def compared(run: RunDirectory, work: Work) -> None:
+def compared(run: RunDirectory, work: Plan) -> None:
     """Carry out `compare`."""
     with phase(run, "compare"):
         compare_run(run, work)
 
 
-def validated(run: RunDirectory, work: Work) -> None:
+def validated(run: RunDirectory, work: Plan) -> None:
     """Carry out `validate`, when the rows were compared; its library is imported meanwhile."""
     become_ready()
     await_phase(run, "compare", work.limits.run_s)
@@ -86,7 +86,7 @@ def validated(run: RunDirectory, work: Work) -> None:
         validate_run(run, work)
 
 
-def released(run: RunDirectory, work: Work) -> None:
+def released(run: RunDirectory, work: Plan) -> None:
     """Carry out `release`."""
     with phase(run, "release"):
         release(run, work)
@@ -96,7 +96,7 @@ def _bootstrap(run: RunDirectory) -> Sequence[str]:
     return Prepared.read(run.prepared).brokers
 
 
-BODIES: dict[str, Callable[[RunDirectory, Work], object]] = {
+BODIES: dict[str, Callable[[RunDirectory, Plan], object]] = {
     "prepare": prepared,
     "produce": produced,
     "observe": observed,

@@ -5,7 +5,6 @@ It is a run of its own in the folder `calm/` of the run, with its own topic, out
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,12 +13,12 @@ from onceproof.checkpoint.archive import queries
 from onceproof.checkpoint.coverage import Range, first_reads
 from onceproof.checkpoint.log import batches, planned
 from onceproof.database import open_database
-from onceproof.documents import read_object, write_whole
 from onceproof.errors import EvidenceError
 from onceproof.job.handle import find_agent, start_agent
 from onceproof.job.targets import open_sink
 from onceproof.machine.identity import Identity
 from onceproof.phases.awaiting import await_agent
+from onceproof.phases.new_run import write_plan
 from onceproof.phases.observe import observe
 from onceproof.phases.phase import end_of, phase
 from onceproof.phases.prepare import look_at_input, prepare
@@ -28,18 +27,17 @@ from onceproof.phases.release import release
 from onceproof.references.declared import CALM
 from onceproof.run.directory import RunDirectory
 from onceproof.run.ledger import query_parquet
-from onceproof.run.plan import calm_plan
-from onceproof.run.work import Work
+from onceproof.run.plan import Plan
 
 
-def run_calm(run: RunDirectory, work: Work, home: Path) -> None:
+def run_calm(run: RunDirectory, work: Plan, home: Path) -> None:
     """Carry out the calm run on the stack of a run, where the reference is that; once.
 
     One that was begun and did not come to its end raises `EvidenceError`: what it left is no
     expectation, and its input cannot be sent again.
     """
     calm = run.calm
-    if work.pipeline.reference != CALM or _is_done(calm):
+    if work.output.reference != CALM or _is_done(calm):
         return
     if calm.plan.exists():
         raise EvidenceError(
@@ -47,8 +45,8 @@ def run_calm(run: RunDirectory, work: Work, home: Path) -> None:
             " the scenario again"
         )
     calm.logs.mkdir(parents=True, exist_ok=True)
-    write_whole(calm.plan, json.dumps(calm_plan(read_object(run.plan)), indent=1))
-    own = Work.read(calm.plan)
+    own = work.calm()
+    write_plan(calm, own)
     try:
         with phase(calm, "prepare"):
             prepared = prepare(calm, own, home)

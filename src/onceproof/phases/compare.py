@@ -18,8 +18,7 @@ from onceproof.references.declared import NOT_COMPARED, ORIGIN, reference_of
 from onceproof.run.directory import RunDirectory
 from onceproof.run.ledger import count_rows, parquet_files, query_parquet, readable
 from onceproof.run.parts import made_of
-from onceproof.run.work import Work
-from onceproof.sinks import find_sink
+from onceproof.run.plan import Plan
 
 SAMPLES = 5
 _ORIGIN = {
@@ -32,7 +31,7 @@ _ORIGIN = {
 }
 
 
-def compare_run(run: RunDirectory, work: Work) -> Mapping[str, Any]:
+def compare_run(run: RunDirectory, work: Plan) -> Mapping[str, Any]:
     """Compare expected/ with observed/, and write and return the summary of differences/.
 
     Rows are the same thing by the reference's key, where rows are added also by its version; who
@@ -67,23 +66,22 @@ def _shown(sample: Mapping[str, Any]) -> dict[str, Any]:
     return {**sample, "expected": rows}
 
 
-def _refuse_unwritten(run: RunDirectory, work: Work) -> None:
+def _refuse_unwritten(run: RunDirectory, work: Plan) -> None:
     """Raise where no reader ever saw a row: nobody knows whether the job writes there at all."""
     if not count_rows(run.expected) or count_rows(run.observed):
         return
     query = "select count(*) from {rows} where copies > 0"
     if run.reads.exists() and not query_parquet(run.reads, query)[0][0]:
         raise EvidenceError(
-            f"no reader ever saw a row in {work.sink.target} ({work.sink.name}), and"
+            f"no reader ever saw a row in {work.output.target} ({work.output.sink}), and"
             f" {count_rows(run.expected):,} are expected: see that the job writes there, to"
             " {target} at {address}"
         )
 
 
-def key_of(work: Work) -> list[str]:
+def key_of(work: Plan) -> list[str]:
     """Return what a row of a run is known by."""
-    writes = find_sink(work.sink.name, work.sink.options).writes
-    return reference_of(work.pipeline).compared_by(writes)
+    return reference_of(work.output).compared_by(work.output.writes)
 
 
 def _compared(run: RunDirectory, key: Sequence[str], part: Path) -> Differences:

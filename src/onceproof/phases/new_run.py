@@ -7,14 +7,13 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from onceproof.documents import write_whole
 from onceproof.errors import RequestError
 from onceproof.run.directory import RunDirectory
+from onceproof.run.plan import Plan
 
 _LONGEST_NAME = 60  # a schema of PostgreSQL may have 63
 _TRIES = 100
@@ -69,7 +68,7 @@ def seal(run: RunDirectory) -> None:
                     path.chmod(mode & 0o700)
 
 
-def write_plan(run: RunDirectory, document: Mapping[str, Any]) -> RunDirectory:
+def write_plan(run: RunDirectory, plan: Plan) -> RunDirectory:
     """Write the plan whole or not at all."""
-    write_whole(run.plan, json.dumps(document, indent=1) + "\n")
+    write_whole(run.plan, json.dumps(plan.document, indent=1) + "\n")
     return run

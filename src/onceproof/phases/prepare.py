@@ -17,9 +17,9 @@ from onceproof.machine.polling import comes_true
 from onceproof.run.directory import RunDirectory
 from onceproof.run.history import History
 from onceproof.run.needed_variables import refuse_unset
+from onceproof.run.plan import Plan
 from onceproof.run.prepared import Prepared
 from onceproof.run.records import Op
-from onceproof.run.work import Work
 from onceproof.sinks import find_sink
 from onceproof.stacks import Stack
 from onceproof.stacks.local.stack import LocalStack, default_folder
@@ -30,7 +30,7 @@ from onceproof.stacks.opening import find_stack, open_stack
 _SERVES_WITHIN_S = 10.0  # one that stands on a busy machine may answer late
 
 
-def prepare(run: RunDirectory, work: Work, home: Path | None = None) -> Prepared:
+def prepare(run: RunDirectory, work: Plan, home: Path | None = None) -> Prepared:
     """Find the stack or start one for this run alone, and make what carries the run's name.
 
     A stack that stands is used as it is; one with a member that does not come to serve is refused.
@@ -44,19 +44,19 @@ def prepare(run: RunDirectory, work: Work, home: Path | None = None) -> Prepared
         prepared.write(run.prepared)
     bootstrap = prepared.brokers
     mount_disks(run, work.faults)
-    make_topic(bootstrap, work.workload.topic, work.workload.partitions)
+    make_topic(bootstrap, work.input.topic, work.input.partitions)
     open_sink(run, work, prepared.address).prepare()
     look_at_input(run, work, bootstrap, "prepare")
     return prepared
 
 
-def look_at_input(run: RunDirectory, work: Work, bootstrap: Sequence[str], actor: str) -> None:
+def look_at_input(run: RunDirectory, work: Plan, bootstrap: Sequence[str], actor: str) -> None:
     """Record what the input topic is now: the judge wants a look before the job and one after."""
-    found = {"topics": look(bootstrap, [work.workload.topic])}
+    found = {"topics": look(bootstrap, [work.input.topic])}
     History(run.history).append(actor, Op.INPUT_TOPICS, proof=found)
 
 
-def _stack(run: RunDirectory, work: Work, home: Path | None) -> Prepared:
+def _stack(run: RunDirectory, work: Plan, home: Path | None) -> Prepared:
     name = str(home or default_folder())
     own = home is None and find_stack(name) is None
     links = needs_links(work.faults)
@@ -86,9 +86,9 @@ def await_members(stack: Stack, within_s: float = _SERVES_WITHIN_S) -> None:
         )
 
 
-def prepared_on(run: RunDirectory, stack: Stack, work: Work, *, own: bool) -> Prepared:
+def prepared_on(run: RunDirectory, stack: Stack, work: Plan, *, own: bool) -> Prepared:
     """Return where a run finds what it needs on a stack that serves."""
-    members, kind = stack.members, find_sink(work.sink.name).store
+    members, kind = stack.members, find_sink(work.output.sink).store
     needed = ("master", "store") if kind == "postgresql" else ("master",)
     if missing := [name for name in needed if name not in members]:
         raise StackError(f"the stack {stack.name} has no {' and no '.join(missing)}: add it")
@@ -105,6 +105,6 @@ def prepared_on(run: RunDirectory, stack: Stack, work: Work, *, own: bool) -> Pr
     )
 
 
-def own_stack(work: Work) -> Path:
+def own_stack(work: Plan) -> Path:
     """Return the folder of the stack that is started for one run alone."""
     return onceproof_home() / "stacks" / work.run

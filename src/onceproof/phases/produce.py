@@ -23,8 +23,8 @@ from onceproof.run.directory import RunDirectory
 from onceproof.run.evidence import by_partition
 from onceproof.run.history import History
 from onceproof.run.ledger import Partition, query_parquet
+from onceproof.run.plan import LATEST, OVER, Plan
 from onceproof.run.records import Op
-from onceproof.run.work import LATEST, OVER, Work
 from onceproof.workloads import find_workload
 
 ACTOR = "produce"
@@ -38,7 +38,7 @@ Position = Callable[[], Mapping[Partition, int]]
 
 def produce(
     run: RunDirectory,
-    work: Work,
+    work: Plan,
     bootstrap: Sequence[str],
     *,
     is_over: Callable[[], bool],
@@ -57,18 +57,18 @@ def produce(
     """
     if run.sent.exists():
         return
-    options = find_workload(work.workload.name).resolve(work.workload.options)
+    options = find_workload(work.input.workload).resolve(work.input.options)
     _begin(run)
     sender = _Sender(run, work, bootstrap, is_over, progress or (lambda _done, _of: None))
     if not options["events"]:  # a sentinel alone would make an empty input look like one
         _write_ends(run, {})
         return
-    if work.pipeline.starting == LATEST:
+    if work.query.starting == LATEST:
         sender.wait_for_start()
     sent = sender.send(options)
     if sender.has_committed(position or (lambda: committed(run))):
         sender.send_sentinel(sent, options)
-    _write_ends(run, {work.workload.topic: settle(run.ledger, bootstrap, work.workload.topic)})
+    _write_ends(run, {work.input.topic: settle(run.ledger, bootstrap, work.input.topic)})
 
 
 def _write_ends(run: RunDirectory, ends: Mapping[str, Mapping[str, int]]) -> None:
@@ -104,7 +104,7 @@ def _begin(run: RunDirectory) -> None:
 @dataclass
 class _Sender:
     run: RunDirectory
-    work: Work
+    work: Plan
     bootstrap: Sequence[str]
     is_over: Callable[[], bool]
     progress: Progress
@@ -135,7 +135,7 @@ class _Sender:
 
         Return False where it has ended for good, as it was to.
         """
-        topic = self.work.workload.topic
+        topic = self.work.input.topic
         ends = {
             (topic, int(number)): bounds["end"]
             for number, bounds in look(self.bootstrap, [topic])[topic]["partitions"].items()
@@ -164,7 +164,7 @@ class _Sender:
 
     def send_sentinel(self, sent: tuple[int, int], options: Mapping[str, Any]) -> None:
         """Send the one event that lies far ahead of all, if there is one: every window closes."""
-        workload = self.work.workload
+        workload = self.work.input
         newest = query_parquet(self.run.ledger, "select max(event_ms) from {rows}")[0][0]
         events = find_workload(workload.name).sentinel(options, newest)
         if events is None:
@@ -184,7 +184,7 @@ class _Sender:
             raise StackError(f"the job ended for good before {what}")
 
     def _record(self, offered: int, acknowledged: int, *, at_once: bool) -> None:
-        events = self.work.workload.events
+        events = self.work.input.events
         self.progress(min(acknowledged, events), events)
         now = time.monotonic()
         if at_once or now >= self.recorded_at + _RECORD_EVERY_S:

@@ -31,13 +31,12 @@ from onceproof.references.windows import LATE_COLUMNS
 from onceproof.run.directory import RunDirectory
 from onceproof.run.ledger import Ledger, count_rows, query_parquet
 from onceproof.run.parts import made_of
-from onceproof.run.plan import Plan, Writes
-from onceproof.run.work import EARLIEST, Work
+from onceproof.run.plan import EARLIEST, Plan, Writes
 
 _LATE_TYPES = "id long, key string, event_ms long, topic string, partition int, offset long"
 
 
-def recompute_in(spark: Any, run: RunDirectory, work: Work) -> Mapping[str, Any]:
+def recompute_in(spark: Any, run: RunDirectory, work: Plan) -> Mapping[str, Any]:
     """Write `expected/`, `late/` and `recomputed.json`, and return what stands in the last.
 
     May be repeated: what an older call wrote is replaced, and `recomputed.json` comes last. Raises
@@ -45,14 +44,14 @@ def recompute_in(spark: Any, run: RunDirectory, work: Work) -> Mapping[str, Any]
     """
     began = time.monotonic()
     run.recomputed.unlink(missing_ok=True)
-    reference = reference_of(work.pipeline)
+    reference = reference_of(work.output)
     log = committed_batches(run.checkpoint_log)
     covered, uncovered = _counted(run, position(log))
     sent = spark.read.parquet(str(run.ledger)).where("ack = 'ok'")
     if reference.rests_on_log:
         events = as_engine_read(sent, log)
         emitted = reference.emitted(events)
-        upserts = Plan.read(run.plan).writes is Writes.UPSERT
+        upserts = work.output.writes is Writes.UPSERT
         rows = newest(emitted, reference) if upserts else emitted
         _replace(run.expected, rows.select(*reference.columns, "_batch"))
     else:
@@ -77,11 +76,11 @@ def recompute_in(spark: Any, run: RunDirectory, work: Work) -> Mapping[str, Any]
     return document
 
 
-def _as_sent(spark: Any, run: RunDirectory, work: Work, sent: Any) -> Events:
+def _as_sent(spark: Any, run: RunDirectory, work: Plan, sent: Any) -> Events:
     """Return what was sent, and what a calm run has left of it where the reference is that."""
     reads = first_reads(queries(run.checkpoint_log))
-    events = as_sent(sent, reads, from_the_first=work.pipeline.starting == EARLIEST)
-    if work.pipeline.reference != CALM:
+    events = as_sent(sent, reads, from_the_first=work.query.starting == EARLIEST)
+    if work.output.reference != CALM:
         return events
     refuse_late(run)
     return replace(events, calm=spark.read.parquet(str(run.calm.observed)))

@@ -17,7 +17,7 @@ from onceproof.errors import OnceproofError, StackError
 from onceproof.machine.leash import leashed
 from onceproof.phases.bodies import recomputed
 from onceproof.run.directory import RunDirectory
-from onceproof.run.work import Work
+from onceproof.run.plan import Plan
 
 
 @contextmanager
@@ -47,7 +47,7 @@ def main(root: Path) -> int:
     """Recompute one run; what went wrong is the last line."""
     run = RunDirectory(root)
     try:
-        recomputed(run, Work.read(run.plan))
+        recomputed(run, Plan.read(run.plan))
     except OnceproofError as error:
         print(error, file=sys.stderr)  # noqa: T201  a log
         return 1

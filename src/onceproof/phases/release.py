@@ -14,14 +14,14 @@ from onceproof.phases.apart import end_all_apart
 from onceproof.phases.new_run import seal
 from onceproof.phases.prepare import own_stack
 from onceproof.run.directory import RunDirectory
+from onceproof.run.plan import Plan
 from onceproof.run.prepared import Prepared
-from onceproof.run.work import Work
 from onceproof.stacks.links.verbs import heal as heal_links
 from onceproof.stacks.local.taking_down import take_down
 from onceproof.stacks.opening import find_stack
 
 
-def release(run: RunDirectory, work: Work) -> None:
+def release(run: RunDirectory, work: Plan) -> None:
     """End every process of the run, heal its stack, and remove topic and table; may be repeated.
 
     Whoever comes while another is at it waits: an agent whose owner died starts a release too.
@@ -31,11 +31,11 @@ def release(run: RunDirectory, work: Work) -> None:
         _release(run, work)
 
 
-def _release(run: RunDirectory, work: Work) -> None:
+def _release(run: RunDirectory, work: Plan) -> None:
     end_all_apart(run)
     end_agent(run)
     if run.calm.plan.exists() and not run.calm.released.exists():
-        release(run.calm, Work.read(run.calm.plan))
+        release(run.calm, Plan.read(run.calm.plan))
     unmount_disks(run)
     for folder in (
         run.private,
@@ -50,7 +50,7 @@ def _release(run: RunDirectory, work: Work) -> None:
     elif (found := find_stack(prepared.stack)) is not None:
         heal_links(found)  # whom links cut off does not serve
         found.heal()
-        drop_topic(prepared.brokers, work.workload.topic)
+        drop_topic(prepared.brokers, work.input.topic)
         open_sink(run, work, prepared.address).drop()
     run.released.touch()
     seal(run)

@@ -13,9 +13,9 @@ from typing import Any
 from onceproof.documents import field, read_object
 from onceproof.errors import EvidenceError, RequestError
 from onceproof.run.directory import RunDirectory
-from onceproof.run.work import Work
+from onceproof.run.plan import Plan
 from onceproof.scenario.fields import LONGEST_NAME
-from onceproof.scenario.from_plan import Fields, fields_of
+from onceproof.scenario.model import Fields, fields_of
 
 LEAST_EVENTS = 100
 _TOLD = {"verdict": str, "seed": int, "allowed": list, "findings": list, "differences": dict}
@@ -103,8 +103,7 @@ def shrink(run: RunDirectory, live: Live, say: Say, at_most: int) -> tuple[Field
     At most so many candidates are run.
     """
     try:
-        plan, document = read_object(run.plan), read_object(run.verdict)
-        Work.of(plan)
+        plan, document = Plan.read(run.plan), read_object(run.verdict)
         for name, kind in _TOLD.items():
             field(document, name, kind, "the verdict")
     except EvidenceError as error:

@@ -18,7 +18,7 @@ from onceproof.digests import files_digest
 from onceproof.errors import RequestError
 from onceproof.job.runtime import python_of, search_path
 from onceproof.machine.home import jobs_folder
-from onceproof.run.work import PipelinePart
+from onceproof.run.plan import JobPart
 from onceproof.scenario.commands import ENTRY, fill
 from onceproof.setup.java import find_java
 
@@ -70,12 +70,12 @@ def _beside(version: str, files: Sequence[Path]) -> str:
     return version.removesuffix(_DIRTY) + _DIRTY if is_dirty else version
 
 
-def refuse_absent(pipeline: PipelinePart, folder: str) -> None:
+def refuse_absent(job: JobPart, folder: str) -> None:
     """Raise `RequestError` if the program of a command, or a Python file of it, is not there."""
-    python = python_of(pipeline.runtime)
+    python = python_of(job.runtime)
     known = {"jobs": jobs_folder(), "python": python, "here": folder}
-    program, *words = fill(pipeline.command, known)
-    if shutil.which(program, path=search_path(pipeline.runtime)) is None:
+    program, *words = fill(job.command, known)
+    if shutil.which(program, path=search_path(job.runtime)) is None:
         raise RequestError(
             f"the command's program {program!r} is not there, or may not be executed: write its"
             " whole path, {python}, or {here}/ before what is beside the scenario's file"

@@ -20,7 +20,7 @@ from onceproof.phases.compare import key_of
 from onceproof.run.directory import RunDirectory
 from onceproof.run.ledger import read_rows
 from onceproof.run.parts import made_of
-from onceproof.run.work import Work
+from onceproof.run.plan import Plan
 
 SCHEMA = 2
 _SAMPLES = 5
@@ -33,7 +33,7 @@ def become_ready() -> None:
     threading.Thread(target=import_module, args=["great_expectations"], daemon=True).start()
 
 
-def validate_run(run: RunDirectory, work: Work) -> Mapping[str, Any]:
+def validate_run(run: RunDirectory, work: Plan) -> Mapping[str, Any]:
     """Run the plan's suites, and write and return validation.json; an older one is gone before."""
     run.validation.unlink(missing_ok=True)
     began = time.monotonic()

@@ -17,7 +17,7 @@ from onceproof.phases.produce import Progress
 from onceproof.phases.recomputing import recomputing
 from onceproof.phases.validate import become_ready
 from onceproof.run.directory import RunDirectory
-from onceproof.run.work import Work
+from onceproof.run.plan import Plan
 from onceproof.verdict import Verdict
 
 Say = Callable[[str], None]
@@ -35,7 +35,7 @@ def live_run(
     A phase that fails, whatever it raises, ends the run, and its verdict says so: UNKNOWN. Ctrl-C
     ends it in the same way, and is raised again once all is released and judged.
     """
-    work = Work.read(run.plan)
+    work = Plan.read(run.plan)
     run.logs.mkdir(exist_ok=True)
     try:
         with _failures_kept(run, say):
@@ -61,7 +61,7 @@ def _failures_kept(run: RunDirectory, say: Say) -> Iterator[None]:
 
 
 def _phases(
-    run: RunDirectory, work: Work, home: Path | None, say: Say, progress: Progress | None
+    run: RunDirectory, work: Plan, home: Path | None, say: Say, progress: Progress | None
 ) -> None:
     say("prepare")
     prepared(run, work, home)

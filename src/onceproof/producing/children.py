@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from onceproof.errors import StackError
 from onceproof.kafka.security import Brokers, Security, security_of
-from onceproof.run.work import Work
+from onceproof.run.plan import Plan
 
 _TAIL = 500
 
@@ -43,7 +43,7 @@ class Order:
     @classmethod
     def of(
         cls,
-        work: Work,
+        work: Plan,
         options: Mapping[str, Any],
         bootstrap: Sequence[str],
         folder: Path,
@@ -51,12 +51,12 @@ class Order:
     ) -> Order:
         """Return the order to send a run's workload with these options."""
         return cls(
-            workload=work.workload.name,
+            workload=work.input.workload,
             options=options,
             seed=work.seed,
             run=work.run,
-            topic=work.workload.topic,
-            partitions=work.workload.partitions,
+            topic=work.input.topic,
+            partitions=work.input.partitions,
             bootstrap=list(bootstrap),
             folder=str(folder.resolve()),
             patience_s=patience_s,

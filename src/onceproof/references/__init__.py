@@ -12,7 +12,7 @@ from typing import Any
 
 from onceproof.errors import RequestError
 from onceproof.naming import find_attribute
-from onceproof.run.plan import Writes
+from onceproof.run.plan import RowsPart, Writes
 
 
 @dataclass(frozen=True)
@@ -76,17 +76,17 @@ class Reference:
         version = self.version if writes is Writes.APPEND else None
         return [*self.key, *([version] if version and version not in self.key else [])]
 
-    def in_plan(self, writes: Writes) -> dict[str, Any]:
+    def in_plan(self, writes: Writes) -> RowsPart:
         """Return what the plan keeps of it, so that the judge knows what had to be compared."""
-        return {
-            "columns": dict(self.columns),
-            "key": list(self.key),
-            "version": self.version,
-            "compared_by": self.compared_by(writes),
-            "delay_ms": self.lateness.delay_ms if self.lateness else None,
-            "rests_on_log": self.rests_on_log,
-            "keeps_state": self.state is not None,
-        }
+        return RowsPart(
+            columns=dict(self.columns),
+            key=self.key,
+            version=self.version,
+            compared_by=tuple(self.compared_by(writes)),
+            delay_ms=self.lateness.delay_ms if self.lateness else None,
+            rests_on_log=self.rests_on_log,
+            keeps_state=self.state is not None,
+        )
 
 
 REFERENCES: Mapping[str, str] = {

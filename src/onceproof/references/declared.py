@@ -12,7 +12,7 @@ from typing import Any
 from onceproof.errors import EvidenceError, RequestError
 from onceproof.naming import find_attribute
 from onceproof.references import WRITE, Events, Reference, find_reference
-from onceproof.run.work import PipelinePart
+from onceproof.run.plan import OutputPart
 
 EACH_ONCE, CALM = "each_once", "calm"
 WORDS = (EACH_ONCE, CALM)
@@ -25,9 +25,14 @@ _TEXT = "string"
 _WRITE = f"{', '.join(WORDS)}, or {WRITE}"
 
 
-def reference_of(pipeline: PipelinePart) -> Reference:
-    """Return the reference of a pipeline: one that is written, or one that is made of its key."""
-    found = _reference_of(pipeline)
+def reference_of(output: OutputPart) -> Reference:
+    """Return the reference of an output: one that is written, or one that is made of its key."""
+    return find_declared(output.reference, output.declared)
+
+
+def find_declared(name: str, declared: Mapping[str, Any]) -> Reference:
+    """Return the reference of this name, for rows of which so much is declared."""
+    found = _find_declared(name, declared)
     if taken := [one for one in found.columns if one in NOT_COMPARED]:
         raise RequestError(
             f"column {taken[0]} has a name that is Onceproof's own, and would not be compared: give"
@@ -36,8 +41,7 @@ def reference_of(pipeline: PipelinePart) -> Reference:
     return found
 
 
-def _reference_of(pipeline: PipelinePart) -> Reference:
-    name, output = pipeline.reference, pipeline.output
+def _find_declared(name: str, output: Mapping[str, Any]) -> Reference:
     if name in WORDS:
         return _declared(output, name, _WANTED[name])
     if not output:

@@ -18,7 +18,7 @@ from onceproof.run.directory import RunDirectory
 from onceproof.run.history import History
 from onceproof.run.ledger import Ledger, Partition
 from onceproof.run.parts import OLDER, part_digest
-from onceproof.run.plan import Plan
+from onceproof.run.plan import Plan, RowsPart
 from onceproof.run.reads import Poll, Reads, polls
 from onceproof.run.records import Op, Record
 
@@ -77,11 +77,11 @@ class Evidence:
         return read_object(self.run.recomputed)
 
     @cached_property
-    def reference(self) -> dict[str, Any]:
+    def reference(self) -> RowsPart:
         """What the plan keeps of the reference: columns, key and version of the rows."""
-        if "reference" not in self.plan.document:
+        if self.plan.output.rows is None:
             raise EvidenceError(OLDER)
-        return field(self.plan.document, "reference", dict, "the plan")
+        return self.plan.output.rows
 
     @cached_property
     def _digests(self) -> dict[str, str]:

@@ -1,23 +1,32 @@
-"""The plan of a run as the judge needs it: what was to be done, and what the run is held to.
+"""The plan of a run: all that it is to do, and all that it is held to, as `plan.json` holds it.
 
-`plan.json` holds more than this (all that a replay needs); here stands what must be in it.
+No later phase reads a scenario file, so any phase can be repeated, in another process, years later.
+A plan names what it has in lists (jobs, inputs, queries, outputs); each has one element today.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
+from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from onceproof.documents import field, read_object
+from onceproof.documents import count, decode, encoded, read_object
 from onceproof.errors import EvidenceError, RequestError
 from onceproof.guarantee import Anomaly, Guarantee, Promise
-from onceproof.run.work import ALLOWED, DEMANDS, FAILED, OVER, REFUSED
+from onceproof.run.schema_1 import of_schema_1
 from onceproof.verdict import Claim, Grade
 
-E = TypeVar("E", bound=StrEnum)
+SCHEMA = 2
+EARLIEST, LATEST = "earliest", "latest"
+# How a job ends: it has committed all input, or its restart strategy has given up.
+OVER, FAILED = "over", "failed"
+# Whether attempts and tasks may fail where no planned fault explains it.
+REFUSED, ALLOWED = "refused", "allowed"
+# The degrees of effect that a fault may be asked for, from the least to the most.
+DEMANDS = ("felt", "retried", "restarted")
 
 
 class Writes(StrEnum):
@@ -28,116 +37,253 @@ class Writes(StrEnum):
 
 
 @dataclass(frozen=True)
-class PlannedFault:
-    """One fault that must strike; its name is the actor of its records in the history."""
+class JobPart:
+    """A command under test, and the options that its placeholders take.
+
+    `runtime` is what it runs on where that is not Onceproof's own: `python`, `spark_home`, `jars`,
+    `master` and `env`.
+    """
 
     name: str
-    target: str
-    trigger: str
-    verb: str
-    when: Mapping[str, Any]
-    how: Mapping[str, Any]
-    effect: str = ""  # the least degree of effect that it must have
+    command: tuple[str, ...]
+    options: Mapping[str, Any] = field(default_factory=dict)
+    runtime: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What a run was to do. `document` is all of plan.json, for what is shown and not judged.
+class InputPart:
+    """A topic that a query reads, and the workload whose events are sent there."""
 
-    `versioned` says that the sink's rows carry a number that only grows within a key, and
-    `fails_for_good` that the restart strategy must give up, on a job with these `last_words`.
-    `unexplained_allowed` says that the job may fail where no planned fault explains it.
+    name: str
+    workload: str
+    topic: str
+    partitions: int
+    options: Mapping[str, Any]
+
+    @property
+    def events(self) -> int:
+        """How many events the workload has, without those sent again and without the sentinel."""
+        return count(self.options, "events", "the plan's input")
+
+
+@dataclass(frozen=True)
+class RowsPart:
+    """What the reference says of the rows that it expects.
+
+    A row is known by `compared_by`. The watermark lies `delay_ms` behind the newest event, where
+    the query has one. `rests_on_log` says whether what is expected depends on the offset log.
+    """
+
+    columns: Mapping[str, str]
+    key: tuple[str, ...]
+    version: str | None
+    compared_by: tuple[str, ...]
+    delay_ms: int | None
+    rests_on_log: bool
+    keeps_state: bool
+
+
+@dataclass(frozen=True)
+class OutputPart:
+    """What a query writes: its sink with the sink's traits, and the reference that it is held to.
+
+    A reference is a `module:attribute`, or a word for one that is made of what is `declared` of the
+    rows: their `key`, the `columns` that are compared, and `from` where in the input the key is.
+    `versioned` says that the rows carry a number that only grows within a key.
+    """
+
+    name: str
+    sink: str
+    target: str
+    options: Mapping[str, Any]
+    family: str
+    store: str
+    guarantee: Guarantee
+    atomic_batches: bool
+    ordered: bool
+    versioned: bool
+    writes: Writes
+    reference: str
+    declared: Mapping[str, Any]
+    rows: RowsPart | None  # None in the plan of a run that an older Onceproof has made
+
+
+@dataclass(frozen=True)
+class QueryPart:
+    """A streaming query of a job: the names of its inputs, where it begins, and what it writes."""
+
+    name: str
+    job: str
+    inputs: tuple[str, ...]
+    outputs: tuple[OutputPart, ...]
+    starting: str = EARLIEST
+    source_options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class FaultPart:
+    """One fault: what is done to whom, when and how.
+
+    Its name is unique in the plan, and the actor of its records in the history. `trigger` is `when`
+    as a sentence, and `effect` the least degree of effect that it must have.
+    """
+
+    name: str
+    verb: str
+    target: str
+    when: Mapping[str, Any]
+    how: Mapping[str, Any] = field(default_factory=dict)
+    trigger: str = ""
+    effect: str = ""
+
+
+@dataclass(frozen=True)
+class LimitsPart:
+    """How long we are ready to wait: for the whole run, and for any progress of the job."""
+
+    run_s: int
+    stall_s: int
+
+
+class Parts:
+    """What a scenario and a plan have in common: their parts, by the names that one of each has."""
+
+    jobs: tuple[JobPart, ...]
+    inputs: tuple[InputPart, ...]
+    queries: tuple[QueryPart, ...]
+
+    @property
+    def job(self) -> JobPart:
+        """The one job."""
+        return self.jobs[0]
+
+    @property
+    def input(self) -> InputPart:
+        """The one input."""
+        return self.inputs[0]
+
+    @property
+    def query(self) -> QueryPart:
+        """The one query."""
+        return self.queries[0]
+
+    @property
+    def output(self) -> OutputPart:
+        """The one output of the one query."""
+        return self.query.outputs[0]
+
+
+@dataclass(frozen=True)
+class Plan(Parts):
+    """What a run is to do. `run` names it: its topics, tables and processes carry that name.
+
+    `expectations` are the suites of Great Expectations by what they are held against, `decided_by`
+    the digests of the files that decide what is expected. `night` and `orchestrator` name what has
+    ordered the run.
     """
 
     scenario: str
     run: str
     seed: int
-    claim: Claim
-    writes: Writes
-    versioned: bool
-    faults: tuple[PlannedFault, ...]
-    fails_for_good: bool
+    file: str
+    tags: tuple[str, ...]
+    jobs: tuple[JobPart, ...]
+    inputs: tuple[InputPart, ...]
+    queries: tuple[QueryPart, ...]
+    faults: tuple[FaultPart, ...]
+    restart: Mapping[str, Any]
+    limits: LimitsPart
+    ends: str
     last_words: str
-    unexplained_allowed: bool
-    document: Mapping[str, Any]
+    unexplained: str
+    hold_to: Guarantee
+    claims: Grade
+    anomalies: tuple[Anomaly, ...]
+    expectations: Mapping[str, Any]
+    decided_by: Mapping[str, str]
+    subject: str
+    subject_files: Mapping[str, str]
+    subject_given: str
+    versions: Mapping[str, str]
+    replay: str
+    night: str = ""
+    orchestrator: str = ""
+    schema: int = SCHEMA
 
     @classmethod
     def read(cls, path: Path) -> Plan:
         """Read and check a plan.json, or raise `EvidenceError` with what is wrong with it."""
-        document = read_object(path)
-        sink = field(document, "sink", dict, "the plan")
-        try:
-            claim = Claim(
-                Promise(
-                    _one_of(Guarantee, field(document, "hold_to", str, "the plan")),
-                    field(sink, "atomic_batches", bool, "the plan's sink"),
-                    field(sink, "ordered", bool, "the plan's sink"),
-                ),
-                _one_of(Grade, field(document, "claims", str, "the plan")),
-                frozenset(
-                    _one_of(Anomaly, name)
-                    for name in field(document, "anomalies", list, "the plan")
-                ),
+        return cls.of(read_object(path))
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> Plan:
+        """Return the plan in a document, of this schema or the one before."""
+        schema = document.get("schema", 1)
+        if schema == 1:
+            document = of_schema_1(document)
+        elif schema != SCHEMA:
+            raise EvidenceError(
+                f"the plan has schema {schema!r}, and this Onceproof reads 1 and {SCHEMA}: judge"
+                " the run with the Onceproof that has made it"
             )
+        found = decode(cls, document, "the plan")
+        found._check()
+        return found
+
+    @cached_property
+    def claim(self) -> Claim:
+        """What the run is held to, and the verdict that is claimed."""
+        promise = Promise(self.hold_to, self.output.atomic_batches, self.output.ordered)
+        return Claim(promise, self.claims, frozenset(self.anomalies))
+
+    @property
+    def fails_for_good(self) -> bool:
+        """Whether the restart strategy must give up."""
+        return self.ends == FAILED
+
+    @property
+    def unexplained_allowed(self) -> bool:
+        """Whether the job may fail where no planned fault explains it."""
+        return self.unexplained == ALLOWED
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The plan as plan.json has it."""
+        return {"schema": self.schema, **encoded(asdict(self))}
+
+    def calm(self) -> Plan:
+        """Return the plan of the calm run: another name, and no fault."""
+        return replace(self.named(f"{self.run}_c"), faults=(), ends=OVER)
+
+    def named(self, run: str) -> Plan:
+        """Return the plan of a run by another name; topics and targets that carry it change too."""
+        inputs = (replace(one, topic=one.topic.replace(self.run, run)) for one in self.inputs)
+        return replace(
+            self,
+            run=run,
+            inputs=tuple(inputs),
+            queries=tuple(_written_to(one, self.run, run) for one in self.queries),
+        )
+
+    def _check(self) -> None:
+        if not (
+            self.jobs and self.inputs and self.queries and all(q.outputs for q in self.queries)
+        ):
+            raise EvidenceError("the plan has no job, no input, no query or no output")
+        if len({fault.name for fault in self.faults}) < len(self.faults):
+            raise EvidenceError("the plan has two faults of one name: give each its own")
+        for fault in self.faults:
+            if fault.effect not in ("", *DEMANDS):
+                raise EvidenceError(
+                    f"a planned fault demands the effect {fault.effect!r}: it must be one of"
+                    f" {', '.join(DEMANDS)}"
+                )
+        try:
+            _ = self.claim
         except RequestError as error:
             raise EvidenceError(f"the plan cannot be met: {error}") from None
-        return cls(
-            scenario=field(document, "scenario", str, "the plan"),
-            run=field(document, "run", str, "the plan"),
-            seed=field(document, "seed", int, "the plan"),
-            claim=claim,
-            writes=_one_of(Writes, field(sink, "writes", str, "the plan's sink")),
-            versioned=field(sink, "versioned", bool, "the plan's sink"),
-            faults=_faults(document),
-            fails_for_good=document.get("ends", OVER) == FAILED,
-            last_words=str(document.get("last_words", "")),
-            unexplained_allowed=document.get("unexplained", REFUSED) == ALLOWED,
-            document=document,
-        )
 
 
-def calm_plan(plan: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the plan of the calm run: another name, and no fault."""
-    name = f"{plan['run']}_c"
-    sink, workload = plan["sink"], plan["workload"]
-    target = str(sink["target"]).replace(plan["run"], name)
-    return {
-        **plan,
-        "run": name,
-        "faults": [],
-        "ends": OVER,
-        "workload": {**workload, "topic": workload["topic"].replace(plan["run"], name)},
-        "sink": {**sink, "target": target},
-    }
-
-
-def _faults(document: Mapping[str, Any]) -> tuple[PlannedFault, ...]:
-    faults = tuple(_fault(one) for one in field(document, "faults", list, "the plan"))
-    if len({fault.name for fault in faults}) < len(faults):
-        raise EvidenceError("the plan has two faults of one name: give each its own")
-    return faults
-
-
-def _fault(fault: Mapping[str, Any]) -> PlannedFault:
-    name, target, trigger, verb = (
-        field(fault, one, str, "a planned fault") for one in ("name", "target", "trigger", "verb")
-    )
-    when, how = (field(fault, one, dict, "a planned fault") for one in ("when", "how"))
-    return PlannedFault(name, target, trigger, verb, when, how, _demanded(fault))
-
-
-def _demanded(fault: Mapping[str, Any]) -> str:
-    found = fault.get("effect", "")
-    if found not in ("", *DEMANDS):
-        raise EvidenceError(
-            f"a planned fault demands the effect {found!r}: it must be one of {', '.join(DEMANDS)}"
-        )
-    return str(found)
-
-
-def _one_of(kind: type[E], value: Any) -> E:
-    try:
-        return kind(value)
-    except ValueError:
-        words = ", ".join(kind)
-        raise EvidenceError(f"the plan says {value!r}, which is none of: {words}") from None
+def _written_to(query: QueryPart, old: str, new: str) -> QueryPart:
+    outputs = (replace(one, target=one.target.replace(old, new)) for one in query.outputs)
+    return replace(query, outputs=tuple(outputs))

@@ -10,24 +10,35 @@ from onceproof.errors import RequestError
 from onceproof.guarantee import Anomaly, Guarantee, Promise, end_to_end
 from onceproof.naming import located
 from onceproof.references import REFERENCES, Reference
-from onceproof.references.declared import reference_of
-from onceproof.run.work import FaultPart, LimitsPart, PipelinePart
+from onceproof.references.declared import find_declared
+from onceproof.run.plan import (
+    EARLIEST,
+    FaultPart,
+    InputPart,
+    JobPart,
+    LimitsPart,
+    OutputPart,
+    QueryPart,
+    Writes,
+)
 from onceproof.scenario import crosschecks, fault_checks
 from onceproof.scenario.commands import OF_THE_JOB, default_command, named
 from onceproof.scenario.draft import Draft
 from onceproof.scenario.fields import OUTPUT, SCENARIO, TAKEN_ONCE, WORKLOAD
 from onceproof.scenario.kinds import read_fields
-from onceproof.scenario.model import Scenario, Sink, Workload
+from onceproof.scenario.model import Scenario
 from onceproof.scenario.of_a_job import check_calm, located_options, runtime_of
 from onceproof.scenario.page import Item
 from onceproof.scenario.plain_secrets import check_secrets
 from onceproof.sinks import find_sink
+from onceproof.sinks.outputs import is_output
 from onceproof.verdict import Claim, Grade
 from onceproof.workloads import find_workload
 
+INPUT = "events"  # the name of the one input, and the end of its topic's name
 T = TypeVar("T")
 Options = Mapping[str, Any]
-_AS_THEY_ARE = ("name", "tags", "source_options", "restart", "ends", "last_words", "unexplained")
+_AS_THEY_ARE = ("name", "tags", "restart", "ends", "last_words", "unexplained")
 
 
 def build(owner: Item, items: Mapping[str, Item]) -> Scenario | None:
@@ -35,8 +46,8 @@ def build(owner: Item, items: Mapping[str, Item]) -> Scenario | None:
     before = len(owner.page.complaints)
     draft = Draft(owner, items, read_fields(owner, items, SCENARIO))
     sink, workload = _sink_class(draft), _workload(draft)
-    pipeline = _pipeline(draft)
-    reference = _reference(draft, pipeline) if pipeline else None
+    job, wanted = _job(draft), _wanted(draft)
+    reference = _reference(draft, *wanted) if wanted else None
     claim = _claim(draft, sink)
     check_secrets(draft)
     crosschecks.check_name(draft)
@@ -47,22 +58,25 @@ def build(owner: Item, items: Mapping[str, Item]) -> Scenario | None:
     if sink and reference:
         crosschecks.check_query(draft, sink, reference)
         crosschecks.check_source(draft, reference)
-    if sink and pipeline:
-        check_calm(draft, sink, pipeline)
+    if sink and wanted:
+        check_calm(draft, sink, wanted[0])
     fault_checks.check_faults(draft, sink, reference)
     fault_checks.check_restart(draft)
-    if len(owner.page.complaints) > before or not (sink and workload and claim and pipeline):
+    if len(owner.page.complaints) > before:
+        return None
+    if not (sink and workload and claim and job and wanted and reference):
         return None
     values = draft.values
+    output = _output(draft, sink, reference, *wanted)
     return Scenario(
         file=owner.page.file,
         **{name: values[name] for name in _AS_THEY_ARE},
         is_ours=draft.own_command is None,
-        pipeline=pipeline,
-        workload=workload,
-        sink=Sink(draft.sink_name, located_options(draft), sink),
+        jobs=(job,),
+        inputs=(workload,),
+        queries=(_query(draft, job, workload, output),),
         faults=_faults(draft),
-        limits=LimitsPart(**values["limits"]),
+        limits=LimitsPart(**{name: int(value) for name, value in values["limits"].items()}),
         claim=claim,
     )
 
@@ -75,9 +89,8 @@ def _sink_class(draft: Draft) -> type[sinks.Sink] | None:
     return _find(draft, lambda: find_sink(name, options), name, "sink", *path)
 
 
-def _reference(draft: Draft, pipeline: PipelinePart) -> Reference | None:
-    path = ("pipeline", "reference")
-    return _find(draft, lambda: reference_of(pipeline), pipeline.reference, *path)
+def _reference(draft: Draft, name: str, declared: Options) -> Reference | None:
+    return _find(draft, lambda: find_declared(name, declared), name, "pipeline", "reference")
 
 
 def _find(draft: Draft, find: Callable[[], T], name: str, *path: str) -> T | None:
@@ -92,7 +105,7 @@ def _find(draft: Draft, find: Callable[[], T], name: str, *path: str) -> T | Non
     return None
 
 
-def _workload(draft: Draft) -> Workload | None:
+def _workload(draft: Draft) -> InputPart | None:
     """Return it with every option; each is tried alone first."""
     if not draft.has("workload"):
         return None
@@ -109,7 +122,7 @@ def _workload(draft: Draft) -> Workload | None:
         return None
     options = workload.resolve(given)
     pinned = _find(draft, lambda: workload.pinned(options, draft.folder), name, "workload")
-    return None if pinned is None else Workload(name, values["partitions"], pinned)
+    return None if pinned is None else InputPart(INPUT, name, "", values["partitions"], pinned)
 
 
 def _fits(draft: Draft, workload: workloads.Workload, given: Options, *path: str) -> bool:
@@ -144,34 +157,69 @@ def _claim(draft: Draft, sink: type[sinks.Sink] | None) -> Claim | None:
         return None
 
 
-def _pipeline(draft: Draft) -> PipelinePart | None:
-    """Return the pipeline; it is told those of the job's settings that its command takes."""
+def _job(draft: Draft) -> JobPart | None:
+    """Return the job; it is told those of its settings that its command takes."""
     if not draft.has("pipeline", "sink", "name", "source_options"):
         return None
     given = {name: draft.values[name] for name in OF_THE_JOB if name in draft.values}
     name, command = draft.pipeline_name, draft.own_command
     if command is None:
-        return PipelinePart(
-            name,
-            default_command(name, given, draft.sink_options, draft.values["source_options"]),
-            REFERENCES[name],
-            given,
-        )
+        source = draft.values["source_options"]
+        return JobPart(name, default_command(name, given, draft.sink_options, source), given)
     used = {one: value for one, value in given.items() if one in named(command)}
     pipeline = draft.values["pipeline"]
-    return PipelinePart(
-        name,
-        command,
-        located(pipeline["reference"], draft.folder),
-        pipeline["options"] | used,
-        pipeline["starting"],
-        {one: pipeline[one] for one in OUTPUT if one in pipeline},
-        runtime_of(draft, pipeline),
+    return JobPart(name, command, pipeline["options"] | used, runtime_of(draft, pipeline))
+
+
+def _wanted(draft: Draft) -> tuple[str, Options] | None:
+    """Return the reference's name, and what is declared of the rows."""
+    if not draft.has("pipeline", "name"):
+        return None
+    if draft.own_command is None:
+        return REFERENCES[draft.pipeline_name], {}
+    pipeline = draft.values["pipeline"]
+    declared = {one: pipeline[one] for one in OUTPUT if one in pipeline}
+    return located(pipeline["reference"], draft.folder), declared
+
+
+def _output(
+    draft: Draft, kind: type[sinks.Sink], reference: Reference, name: str, declared: Options
+) -> OutputPart:
+    options = located_options(draft)
+    return OutputPart(
+        name="output",
+        sink=draft.sink_name,
+        target=options.get(kind.place.called, "") if is_output(kind) else "",
+        options=options,
+        family=kind.family,
+        store=kind.store,
+        guarantee=kind.guarantee,
+        atomic_batches=kind.atomic_batches,
+        ordered=kind.ordered,
+        versioned=kind.writes is Writes.UPSERT and reference.version is not None,
+        writes=kind.writes,
+        reference=name,
+        declared=declared,
+        rows=reference.in_plan(kind.writes),
     )
+
+
+def _query(draft: Draft, job: JobPart, read: InputPart, output: OutputPart) -> QueryPart:
+    pipeline = draft.values["pipeline"]
+    starting = EARLIEST if draft.own_command is None else pipeline["starting"]
+    source = draft.values["source_options"]
+    return QueryPart("main", job.name, (read.name,), (output,), starting, source)
 
 
 def _faults(draft: Draft) -> tuple[FaultPart, ...]:
     return tuple(
-        FaultPart(name, fault["do"], fault["target"], fault["when"], fault["how"], fault["effect"])
+        FaultPart(
+            name,
+            fault["do"],
+            fault["target"],
+            fault["when"],
+            fault["how"],
+            effect=fault["effect"],
+        )
         for name, fault in zip(draft.fault_names(), draft.values["faults"], strict=True)
     )

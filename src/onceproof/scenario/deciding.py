@@ -22,7 +22,7 @@ from onceproof.documents import read_object
 from onceproof.errors import OnceproofError
 from onceproof.machine.home import expectations_folder
 from onceproof.naming import FILE, module_of
-from onceproof.run.work import Work
+from onceproof.run.plan import Plan
 from onceproof.scenario.model import Scenario
 
 _PACKAGE = Path(__file__).parents[1]
@@ -35,13 +35,13 @@ def expectations_of(scenario: Scenario) -> dict[str, Any]:
     """Return the suites: of the differences always, of the output where the pipeline has one."""
     folder = expectations_folder()
     found = {"differences": read_object(folder / "differences.json")}
-    own = folder / f"{scenario.pipeline.name}.json"
+    own = folder / f"{scenario.job.name}.json"
     if scenario.is_ours and own.exists():
         found["observed"] = read_object(own)
     return found
 
 
-def deciding_files(one: Scenario | Work) -> list[Path]:
+def deciding_files(one: Scenario | Plan) -> list[Path]:
     """Return the user's files that a scenario, or the work of a plan, is expected to write by.
 
     They are the modules of the reference, the workload, the sink and the functions in their
@@ -49,9 +49,9 @@ def deciding_files(one: Scenario | Work) -> list[Path]:
     Onceproof's own modules and installed packages are left out.
     """
     found: set[Path] = set()
-    for name in (one.pipeline.reference, one.workload.name, one.sink.name):
+    for name in (one.output.reference, one.input.workload, one.output.sink):
         found |= _modules_of(name) if ":" in name else set()
-    for text in _texts((one.workload.options, one.sink.options)):
+    for text in _texts((one.input.options, one.output.options)):
         if FILE in text:
             found |= _modules_of(text)
         elif text.startswith("/") and _is_file(text):

@@ -10,7 +10,7 @@ from onceproof.checkpoint.damage_kinds import CHECKPOINT
 from onceproof.faults.busy import WORKER
 from onceproof.faults.kill_executor import BUSY
 from onceproof.references import Reference
-from onceproof.run.work import FAILED, OVER
+from onceproof.run.plan import FAILED, OVER
 from onceproof.scenario.crosschecks import skips_lost_input
 from onceproof.scenario.draft import Draft
 from onceproof.scenario.how import check_mechanism

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from onceproof.run.work import DEMANDS
+from onceproof.run.plan import DEMANDS
 from onceproof.scenario.how import HOW
 from onceproof.scenario.kinds import Field, Shape
 from onceproof.scenario.page import BAD, Item, none_of

@@ -11,7 +11,7 @@ from typing import Any
 from onceproof.guarantee import Anomaly, Guarantee
 from onceproof.references import REFERENCES
 from onceproof.references.declared import WORDS
-from onceproof.run.work import ALLOWED, EARLIEST, FAILED, LATEST, OVER, REFUSED
+from onceproof.run.plan import ALLOWED, EARLIEST, FAILED, LATEST, OVER, REFUSED
 from onceproof.scenario import restart
 from onceproof.scenario.fault_fields import FAULT, NAME
 from onceproof.scenario.kinds import Either, Field, Many, Shape

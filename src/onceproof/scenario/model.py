@@ -1,4 +1,4 @@
-"""A scenario is pipeline, workload, sink and faults, as data; it claims the verdict it must get."""
+"""A scenario is jobs, inputs, queries and faults, as data; it claims the verdict it must get."""
 
 from __future__ import annotations
 
@@ -6,51 +6,44 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from onceproof import sinks
-from onceproof.run.work import FaultPart, LimitsPart, PipelinePart
+import yaml
+
+from onceproof.references import REFERENCES
+from onceproof.run.plan import (
+    ALLOWED,
+    FaultPart,
+    InputPart,
+    JobPart,
+    LimitsPart,
+    Parts,
+    Plan,
+    QueryPart,
+)
+from onceproof.scenario.commands import ENTRY, OF_THE_JOB
 from onceproof.verdict import Claim
 
 FOLDER = "scenarios"  # the catalogue, by the name that people know it by
 IN_FILE = "::"
+Fields = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Workload:
-    """Which events are sent; every option is there."""
+class Scenario(Parts):
+    """One scenario, checked, every default filled in; what only a run knows is empty in its parts.
 
-    name: str
-    partitions: int
-    options: Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class Sink:
-    """A sink by its name, or by `module:attribute`; its class tells what it declares."""
-
-    name: str
-    options: Mapping[str, Any]
-    kind: type[sinks.Sink]
-
-
-@dataclass(frozen=True)
-class Scenario:
-    """One scenario, checked, every default filled in.
-
-    `file` is where it stands, by the name that people know it by; `folder` is the folder of that.
-    `is_ours` says that its pipeline is one of the catalogue's. The pipeline's options hold
-    `state_store`, `max_offsets`, `trigger` and `source`, where its command takes them;
-    `source_options` are those of Spark's Kafka source, for a pipeline of ours. Where its faults
-    were `drawn` from the seed, so many, `origin` finds the scenario they were drawn for.
+    `file` is where it is written, by the name that people know it by; `folder` is the folder of
+    that. `is_ours` says that its job is one of the catalogue's. The job's options hold
+    `state_store`, `max_offsets`, `trigger` and `source`, where its command takes them. Where its
+    faults were `drawn` from the seed, so many, `origin` finds the scenario they were drawn for.
     """
 
     file: str
     name: str
     tags: tuple[str, ...]
     is_ours: bool
-    pipeline: PipelinePart
-    workload: Workload
-    source_options: Mapping[str, Any]
-    sink: Sink
+    jobs: tuple[JobPart, ...]
+    inputs: tuple[InputPart, ...]
+    queries: tuple[QueryPart, ...]
     faults: tuple[FaultPart, ...]
     restart: Mapping[str, Any]
     limits: LimitsPart
@@ -63,9 +56,97 @@ class Scenario:
     drawn: int = 0
     origin: str = ""
 
+    @classmethod
+    def of(cls, fields: Mapping[str, Any], *, folder: str = ".", file: str = "") -> Scenario:
+        """Return the scenario with these fields, or raise `RequestError` with all that is wrong.
+
+        Files that it names are named from the `folder`. `file` is where it may be found again.
+        """
+        from onceproof.scenario.reading import read_fields_of
+
+        return read_fields_of(fields, folder, file)
+
     @property
     def address(self) -> str:
         """What finds this scenario again: its name, or file and name where it is not ours."""
         if self.origin:
             return self.origin
         return self.name if self.in_catalogue else f"{self.file}{IN_FILE}{self.name}"
+
+    def fields(self) -> Fields:
+        """Return every field, as a file may have it; read again, they make the same scenario."""
+        options = self.job.options
+        own = {name: value for name, value in options.items() if name not in OF_THE_JOB}
+        job = {**_job(self), **({"options": own} if own else {})}
+        given = {name: options[name] for name in OF_THE_JOB if name in options}
+        return _fields(self, self.name, self.job.name if self.is_ours else job, given)
+
+
+def fields_of(plan: Plan) -> Fields:
+    """Return the fields of the scenario that a plan was made from, every default filled in.
+
+    The command of a job that is not ours has its options filled in, so they are not told again.
+    """
+    options = plan.job.options
+    is_ours = plan.job.name in REFERENCES and ENTRY in plan.job.command
+    given = {name: options[name] for name in OF_THE_JOB if name in options and is_ours}
+    return _fields(plan, plan.scenario, plan.job.name if is_ours else _job(plan), given)
+
+
+def to_yaml(fields: Fields) -> str:
+    """Return a scenario file."""
+    text: str = yaml.safe_dump(fields, sort_keys=False, default_flow_style=None, width=100)
+    return text
+
+
+def _fields(
+    one: Scenario | Plan, name: str, pipeline: str | Fields, given: Mapping[str, Any]
+) -> Fields:
+    sink, claim = one.output, one.claim
+    source = dict(one.query.source_options)
+    return {
+        "name": name,
+        "tags": list(one.tags),
+        "pipeline": pipeline,
+        "workload": {
+            "name": one.input.workload,
+            "partitions": one.input.partitions,
+            **one.input.options,
+        },
+        "sink": {"name": sink.sink, **sink.options} if sink.options else sink.sink,
+        **({"source_options": source} if source else {}),
+        **given,
+        "faults": [_fault(fault) for fault in one.faults],
+        "restart": dict(one.restart),
+        "limits": {"run_s": one.limits.run_s, "stall_s": one.limits.stall_s},
+        "ends": one.ends,
+        **({"last_words": one.last_words} if one.last_words else {}),
+        **({"unexplained": ALLOWED} if one.unexplained == ALLOWED else {}),
+        "hold_to": claim.promise.guarantee.value,
+        "claims": claim.verdict.value,
+        "anomalies": sorted(anomaly.value for anomaly in claim.anomalies),
+    }
+
+
+def _fault(fault: FaultPart) -> Fields:
+    return {
+        "name": fault.name,
+        "do": fault.verb,
+        "target": fault.target,
+        "when": dict(fault.when),
+        **({"how": dict(fault.how)} if fault.how else {}),
+        **({"effect": fault.effect} if fault.effect else {}),
+    }
+
+
+def _job(one: Parts) -> Fields:
+    job, output = one.job, one.output
+    return {
+        "command": list(job.command),
+        "reference": output.reference,
+        "starting": one.query.starting,
+        **{
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in {**output.declared, **job.runtime}.items()
+        },
+    }

@@ -7,7 +7,6 @@ from typing import Any
 
 from onceproof.naming import located, whole
 from onceproof.references.declared import CALM
-from onceproof.run.work import PipelinePart
 from onceproof.scenario.draft import Draft
 from onceproof.scenario.fields import RUNTIME
 from onceproof.sinks import OUTPUTS, Sink
@@ -37,9 +36,9 @@ def runtime_of(draft: Draft, pipeline: Options) -> Options:
     return found
 
 
-def check_calm(draft: Draft, sink: type[Sink], pipeline: PipelinePart) -> None:
+def check_calm(draft: Draft, sink: type[Sink], reference: str) -> None:
     """What a calm run leaves must not be there when the run itself begins."""
-    if pipeline.reference != CALM or not is_output(sink):
+    if reference != CALM or not is_output(sink):
         return
     called, options = sink.place.called, draft.sink_options
     if draft.sink_name == "rows" or (called in options and not options.get("empty")):

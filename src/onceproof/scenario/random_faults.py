@@ -12,9 +12,10 @@ from typing import Any
 
 from onceproof import failpoints
 from onceproof.errors import RequestError
-from onceproof.run.work import OVER, FaultPart
+from onceproof.run.plan import OVER, FaultPart
 from onceproof.scenario.fault_checks import misplaced
 from onceproof.scenario.model import Scenario
+from onceproof.sinks import find_sink
 from onceproof.verdict import Grade
 
 MOST = 50
@@ -87,7 +88,7 @@ def with_random_faults(scenario: Scenario, seed: int, count: int) -> Scenario:
 
 def fitting(scenario: Scenario) -> list[Choice]:
     """Return what can be done to this scenario's job, sink and stack."""
-    kind = scenario.sink.kind
+    kind = find_sink(scenario.output.sink, scenario.output.options)
     return [
         one
         for one in CHOICES
@@ -104,7 +105,7 @@ def _draw(scenario: Scenario, rng: Random, count: int) -> tuple[FaultPart, ...]:
         one = rng.choices(choices, weights)[0]
         if rng.random() > _AT_ONCE:
             at = rng.uniform(_LEAST_SHARE, _MOST_SHARE)
-        target = one.target.format(partition=rng.randrange(scenario.workload.partitions))
+        target = one.target.format(partition=rng.randrange(scenario.input.partitions))
         name = f"{one.verb}_{target.partition(':')[0]}_{number}"
         found.append(FaultPart(name, one.verb, target, _when(scenario, one, at, rng)))
     return tuple(found)
@@ -114,8 +115,8 @@ def _when(scenario: Scenario, one: Choice, at: float, rng: Random) -> Mapping[st
     """Return the moment at this share of the input: as a share, or in the batch that reads it."""
     if one.moment == _SHARE:
         return {"committed": round(at, 2)}
-    events = scenario.workload.options["events"]
-    a_batch = scenario.pipeline.options.get("max_offsets", events)
+    events = scenario.input.options["events"]
+    a_batch = scenario.job.options.get("max_offsets", events)
     batch = int(at * events / max(1, a_batch))
     step = "commit_logged" if one.moment == _COMMIT else rng.choice(_steps(scenario, one))
     return {"failpoint": step, "batch": batch}
@@ -123,7 +124,7 @@ def _when(scenario: Scenario, one: Choice, at: float, rng: Random) -> Mapping[st
 
 def _steps(scenario: Scenario, one: Choice) -> list[str]:
     """Return the steps of the sink at which this can be done; tasks wait for executors alone."""
-    kind = scenario.sink.kind
+    kind = find_sink(scenario.output.sink, scenario.output.options)
     return [
         step
         for step in kind.steps

@@ -47,6 +47,13 @@ def read_text(text: str, file: str, folder: str = ".") -> list[Scenario]:
     return found
 
 
+def read_fields_of(fields: Mapping[str, Any], folder: str, file: str) -> Scenario:
+    """Return the one scenario with these fields."""
+    text = yaml.safe_dump(dict(fields), sort_keys=False)
+    (found,) = read_text(text, file or "the scenario's fields", folder)
+    return replace(found, folder=folder)
+
+
 def _parts(root: Item) -> list[tuple[Item, dict[str, Item]]]:
     """Return each scenario of a file, and its fields with the defaults put under them."""
     fields = root.fields() or {}

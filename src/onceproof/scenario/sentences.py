@@ -6,12 +6,11 @@ import shlex
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from onceproof.guarantee import Anomaly, Guarantee, Promise
+from onceproof.guarantee import Anomaly
 from onceproof.references.declared import CALM, EACH_ONCE
-from onceproof.run.work import ALLOWED, FAILED, LATEST
+from onceproof.run.plan import LATEST, FaultPart, Plan
 from onceproof.scenario.targets import say_proof, say_target
-
-Plan = Mapping[str, Any]
+from onceproof.verdict import Grade
 
 
 def explain(plan: Plan) -> dict[str, list[str]]:
@@ -28,15 +27,15 @@ def explain(plan: Plan) -> dict[str, list[str]]:
 
 
 def _sent(plan: Plan) -> list[str]:
-    workload = plan["workload"]
-    options = workload["options"]
+    workload = plan.input
+    options = workload.options
     rate = options.get("rate")
     pace = f"{rate:,} records a second" if rate else "as fast as it goes"
     others = {k: v for k, v in options.items() if k not in ("events", "producers", "rate")}
-    latest = plan["pipeline"].get("starting") == LATEST
+    latest = plan.query.starting == LATEST
     return [
-        f"{options['events']:,} events of {workload['name']}, drawn from seed {plan['seed']}, to a"
-        f" topic with {workload['partitions']} partitions, by {options['producers']} producer(s),"
+        f"{options['events']:,} events of {workload.workload}, drawn from seed {plan.seed}, to a"
+        f" topic with {workload.partitions} partitions, by {options['producers']} producer(s),"
         f" {pace}.",
         f"Options: {', '.join(f'{name} {value}' for name, value in others.items())}.",
         *(["Nothing is sent before the query has written its first offsets."] if latest else []),
@@ -55,64 +54,59 @@ def _ends(options: Mapping[str, Any]) -> str:
 
 
 def _started(plan: Plan) -> list[str]:
-    restart = dict(plan["restart"])
+    restart = dict(plan.restart)
     strategy = restart.pop("strategy")
     numbers = ", ".join(f"{name} {value}" for name, value in restart.items())
     return [
-        shlex.join(plan["pipeline"]["command"]),
-        f"The code under test is {plan['subject']}.",
+        shlex.join(plan.job.command),
+        f"The code under test is {plan.subject}.",
         f"When it dies it is started again by {strategy}{f' ({numbers})' if numbers else ''}.",
         *(
             [f"It must fail for good: that strategy has to give up{_last_words(plan)}."]
-            if _fails_for_good(plan)
+            if plan.fails_for_good
             else []
         ),
     ]
 
 
 def _last_words(plan: Plan) -> str:
-    wanted = plan.get("last_words")
-    return f", and the job to say {wanted!r} last" if wanted else ""
-
-
-def _fails_for_good(plan: Plan) -> bool:
-    return bool(plan["ends"] == FAILED)
+    return f", and the job to say {plan.last_words!r} last" if plan.last_words else ""
 
 
 def _struck(plan: Plan) -> list[str]:
     said = [
-        f"{fault['name']}: {fault['verb']} {say_target(fault['target'])}{_how(fault)}; trigger:"
-        f" {fault['trigger']}. Proof: {say_proof(fault['verb'], fault['target'])}.{_effect(fault)}"
-        for fault in plan["faults"]
+        f"{fault.name}: {fault.verb} {say_target(fault.target)}{_how(fault)}; trigger:"
+        f" {fault.trigger}. Proof: {say_proof(fault.verb, fault.target)}.{_effect(fault)}"
+        for fault in plan.faults
     ]
     return said or ["Nothing: this is a calm run."]
 
 
-def _effect(fault: Mapping[str, Any]) -> str:
-    return f" Its effect must be at least: {fault['effect']}." if fault.get("effect") else ""
+def _effect(fault: FaultPart) -> str:
+    return f" Its effect must be at least: {fault.effect}." if fault.effect else ""
 
 
-def _how(fault: Mapping[str, Any]) -> str:
-    told = [f"{name} {value}" for name, value in fault.get("how", {}).items()]
+def _how(fault: FaultPart) -> str:
+    told = [f"{name} {value}" for name, value in fault.how.items()]
     return f" ({', '.join(told)})" if told else ""
 
 
 def _judged(plan: Plan) -> list[str]:
-    sink = plan["sink"]
+    output = plan.output
     return [
-        f"What readers of {sink['name']} ({sink['store']}, {sink['family']}) see at the end against"
+        f"What readers of {output.sink} ({output.store}, {output.family}) see at the end against"
         f" {_expected(plan)}.",
-        f"The sink declares {sink['guarantee']}; the run is held to {plan['hold_to']}.",
-        *_compared(plan["pipeline"].get("output", {})),
+        f"The sink declares {output.guarantee}; the run is held to {plan.hold_to}.",
+        *_compared(output.declared),
         "Beside it: what a reader saw during the faults, the state in the checkpoint, late rows.",
     ]
 
 
 def _expected(plan: Plan) -> str:
-    reference = plan["pipeline"]["reference"]
-    if not plan["pipeline"].get("output"):
+    reference = plan.output.reference
+    if not plan.output.declared:
         kind = {"append": "every row that was emitted", "upsert": "the newest row of each key"}
-        of = kind[plan["sink"]["writes"]]
+        of = kind[plan.output.writes]
         return f"{reference}, replayed over the offsets that the job read: {of}"
     said = {
         EACH_ONCE: "every key of the input, once",
@@ -137,12 +131,12 @@ def _compared(output: Mapping[str, Any]) -> list[str]:
 
 
 def _passes(plan: Plan) -> str:
-    if plan["claims"] == "PASS" and _fails_for_good(plan):
+    if plan.claims is Grade.PASS and plan.fails_for_good:
         return (
             "is claimed: every fault left its proof, the restart strategy gave up, and of what was"
             " committed nothing is wrong."
         )
-    if plan["claims"] == "PASS":
+    if plan.claims is Grade.PASS:
         return (
             "is claimed: every fault left its proof, all input was committed, and nothing is wrong."
         )
@@ -150,15 +144,14 @@ def _passes(plan: Plan) -> str:
 
 
 def _fails(plan: Plan) -> list[str]:
-    sink = plan["sink"]
-    promise = Promise(Guarantee(plan["hold_to"]), sink["atomic_batches"], sink["ordered"])
+    promise = plan.claim.promise
     illegal = [one for one in Anomaly if not promise.allows(one)]
     legal = [one for one in Anomaly if promise.allows(one)]
     said = [f"Any row that is {_words(illegal)}."]
     if legal:
         said.append(f"Counted, and allowed: {_words(legal)}.")
-    if plan["claims"] == "FAIL":
-        names = ", ".join(plan["anomalies"])
+    if plan.claims is Grade.FAIL:
+        names = ", ".join(plan.anomalies)
         said.append(f"It is claimed: {names} must appear, and nothing else that is not allowed.")
     return said
 
@@ -168,15 +161,14 @@ def _words(anomalies: Iterable[Anomaly]) -> str:
 
 
 def _unknown(plan: Plan) -> list[str]:
-    limits = plan["limits"]
-    proof = ["a fault leaves no proof, or strikes when all is committed;"] if plan["faults"] else []
-    if any(fault.get("effect") for fault in plan["faults"]):
+    proof = ["a fault leaves no proof, or strikes when all is committed;"] if plan.faults else []
+    if any(fault.effect for fault in plan.faults):
         proof.append("a fault has less effect on the job than it must have;")
-    if plan.get("unexplained") != ALLOWED:
+    if not plan.unexplained_allowed:
         proof.append("an attempt dies, or a task fails, and no planned fault explains it;")
     return [
         *proof,
-        f"the run takes longer than {limits['run_s']} s, or the job makes no progress for"
-        f" {limits['stall_s']} s;",
+        f"the run takes longer than {plan.limits.run_s} s, or the job makes no progress for"
+        f" {plan.limits.stall_s} s;",
         "anything that should be read is missing.",
     ]

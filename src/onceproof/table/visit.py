@@ -15,8 +15,8 @@ from onceproof.phases.plan import make_plan
 from onceproof.phases.prepare import prepared_on
 from onceproof.phases.whole_run import live_run
 from onceproof.run.directory import RunDirectory
-from onceproof.run.work import Work
-from onceproof.scenario.catalogue import find_scenario
+from onceproof.run.plan import Plan
+from onceproof.scenario import Scenario
 from onceproof.sinks import find_sink
 from onceproof.stacks import Stack
 
@@ -97,11 +97,9 @@ def visit(
     """
     fields = scenario(sink, source, steps, one_process=one_process)
     folder.mkdir(parents=True, exist_ok=True)
-    file = folder / f"{fields['name']}.yaml"
-    file.write_text(json.dumps(fields, indent=1), encoding="utf-8")  # JSON is YAML
-    run = make_plan(find_scenario(str(file)), seed, folder)
+    run = make_plan(Scenario.of(fields, file=f"{fields['name']}.yaml"), seed, folder)
     if one_process:
-        found = prepared_on(run, stack, Work.read(run.plan), own=False)
+        found = prepared_on(run, stack, Plan.read(run.plan), own=False)
         replace(found, master=ONE_PROCESS).write(run.prepared)
     live_run(run, Path(stack.name))
     document = json.loads(run.verdict.read_text())

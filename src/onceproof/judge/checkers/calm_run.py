@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from onceproof.checkpoint.coverage import committed_batches
-from onceproof.documents import field, read_object
 from onceproof.errors import EvidenceError
 from onceproof.judge.checkers.ended import ended
 from onceproof.judge.checkers.faults_landed import faults_landed
@@ -19,7 +18,6 @@ from onceproof.judge.checkers.same_run import same_run
 from onceproof.references.declared import CALM
 from onceproof.run.evidence import Evidence
 from onceproof.run.parts import OF_CALM
-from onceproof.run.plan import calm_plan
 from onceproof.verdict import Finding, Grade
 
 _HELD: tuple[Callable[[Evidence], Finding], ...] = (
@@ -36,8 +34,7 @@ _HELD: tuple[Callable[[Evidence], Finding], ...] = (
 
 def calm_run(evidence: Evidence) -> Finding:
     """Say UNKNOWN unless the calm run was planned as this one without faults, and is whole."""
-    pipeline = field(evidence.plan.document, "pipeline", dict, "the plan")
-    if pipeline.get("reference") != CALM:
+    if evidence.plan.output.reference != CALM:
         return Finding("calm_run", Grade.PASS, "No calm run is the expectation here")
     calm = Evidence(evidence.run.calm)
     try:
@@ -51,7 +48,7 @@ def calm_run(evidence: Evidence) -> Finding:
 
 
 def _troubles(evidence: Evidence, calm: Evidence) -> list[str]:
-    if read_object(calm.run.plan) != calm_plan(evidence.plan.document):
+    if calm.plan != evidence.plan.calm():
         return ["its plan is not that of this run without faults"]
     found = (hold(calm) for hold in _HELD)
     said = [one.reason for one in found if one.verdict is not Grade.PASS]

@@ -93,7 +93,7 @@ def _held(evidence: Evidence) -> tuple[list[Held], list[str]]:
                 f" {rows.get(on, 0):,}: validate again"
             )
         found += [Held.of(on, told) for told in field(suite, "results", list, _WHERE)]
-    for on, suite in evidence.plan.document.get("expectations", {}).items():
+    for on, suite in evidence.plan.expectations.items():
         wanted = len(field(suite, "expectations", list, f"the plan's suite of {on}"))
         if (there := sum(one.on == on for one in found)) != wanted:
             raise EvidenceError(

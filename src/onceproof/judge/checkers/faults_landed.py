@@ -10,7 +10,7 @@ from onceproof.faults import find_mechanism
 from onceproof.faults.checks import Case, failed
 from onceproof.faults.moments import MOMENT
 from onceproof.run.evidence import Evidence, known
-from onceproof.run.plan import PlannedFault
+from onceproof.run.plan import FaultPart
 from onceproof.run.records import Op, Outcome, Record
 from onceproof.verdict import Finding, Grade
 
@@ -96,7 +96,7 @@ def has_proof(record: Record) -> bool:
     return bool(proof) and proof.get("landed", True) is True
 
 
-def _trouble(fault: PlannedFault, evidence: Evidence, strikes: dict[str, Record]) -> str:
+def _trouble(fault: FaultPart, evidence: Evidence, strikes: dict[str, Record]) -> str:
     if fault.name not in strikes:
         tried = any(record.actor == fault.name for record in evidence.of(Op.FAULT_STRIKE))
         return f"{fault.name} {'left no proof that it landed' if tried else 'never struck'}"
@@ -112,7 +112,7 @@ def _trouble(fault: PlannedFault, evidence: Evidence, strikes: dict[str, Record]
     return _heal_trouble(fault, evidence, strikes[fault.name])
 
 
-def _heal_trouble(fault: PlannedFault, evidence: Evidence, strike: Record) -> str:
+def _heal_trouble(fault: FaultPart, evidence: Evidence, strike: Record) -> str:
     """Say what is wrong with the heal, and then what the two proofs fail to show."""
     heals = [record for record in evidence.of(Op.FAULT_HEAL) if record.actor == fault.name]
     if failures := [one.proof.get("reason", "no reason is told") for one in heals if not one.is_ok]:

@@ -70,8 +70,7 @@ def _planned(evidence: Evidence) -> dict[Partition, int]:
     Faults strike the input topic of the plan, and no other.
     """
     found: dict[Partition, int] = {}
-    workload = field(evidence.plan.document, "workload", dict, "the plan")
-    topic = field(workload, "topic", str, "the plan's workload")
+    topic = evidence.plan.input.topic
     for record in landed(evidence).values():
         for partition, begin in record.proof.get("begins", {}).items():
             at = (topic, int(partition))

@@ -84,7 +84,7 @@ def whole_log(evidence: Evidence, log: list[Planned], hurt: set[str]) -> Iterato
 def _refuse_unplanned(evidence: Evidence, told: dict[str, Any]) -> None:
     """Raise `EvidenceError` where the reference that was recomputed is not the plan's."""
     for name in ("delay_ms", "rests_on_log"):
-        if (planned := evidence.reference.get(name)) != (found := told.get(name)):
+        if (planned := getattr(evidence.reference, name)) != (found := told.get(name)):
             raise EvidenceError(
                 f"the plan's reference has {name} {planned}, and recomputed.json says {found}:"
                 " recompute"

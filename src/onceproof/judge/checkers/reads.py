@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from onceproof.documents import field
 from onceproof.judge.checkers.faults_landed import landed
 from onceproof.judge.seen_rows import Shape
 from onceproof.run.evidence import Evidence
@@ -103,12 +102,10 @@ def _seen_others(evidence: Evidence) -> list[str]:
 
     What the texts of `reads/` mean only the readers of Onceproof's own sinks and outputs define.
     """
-    sink = field(evidence.plan.document, "sink", dict, "the plan")
-    if sink.get("name") not in SINKS.keys() | OUTPUTS.keys():
+    if evidence.plan.output.sink not in SINKS.keys() | OUTPUTS.keys():
         return []
-    planned, where = evidence.reference, "the plan's reference"
-    columns: dict[str, str] = field(planned, "columns", dict, where)
-    shape = Shape(columns, field(planned, "key", list, where), planned.get("version"))
+    planned = evidence.reference
+    shape = Shape(planned.columns, planned.key, planned.version)
     if shape.polled(evidence.reads.each(_LAST)) == shape.observed(evidence.run.observed):
         return []
     return ["The rows that the last poll saw are not those of observed/"]

@@ -23,11 +23,11 @@ def regressed(evidence: Evidence) -> Finding:
     Where the plan says that rows carry a version, rows that tell none are UNKNOWN.
     """
     plan, promise = evidence.plan, evidence.plan.claim.promise
-    if plan.writes is Writes.APPEND:
+    if plan.output.writes is Writes.APPEND:
         why = "Rows are added for good here, so no value can go back"
         return weigh("regressed", {}, promise, why)
     if not evidence.reads.tells("version"):
-        if plan.versioned:
+        if plan.output.versioned:
             raise EvidenceError("the plan says that rows carry a version, and no row tells one")
         why = "Values that go back were not looked for: the sink's rows carry no version"
         return weigh("regressed", {}, promise, why)

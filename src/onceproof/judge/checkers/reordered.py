@@ -29,11 +29,11 @@ def reordered(evidence: Evidence) -> Finding:
     Where the sink declares an order, rows that tell no version are UNKNOWN.
     """
     plan, promise = evidence.plan, evidence.plan.claim.promise
-    if plan.writes is Writes.UPSERT:
+    if plan.output.writes is Writes.UPSERT:
         why = "Rows replace each other here: one that goes back counts as regressed"
         return weigh("reordered", {}, promise, why)
     if not evidence.reads.tells("version"):
-        if promise.ordered or plan.versioned:
+        if promise.ordered or plan.output.versioned:
             raise EvidenceError("the plan says that rows have an order, and no row tells a version")
         return weigh("reordered", {}, promise, "Order was not looked at: rows tell no version")
     counts = {Anomaly.REORDERED: evidence.reads.count(_LATE_ROWS)}

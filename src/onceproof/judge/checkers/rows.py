@@ -53,8 +53,8 @@ def _check(evidence: Evidence, found: Differences) -> None:
 def _refuse_weaker(evidence: Evidence, found: Differences) -> None:
     """Raise `EvidenceError` unless every column of the reference was compared, exactly."""
     planned = evidence.reference
-    key = field(planned, "compared_by", list, "the plan's reference")
-    values = field(planned, "columns", dict, "the plan's reference").keys() - set(key)
+    key = planned.compared_by
+    values = planned.columns.keys() - set(key)
     looked = {name: field(found.columns, name, list, _WHERE) for name in ("key", "values")}
     if sorted(looked["key"]) != sorted(key):
         raise EvidenceError(

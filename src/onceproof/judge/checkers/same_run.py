@@ -104,9 +104,7 @@ def _made_of_others(evidence: Evidence, part: str, path: Path) -> Iterator[str]:
 def _not_as_planned(evidence: Evidence, ends: Mapping[str, Record]) -> Iterator[str]:
     if "produce" not in ends:
         return
-    workload = field(evidence.plan.document, "workload", dict, "the plan")
-    options = field(workload, "options", dict, "the plan's workload")
-    if (planned := count(options, "events", "the plan's workload")) != evidence.ledger.events:
+    if (planned := evidence.plan.input.events) != evidence.ledger.events:
         yield (
             f"The plan has {planned:,} events, and the ledger {evidence.ledger.events:,}: it is not"
             " the ledger of this plan"

@@ -21,7 +21,7 @@ def state(evidence: Evidence) -> Finding:
     if "state" not in told:
         raise EvidenceError("recomputed.json does not tell what the engine holds open")
     if told["state"] is None:
-        if evidence.reference.get("keeps_state"):
+        if evidence.reference.keeps_state:
             raise EvidenceError("the pipeline keeps state, and recomputed.json tells of none")
         return Finding("state", Grade.PASS, _nothing_kept(evidence, told.get("rests_on_log", True)))
     found = field(told, "state", dict, "recomputed.json")

@@ -41,7 +41,7 @@ def uncommitted_read(evidence: Evidence) -> Finding:
     reads = evidence.reads
     decided = [(*key, word) for key, word in decisions(evidence).items()]
     reads.table("decisions", {"batch": int, "attempt": int, "decided": str}, decided)
-    writes = evidence.plan.writes
+    writes = evidence.plan.output.writes
     gone = reads.count(_GONE) if writes is Writes.APPEND else 0
     taken_back = max(gone, reads.count(_TAKEN_BACK[writes]))
     undecided = reads.count(_UNDECIDED)

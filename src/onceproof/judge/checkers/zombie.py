@@ -90,6 +90,6 @@ def _settled(evidence: Evidence) -> list[tuple[int | None, ...]]:
 
 def _committed(evidence: Evidence) -> list[tuple[int | None, ...]]:
     """Return the commits after which nobody may add to the batch, for sinks of which that holds."""
-    if evidence.plan.document["sink"].get("family") not in _AT_ONCE:
+    if evidence.plan.output.family not in _AT_ONCE:
         return []
     return [(record.batch, record.seq) for record in evidence.of(Op.BATCH_COMMIT) if record.is_ok]

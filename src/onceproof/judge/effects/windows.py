@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from onceproof.run.evidence import Evidence
-from onceproof.run.plan import PlannedFault
+from onceproof.run.plan import FaultPart
 from onceproof.run.records import Op, Record
 
 SLACK_S = 0.25  # an event may be written a moment before or after the record of what caused it
@@ -27,7 +27,7 @@ class Window:
     planned after strike and cure: from then on the job works as if nothing had happened.
     """
 
-    fault: PlannedFault
+    fault: FaultPart
     strike: Record
     first: int
     last: int
@@ -87,7 +87,7 @@ def _may_end(window: Window, end: Record, start: Record | None) -> bool:
     return window.has(end.seq)
 
 
-def _window(evidence: Evidence, fault: PlannedFault, strike: Record) -> Window:
+def _window(evidence: Evidence, fault: FaultPart, strike: Record) -> Window:
     first, begins_s = _beginning(strike)
     heals = [
         one.seq
