@@ -115,3 +115,22 @@ def test_a_sink_that_writes_to_a_topic_is_told_names_and_looks_them_up_for_its_c
     assert found.security == SCRAM.for_kafka_python()
     assert found.java_settings["ssl.truststore.location"] == "/etc/ca.pem"
     assert PLAIN.for_topics() == {}
+
+
+@pytest.mark.parametrize(
+    ("password", "quoted"),
+    [
+        ('a"b\\c', '"a\\"b\\\\c"'),
+        ('x" serviceName="evil', '"x\\" serviceName=\\"evil"'),
+        ("x\ny\r", '"x\\ny\\r"'),  # Java ends a quoted word at the end of the line
+    ],
+)
+def test_a_password_stays_one_word_of_the_login_whoever_writes_it(monkeypatch, password, quoted):
+    monkeypatch.setenv("THE_PASSWORD", password)
+    target = Target("one:9093", "topic", {}, (), options=SCRAM.for_topics())
+    login = Cluster.of(target).java_settings["sasl.jaas.config"]
+    assert login == (
+        "org.apache.kafka.common.security.scram.ScramLoginModule required"
+        f' username="ann" password={quoted};'
+    )
+    assert SCRAM.for_spark()["kafka.sasl.jaas.config"] == login

@@ -29,9 +29,8 @@ _LIBRDKAFKA = {
     "key": "ssl.key.location",
     "key_password": "ssl.key.password",
 }
-_LOGIN = "org.apache.kafka.common.security"
-_LOGINS = dict.fromkeys(MECHANISMS, f"{_LOGIN}.scram.ScramLoginModule")
-_LOGINS |= {"PLAIN": f"{_LOGIN}.plain.PlainLoginModule"}
+# What Java's parser takes for the end of a quoted word, or for the start of an escape.
+_ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"})
 
 
 @dataclass(frozen=True)
@@ -82,10 +81,8 @@ class Security:
         found = {"kafka.security.protocol": self.protocol}
         if self.mechanism:
             found["kafka.sasl.mechanism"] = self.mechanism
-            found["kafka.sasl.jaas.config"] = (
-                f"{_LOGINS[self.mechanism]} required username={_in_quotes(self.user)}"
-                f" password={_in_quotes(self.password)};"
-            )
+            login = java_login(self.mechanism, revealed(self.user), revealed(self.password))
+            found["kafka.sasl.jaas.config"] = login
         if self.ca:
             found["kafka.ssl.truststore.type"] = "PEM"
             found["kafka.ssl.truststore.location"] = revealed(self.ca)
@@ -101,8 +98,14 @@ class Security:
 PLAIN = Security()
 
 
-def _in_quotes(text: str) -> str:
-    return '"' + revealed(text).replace("\\", "\\\\").replace('"', '\\"') + '"'
+def java_login(mechanism: str, user: str, password: str) -> str:
+    """Return `sasl.jaas.config` of Java's clients; each value stays one quoted word."""
+    kind = "scram.Scram" if "SCRAM" in mechanism else "plain.Plain"
+    user, password = (one.translate(_ESCAPES) for one in (user, password))
+    return (
+        f"org.apache.kafka.common.security.{kind}LoginModule required"
+        f' username="{user}" password="{password}";'
+    )
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from onceproof.errors import RequestError
 from onceproof.kafka.admin import ANSWERS_WITHIN_S, ask_patiently
+from onceproof.kafka.security import java_login
 from onceproof.sinks import Target
 from onceproof.variables import revealed
 
@@ -34,7 +35,6 @@ _SECURITY = {
     "ssl.key.password": "ssl_password",
 }
 _JAVA = {"ssl.ca.location": "ssl.truststore.location", "sasl.mechanisms": "sasl.mechanism"}
-_MECHANISM, _PLAIN = "sasl.mechanism", "plain.PlainLoginModule"
 _HOSTNAMES = "ssl.endpoint.identification.algorithm"
 
 
@@ -77,13 +77,9 @@ class Cluster:
     def java_settings(self) -> dict[str, str]:
         """The settings in the words of Java's clients, which differ in how one connects."""
         told = {_JAVA.get(name, name): value for name, value in self.settings.items()}
-        user, word = told.pop("sasl.username", None), told.pop("sasl.password", None)
+        user, password = told.pop("sasl.username", None), told.pop("sasl.password", "")
         if user is not None:
-            module = "scram.ScramLoginModule" if "SCRAM" in told.get(_MECHANISM, "") else _PLAIN
-            told["sasl.jaas.config"] = (
-                f"org.apache.kafka.common.security.{module} required"
-                f' username="{user}" password="{word}";'
-            )
+            told["sasl.jaas.config"] = java_login(told.get("sasl.mechanism", ""), user, password)
         if "ssl.truststore.location" in told:
             told["ssl.truststore.type"] = "PEM"
         if told.get(_HOSTNAMES) == "none":
