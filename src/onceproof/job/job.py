@@ -55,8 +55,8 @@ def source_of(run: RunDirectory) -> Iterator[Mapping[str, str]]:
     if work.pipeline.options.get("source") != "taken_once":
         yield {}
         return
-    bootstrap, host = prepared.bootstrap.split(","), driver_host(prepared.master)
-    with forgetting(bootstrap, work.workload.topic, host) as address:
+    topic, host = work.workload.topic, driver_host(prepared.master)
+    with forgetting(prepared.brokers, topic, host) as address:
         yield {ADDRESS: address}
 
 

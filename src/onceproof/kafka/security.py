@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, Protocol
 
 from onceproof.variables import revealed
 
@@ -108,42 +107,32 @@ def java_login(mechanism: str, user: str, password: str) -> str:
     )
 
 
+class Reachable(Protocol):
+    """Brokers that one can make a client of: where they are, and by what they let it in."""
+
+    def for_kafka_python(self) -> dict[str, Any]:
+        """Return what every client of kafka-python is made with."""
+
+
 @dataclass(frozen=True)
-class Brokers(Sequence[str]):
-    """The addresses of brokers that do not let everybody in: a list of them, and by what."""
+class Brokers:
+    """The addresses of brokers, and by what they let clients in: never one without the other."""
 
     addresses: tuple[str, ...]
-    security: Security = PLAIN
+    security: Security
 
-    @overload
-    def __getitem__(self, index: int) -> str: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[str]: ...
-    def __getitem__(self, index: int | slice) -> str | Sequence[str]:
-        return self.addresses[index]
+    @property
+    def bootstrap(self) -> str:
+        """The addresses in one text, as `host:port,host:port`."""
+        return ",".join(self.addresses)
 
-    def __len__(self) -> int:
-        return len(self.addresses)
+    def for_kafka_python(self) -> dict[str, Any]:
+        """Return what every client of kafka-python is made with."""
+        return {"bootstrap_servers": list(self.addresses), **self.security.for_kafka_python()}
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.addresses)
-
-
-def security_of(bootstrap: Sequence[str]) -> Security:
-    """Return by what a client of these brokers is let in; a mere list of addresses has none."""
-    return bootstrap.security if isinstance(bootstrap, Brokers) else PLAIN
-
-
-def kafka_settings(bootstrap: Sequence[str]) -> dict[str, Any]:
-    """Return what every client of kafka-python is made with: whom it asks, and how it is let in."""
-    found = security_of(bootstrap).for_kafka_python()
-    return {"bootstrap_servers": list(bootstrap), **found}
-
-
-def confluent_settings(bootstrap: Sequence[str]) -> dict[str, Any]:
-    """Return what every client of confluent-kafka is made with."""
-    found = security_of(bootstrap).for_confluent()
-    return {"bootstrap.servers": ",".join(bootstrap), **found}
+    def for_confluent(self) -> dict[str, Any]:
+        """Return what every client of confluent-kafka is made with."""
+        return {"bootstrap.servers": self.bootstrap, **self.security.for_confluent()}
 
 
 def in_environment() -> Security:

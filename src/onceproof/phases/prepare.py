@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from onceproof.errors import StackError
@@ -10,7 +9,7 @@ from onceproof.faults.abilities import refuse_unable
 from onceproof.faults.disturb_links import needs_links
 from onceproof.faults.small_disks import mount_disks
 from onceproof.job.targets import open_sink
-from onceproof.kafka.security import PLAIN
+from onceproof.kafka.security import PLAIN, Brokers
 from onceproof.kafka.topics import look, make_topic
 from onceproof.machine.home import onceproof_home
 from onceproof.machine.polling import comes_true
@@ -42,17 +41,17 @@ def prepare(run: RunDirectory, work: Work, home: Path | None = None) -> Prepared
         prepared = _stack(run, work, home)
         refuse_unset(work, has_store=bool(passfile_of(prepared.address)))
         prepared.write(run.prepared)
-    bootstrap = prepared.brokers
+    brokers = prepared.brokers
     mount_disks(run, work.faults)
-    make_topic(bootstrap, work.workload.topic, work.workload.partitions)
+    make_topic(brokers, work.workload.topic, work.workload.partitions)
     open_sink(run, work, prepared.address).prepare()
-    look_at_input(run, work, bootstrap, "prepare")
+    look_at_input(run, work, brokers, "prepare")
     return prepared
 
 
-def look_at_input(run: RunDirectory, work: Work, bootstrap: Sequence[str], actor: str) -> None:
+def look_at_input(run: RunDirectory, work: Work, brokers: Brokers, actor: str) -> None:
     """Record what the input topic is now: the judge wants a look before the job and one after."""
-    found = {"topics": look(bootstrap, [work.workload.topic])}
+    found = {"topics": look(brokers, [work.workload.topic])}
     History(run.history).append(actor, Op.INPUT_TOPICS, proof=found)
 
 
@@ -92,16 +91,16 @@ def prepared_on(run: RunDirectory, stack: Stack, work: Work, *, own: bool) -> Pr
     needed = ("master", "store") if kind == "postgresql" else ("master",)
     if missing := [name for name in needed if name not in members]:
         raise StackError(f"the stack {stack.name} has no {' and no '.join(missing)}: add it")
-    bootstrap = ",".join(stack.bootstrap)
+    brokers = stack.brokers
     store = members["store"].address if "store" in members else ""
-    addresses = {"files": str(run.output.absolute()), "kafka": bootstrap}
+    addresses = {"files": str(run.output.absolute()), "kafka": brokers.bootstrap}
     return Prepared(
         stack.name,
         own,
-        bootstrap,
+        brokers.bootstrap,
         members["master"].address,
         addresses.get(kind, store),
-        stack.security.named() if stack.security != PLAIN else {},
+        brokers.security.named() if brokers.security != PLAIN else {},
     )
 
 
