@@ -78,7 +78,12 @@ def await_members(stack: Stack, within_s: float = _SERVES_WITHIN_S) -> None:
         ]
         return not troubles
 
-    if not comes_true(serve, within_s):
+    try:
+        do_serve = comes_true(serve, within_s)
+    except StackError as error:
+        said = f"the members of the stack {stack.name} cannot be seen: {error}"
+        raise StackError(said) from error
+    if not do_serve:
         raise StackError(
             f"of the stack {stack.name} there do not serve: {', '.join(troubles)}: "
             "start what is dead, or take the stack down and bring it up"
