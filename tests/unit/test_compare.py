@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.parquet as parquet
@@ -14,13 +15,14 @@ from onceproof.phases.compare import compare_run
 from onceproof.references import Reference
 from onceproof.run.directory import RunDirectory
 from onceproof.run.evidence import Evidence
+from onceproof.run.plan import Writes
 from onceproof.run.work import Work
 
 COPIES = Reference({"id": "bigint", "amount": "bigint"}, ("id",), None, lambda events: None)
 VIEWS = Reference({"app": "string", "views": "bigint"}, ("app",), "views", lambda events: None)
 
 
-def work(reference, sink):
+def work(reference, sink, compared_by):
     return Work.of(
         {
             "scenario": "views__table__calm",
@@ -34,12 +36,13 @@ def work(reference, sink):
             "restart": {},
             "expectations": {},
             "limits": {"run_s": 60, "stall_s": 60},
+            "reference": {"compared_by": compared_by},
         }
     )
 
 
-APPEND = work("COPIES", "append_table")
-UPSERT = work("VIEWS", "upsert_table")
+APPEND = work("COPIES", "append_table", ["id"])
+UPSERT = work("VIEWS", "upsert_table", ["app"])
 
 
 @pytest.fixture
@@ -143,7 +146,7 @@ def test_a_value_that_was_not_written_over_is_changed_by_the_batch_that_had_to(r
 def test_where_rows_are_added_a_version_is_part_of_the_key(run):
     keep(run.expected, [("a", 1, 0), ("a", 2, 1)], ["app", "views", "_batch"])
     keep(run.observed, [("a", 1, 0, 1)], ["app", "views", "_batch", "_attempt"])
-    found = compare_run(run, work("VIEWS", "append_table"))
+    found = compare_run(run, work("VIEWS", "append_table", ["app", "views"]))
     assert found["differences"]["lost"] == 1
     assert found["samples"][0]["key"] == {"app": "a", "views": 2}
 
@@ -236,3 +239,13 @@ def test_a_file_that_is_no_parquet_in_a_side_is_no_evidence(run):
     (run.observed / "part.PARQUET").write_bytes((run.observed / "part.parquet").read_bytes())
     with pytest.raises(EvidenceError, match=r"observed/part.PARQUET is not a parquet file"):
         compare_run(run, APPEND)
+
+
+def test_rows_are_known_by_the_key_of_the_plan_whatever_the_sinks_class_says_now(monkeypatch):
+    monkeypatch.setattr("onceproof.sinks.tables.upsert_table.UpsertTable.writes", Writes.APPEND)
+    assert compare.key_of(UPSERT) == ["app"]
+
+
+def test_a_plan_that_does_not_say_what_rows_are_known_by_is_an_older_one():
+    with pytest.raises(EvidenceError, match="recorded by an older version"):
+        compare.key_of(replace(UPSERT, reference={}))

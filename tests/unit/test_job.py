@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from onceproof.errors import RequestError
+from onceproof.errors import EvidenceError, RequestError
 from onceproof.job.job import Job
+from onceproof.job.targets import target_of
+from onceproof.kafka.security import Security
 from onceproof.machine.polling import wait_for
 from onceproof.run.directory import RunDirectory
 from onceproof.run.prepared import Prepared
@@ -15,6 +17,7 @@ from onceproof.run.work import Work
 from onceproof.stacks.tools import SparkTools
 
 OURS = SparkTools(Path("/java/bin/java"), Path("/spark"), (), None, is_quick=True)
+SCRAM = Security("SASL_SSL", "PLAIN", "${THE_USER}", "${THE_PASSWORD}")
 SAYS = "import os, sys; e = os.environ.get; print(e('JAVA_TOOL_OPTIONS'), e('A'), sys.argv[1:])"
 
 
@@ -26,7 +29,7 @@ def job(tmp_path, *command, **runtime):
         "workload": {"name": "w", "topic": "orders_1.events", "partitions": 1, "options": {}},
         "pipeline": {"name": "orders", "command": list(command), "options": {}}
         | {"reference": "each_once", "output": {"key": ["id"]}, "runtime": runtime},
-        "sink": {"name": "parquet", "target": "orders_1.output", "options": {}},
+        "sink": {"name": "parquet", "target": "orders_1.output", "options": {}, "store": "files"},
         "faults": [],
         "restart": {},
         "expectations": {},
@@ -139,3 +142,19 @@ def test_the_job_is_let_in_to_the_store_by_its_environment(tmp_path):
 def test_a_variable_that_is_not_set_starts_no_job(tmp_path):
     with pytest.raises(RequestError, match="the environment has no NOT_SET_AT_ALL"):
         job(tmp_path, "{python}", "-c", "", "${NOT_SET_AT_ALL}").start(1)
+
+
+@pytest.mark.parametrize(("store", "options"), [("kafka", SCRAM.for_topics()), ("files", {})])
+def test_how_a_sink_is_let_in_depends_on_the_store_that_the_plan_names(tmp_path, store, options):
+    made = job(tmp_path, "{python}")
+    replace(made.prepared, security=SCRAM.named()).write(made.run.prepared)
+    sink = replace(made.work.sink, traits={"store": store})
+    target = target_of(made.run, replace(made.work, sink=sink), "a:1")
+    assert target.options == options
+
+
+def test_a_plan_that_does_not_name_the_store_is_no_plan(tmp_path):
+    made = job(tmp_path, "{python}")
+    sink = replace(made.work.sink, traits={})
+    with pytest.raises(EvidenceError, match="store"):
+        target_of(made.run, replace(made.work, sink=sink), "a:1")

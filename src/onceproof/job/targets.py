@@ -18,7 +18,7 @@ from onceproof.variables import revealed
 def target_of(run: RunDirectory, work: Work, address: str) -> Target:
     """Return what a run writes to, for whoever only reads; columns and key are its reference's."""
     reference = reference_of(work.pipeline)
-    told = _security(run).for_topics() if find_sink(work.sink.name).store == "kafka" else {}
+    told = _security(run).for_topics() if work.sink.store == "kafka" else {}
     return Target(
         address,
         work.sink.target,

@@ -12,10 +12,10 @@ from onceproof.phases.new_run import make_directory, name_of, write_plan
 from onceproof.phases.subject import find_subject, find_versions
 from onceproof.references.declared import reference_of
 from onceproof.run.directory import RunDirectory
+from onceproof.run.plan import Plan
 from onceproof.run.work import Work
 from onceproof.scenario.commands import ENTRY
 from onceproof.scenario.deciding import deciding_files, digests_of
-from onceproof.sinks import find_sink
 
 
 def plan_again(run: RunDirectory, runs: Path, now: datetime | None = None) -> RunDirectory:
@@ -26,20 +26,19 @@ def plan_again(run: RunDirectory, runs: Path, now: datetime | None = None) -> Ru
     """
     try:
         plan = read_object(run.plan)
-        work = Work.of(plan)
+        work, writes = Work.of(plan), Plan.read(run.plan).writes
     except EvidenceError as error:
         raise RequestError(f"{run.root} cannot be run again: {error}") from None
     command, deciding = _without_reference(work.pipeline.command), deciding_files(work)
     found = find_subject(command, {}, plan.get("subject_given", ""), deciding)
     again = make_directory(runs / work.scenario, work.seed, now)
     name = name_of(work.scenario, work.seed, again.root)
-    sink = find_sink(work.sink.name, work.sink.options)
     changed = {
         "run": name,
         "night": "",
         "orchestrator": "",
         "pipeline": plan["pipeline"] | {"command": command},
-        "reference": reference_of(work.pipeline).in_plan(sink.writes),
+        "reference": reference_of(work.pipeline).in_plan(writes),
         "workload": plan["workload"] | {"topic": f"{name}.events"},
         "sink": plan["sink"] | {"target": work.sink.target.replace(work.run, name)},
         "subject": found.text,

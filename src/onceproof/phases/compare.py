@@ -14,12 +14,11 @@ from onceproof.comparison.found import samples_of, write_details
 from onceproof.documents import count, read_object
 from onceproof.errors import EngineError, EvidenceError, RequestError
 from onceproof.judge.origins import origins
-from onceproof.references.declared import NOT_COMPARED, ORIGIN, reference_of
+from onceproof.references.declared import NOT_COMPARED, ORIGIN
 from onceproof.run.directory import RunDirectory
 from onceproof.run.ledger import count_rows, parquet_files, query_parquet, readable
-from onceproof.run.parts import made_of
+from onceproof.run.parts import OLDER, made_of
 from onceproof.run.work import Work
-from onceproof.sinks import find_sink
 
 SAMPLES = 5
 _ORIGIN = {
@@ -81,9 +80,10 @@ def _refuse_unwritten(run: RunDirectory, work: Work) -> None:
 
 
 def key_of(work: Work) -> list[str]:
-    """Return what a row of a run is known by."""
-    writes = find_sink(work.sink.name, work.sink.options).writes
-    return reference_of(work.pipeline).compared_by(writes)
+    """Return what a row of a run is known by, as its plan says."""
+    if "compared_by" not in work.reference:
+        raise EvidenceError(OLDER)
+    return list(work.reference["compared_by"])
 
 
 def _compared(run: RunDirectory, key: Sequence[str], part: Path) -> Differences:

@@ -19,7 +19,6 @@ from onceproof.run.needed_variables import refuse_unset
 from onceproof.run.prepared import Prepared
 from onceproof.run.records import Op
 from onceproof.run.work import Work
-from onceproof.sinks import find_sink
 from onceproof.stacks import Stack
 from onceproof.stacks.local.stack import LocalStack, default_folder
 from onceproof.stacks.members.airflow import Component
@@ -92,7 +91,7 @@ def await_members(stack: Stack, within_s: float = _SERVES_WITHIN_S) -> None:
 
 def prepared_on(run: RunDirectory, stack: Stack, work: Work, *, own: bool) -> Prepared:
     """Return where a run finds what it needs on a stack that serves."""
-    members, kind = stack.members, find_sink(work.sink.name).store
+    members, kind = stack.members, work.sink.store
     needed = ("master", "store") if kind == "postgresql" else ("master",)
     if missing := [name for name in needed if name not in members]:
         raise StackError(f"the stack {stack.name} has no {' and no '.join(missing)}: add it")

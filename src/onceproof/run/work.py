@@ -60,11 +60,20 @@ class PipelinePart:
 
 @dataclass(frozen=True)
 class SinkPart:
-    """A sink by its name, or by `module:attribute`, and the name of what it writes to."""
+    """A sink by its name, or by `module:attribute`, and the name of what it writes to.
+
+    `traits` is all that the plan says of it: after planning nobody asks its class again.
+    """
 
     name: str
     target: str
     options: Mapping[str, Any]
+    traits: Mapping[str, Any]
+
+    @property
+    def store(self) -> str:
+        """What keeps its rows: `files`, `kafka`, `postgresql`, or another's own word."""
+        return field(self.traits, "store", str, "the plan's sink")
 
 
 @dataclass(frozen=True)
@@ -106,6 +115,7 @@ class Work:
     ends: str
     expectations: Mapping[str, Any]
     source_options: Mapping[str, Any] = made(default_factory=dict)
+    reference: Mapping[str, Any] = made(default_factory=dict)  # columns and keys of its rows
 
     @classmethod
     def read(cls, path: Path) -> Work:
@@ -142,6 +152,7 @@ class Work:
                 field(sink, "name", str, "the plan's sink"),
                 field(sink, "target", str, "the plan's sink"),
                 field(sink, "options", dict, "the plan's sink"),
+                sink,
             ),
             faults=tuple(_fault(one) for one in field(plan, "faults", list, "the plan")),
             restart=field(plan, "restart", dict, "the plan"),
@@ -152,6 +163,7 @@ class Work:
             ends=str(plan.get("ends", OVER)),
             expectations=field(plan, "expectations", dict, "the plan"),
             source_options=plan.get("source_options", {}),
+            reference=plan.get("reference", {}),
         )
 
 
