@@ -16,6 +16,7 @@ import sys
 import time
 from pathlib import Path
 
+from onceproof.kafka.security import Brokers
 from onceproof.kafka.topics import drop_topic, look, make_topic
 from onceproof.machine.home import onceproof_home
 from onceproof.phases.produce import produce
@@ -57,14 +58,14 @@ def ours(stack: LocalStack, topic: str, client: str, producers: int, folder: Pat
     seen: list[tuple[float, int]] = []
 
     def position() -> dict:
-        found = look(stack.bootstrap, [topic])[topic]["partitions"]
+        found = look(stack.brokers, [topic])[topic]["partitions"]
         return {(topic, int(number)): bounds["end"] for number, bounds in found.items()}
 
     began, cpu_before = time.monotonic(), children_cpu_s()
     produce(
         RunDirectory(folder),
         Plan.of(plan(topic, client, producers)),
-        stack.bootstrap,
+        stack.brokers,
         is_over=lambda: False,
         position=position,
         progress=lambda done, _: seen.append((time.monotonic(), done)),
@@ -82,14 +83,14 @@ def children_cpu_s() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def send_bare(bootstrap: list[str], topic: str, producer: int, producers: int, gate, took) -> None:
+def send_bare(brokers: Brokers, topic: str, producer: int, producers: int, gate, took) -> None:
     options = find_workload("page_views").resolve(
         {"events": EVENTS, "producers": producers, "skew": 0}
     )
     rows: list[tuple[int, bytes, bytes]] = []
     for table in find_workload("page_views").events(options, 7, producer):
         rows += Sends(table, topic, topic, 8).rows(0, table.num_rows)
-    client = KafkaPython(bootstrap, topic, 120)._producer  # the same settings, and no more
+    client = KafkaPython(brokers, topic, 120)._producer  # the same settings, and no more
     gate.wait()
     began, cpu_before = time.monotonic(), time.process_time()
     for number, key, value in rows:
@@ -103,7 +104,7 @@ def bare(stack: LocalStack, topic: str, _client: None, producers: int, _folder: 
     spawn = multiprocessing.get_context("spawn")
     gate, took = spawn.Barrier(producers), spawn.Queue()
     processes = [
-        spawn.Process(target=send_bare, args=(stack.bootstrap, topic, one, producers, gate, took))
+        spawn.Process(target=send_bare, args=(stack.brokers, topic, one, producers, gate, took))
         for one in range(producers)
     ]
     for process in processes:
@@ -123,11 +124,11 @@ def main() -> None:
     with LocalStack.up(home / "stack", without=["spark", "store"], is_quick=False) as stack:
         for turn in range(TURNS):
             for name, client, producers in FORMS:
-                topic = make_topic(stack.bootstrap, f"speed_{turn}_{client}_{producers}", 8)
+                topic = make_topic(stack.brokers, f"speed_{turn}_{client}_{producers}", 8)
                 form = bare if client is None else ours
                 found = form(stack, topic, client, producers, home / topic)
                 results.setdefault((name, producers), []).append(found)
-                drop_topic(stack.bootstrap, topic)
+                drop_topic(stack.brokers, topic)
                 print(json.dumps({"form": f"{name} x {producers}", **found}), file=sys.stderr)
     shutil.rmtree(home)
     first = None

@@ -130,7 +130,7 @@ def measured(spark, address: str, folder: Path, large: Path, small: Path) -> lis
 def main(millions: float) -> None:
     home = onceproof_home() / f"bench-topics-{os.getpid()}"
     with tempfile.TemporaryDirectory() as scratch, LocalStack.up(home, without=["spark"]) as stack:
-        folder, address = Path(scratch), ",".join(stack.bootstrap)
+        folder, address = Path(scratch), stack.brokers.bootstrap
         large = make_input(folder / "large", BATCHES, int(millions * 1e6) // BATCHES)
         small = make_input(folder / "small", SMALL_BATCHES, 2 * TASKS)
         tools = spark_tools(onceproof_home(), is_quick=False)

@@ -117,14 +117,14 @@ class LongPhaseOperator(BaseOperator):
 
     def execute(self, context: Any) -> Any:
         """Begin the phase, or find it begun; a task that was cleared does it again."""
-        from onceproof.airflow.orchestrated import begin, has_ended, longest
+        from onceproof.airflow.orchestrated import PhaseWatch, begin, longest
 
         run = _directory(self.directory)
         try:
             begin(run, self.task_id, again=context["ti"].try_number > 1)
         except OnceproofError as error:
             raise nothing_is_retried(error) from error
-        if comes_true(lambda: has_ended(run, self.task_id), _SOON_S):
+        if comes_true(PhaseWatch(run, self.task_id).has_ended, _SOON_S):
             return self.end(context)
         waiting = PhaseTrigger(self.directory, self.task_id)
         return self.defer(trigger=waiting, method_name="end", timeout=longest(run))
@@ -161,11 +161,11 @@ class PhaseTrigger(BaseTrigger):
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Look again and again, beside the triggerer's loop."""
-        from onceproof.airflow.orchestrated import has_ended
+        from onceproof.airflow.orchestrated import PhaseWatch
 
-        run = _directory(self.directory)
+        watch = PhaseWatch(_directory(self.directory), self.phase)
         await asyncio.sleep(_NOT_BEFORE_S)
-        while not await asyncio.to_thread(has_ended, run, self.phase):
+        while not await asyncio.to_thread(watch.has_ended):
             await asyncio.sleep(_EVERY_S)
         yield TriggerEvent(self.phase)
 

@@ -27,7 +27,7 @@ PATIENT = {
 
 @pytest.mark.parametrize("verb", ["kill", "pause", "stop"])
 def test_the_leader_of_a_partition_is_struck_and_another_leads(stack, rng, verb):
-    topic = make_topic(stack.bootstrap, f"led-{verb}", 1)
+    topic = make_topic(stack.brokers, f"led-{verb}", 1)
     done = stack.apply(verb, f"broker:leader={topic}/0", rng)
     before, after = done.proof["seat"]["before"], done.proof["seat"]["after"]
     assert done.member == f"broker:{before['broker']}"
@@ -43,12 +43,12 @@ def test_the_controller_is_struck_and_another_takes_over(stack, rng):
 
 def test_the_coordinator_of_a_transaction_is_the_broker_that_kafka_names(stack, rng):
     producer = KafkaProducer(
-        bootstrap_servers=stack.bootstrap, acks="all", transactional_id="who-coordinates"
+        bootstrap_servers=stack.brokers.bootstrap, acks="all", transactional_id="who-coordinates"
     )
     producer.init_transactions()
     producer.begin_transaction()
-    producer.send(make_topic(stack.bootstrap, "coordinated", 1), b"open").get(30)
-    with closing(admin(stack.bootstrap)) as client:
+    producer.send(make_topic(stack.brokers, "coordinated", 1), b"open").get(30)
+    with closing(admin(stack.brokers)) as client:
         said = client.describe_transactions(["who-coordinates"])["who-coordinates"]
     producer.abort_transaction()
     producer.close()
@@ -58,10 +58,10 @@ def test_the_coordinator_of_a_transaction_is_the_broker_that_kafka_names(stack, 
 
 
 def test_a_role_without_a_majority_left_says_so(stack, rng):
-    topic = make_topic(stack.bootstrap, "orphaned", 1)
+    topic = make_topic(stack.brokers, "orphaned", 1)
     stack.apply("kill", "broker:1", rng)
     wait_for(
-        lambda: in_sync(stack.bootstrap, topic) == [2], 30, "the dead broker stays in the replicas"
+        lambda: in_sync(stack.brokers, topic) == [2], 30, "the dead broker stays in the replicas"
     )
     done = stack.apply("kill", f"broker:leader={topic}/0", rng)
     assert done.proof["seat"]["after"] is None
@@ -71,8 +71,8 @@ def test_a_role_without_a_majority_left_says_so(stack, rng):
 
 
 def test_a_rolling_restart_loses_and_doubles_no_acknowledged_record(stack, rng):
-    topic = make_topic(stack.bootstrap, "rolling")
-    producer = KafkaProducer(bootstrap_servers=stack.bootstrap, **PATIENT)
+    topic = make_topic(stack.brokers, "rolling")
+    producer = KafkaProducer(bootstrap_servers=stack.brokers.bootstrap, **PATIENT)
     acked: dict[tuple[int, int], bytes] = {}
     failed: list[BaseException] = []
     rolled = threading.Event()
@@ -92,13 +92,11 @@ def test_a_rolling_restart_loses_and_doubles_no_acknowledged_record(stack, rng):
     for name in ("broker:1", "broker:2", "broker:3"):
         stack.apply("stop", name, rng)
         stack.apply("start", name, rng)
-        wait_for(
-            lambda: in_sync(stack.bootstrap, topic) == [3] * 4, 60, f"{name} does not catch up"
-        )
+        wait_for(lambda: in_sync(stack.brokers, topic) == [3] * 4, 60, f"{name} does not catch up")
     rolled.set()
     thread.join(180)
     producer.close()
     assert failed == []
     assert len(acked) == RECORDS
-    assert read_back(stack.bootstrap, topic) == acked
+    assert read_back(stack.brokers, topic) == acked
     assert max(Counter(acked.values()).values()) == 1

@@ -29,12 +29,12 @@ class Real:
 
     def __init__(self, stack, name, topic, timeout_ms):
         self.name, self.topic = name, topic
-        self.timeout_ms, self.bootstrap = timeout_ms, stack.bootstrap
-        self.ours = Coordinators(Cluster(tuple(stack.bootstrap)))
+        self.timeout_ms, self.brokers = timeout_ms, stack.brokers
+        self.ours = Coordinators(Cluster(stack.brokers.addresses))
         self.producer = self.first = None
 
     def init(self):
-        settings = {"bootstrap.servers": ",".join(self.bootstrap), "linger.ms": 0}
+        settings = {"bootstrap.servers": self.brokers.bootstrap, "linger.ms": 0}
         settings |= {"transactional.id": self.name, "transaction.timeout.ms": self.timeout_ms}
         settings["error_cb"] = lambda error: None  # one that was fenced is told by its record
         settings |= {"delivery.timeout.ms": min(self.timeout_ms, 30_000)}
@@ -60,7 +60,7 @@ class Real:
         producer = getattr(self.ours.look([self.name]).get(self.name), "producer", 0)
 
         def answer():
-            client = admin(self.bootstrap)
+            client = admin(self.brokers)
             try:
                 said = end_transaction(client, self.name, producer, 0, commit=commit)
             finally:
@@ -110,14 +110,14 @@ def played(who, steps):
 
 @pytest.mark.parametrize("case", CASES)
 def test_the_models_coordinator_answers_as_kafkas_does(stack, case):
-    topic = make_topic(stack.bootstrap, "coordinated", 1)
+    topic = make_topic(stack.brokers, "coordinated", 1)
     timeout_ms = QUICKLY_MS if "expire" in CASES[case] else FOR_EVER_MS
     real = Real(stack, f"coordinated {case}", topic, timeout_ms)
     assert played(real, CASES[case]) == played(Fake(), CASES[case])
 
 
 def test_ids_are_found_by_their_beginning_also_odd_ones(stack):
-    topic = make_topic(stack.bootstrap, "coordinated", 1)
+    topic = make_topic(stack.brokers, "coordinated", 1)
     for name in ("onceproof:a.b-c:one:1", "onceproof:axb-c:one:1"):
         real = Real(stack, name, topic, FOR_EVER_MS)
         real.init(), real.write()

@@ -55,7 +55,7 @@ def make(request, stack, tmp_path):
     """Make the sink for an attempt; what it made is dropped behind the test."""
     kind = find_sink(request.param)
     addresses = {"postgresql": stack.members["store"].address, "files": str(tmp_path)}
-    addresses["kafka"] = ",".join(stack.bootstrap)
+    addresses["kafka"] = stack.brokers.bootstrap
     target = Target(
         addresses[kind.store],
         f"run_{request.param}.output",
@@ -272,7 +272,7 @@ def test_dropping_leaves_nothing(make, stack):
     assert not (Path(target.address) / target.name).exists()
 
     def is_gone():
-        topics = ask(stack.bootstrap, lambda client: client.list_topics())
+        topics = ask(stack.brokers, lambda client: client.list_topics())
         return not [one for one in topics if one.startswith(target.name)]
 
     wait_for(is_gone, 10, f"there are topics of {target.name}")

@@ -27,11 +27,11 @@ def test_aborted_records_stand_in_the_topic_and_are_no_input(stack, tmp_path):
     proof = strike(stack, "abort", "with-aborted", {})
     assert (proof["aborted"], sorted(proof["offsets"])) == (400, ["0", "1", "2", "3"])
     read = {
-        isolation: len(list(read_back(stack.bootstrap, "with-aborted", isolation=isolation)))
+        isolation: len(list(read_back(stack.brokers, "with-aborted", isolation=isolation)))
         for isolation in ("read_committed", "read_uncommitted")
     }
     assert read == {"read_committed": 3001, "read_uncommitted": 3401}
-    ends = settle(run.ledger, stack.bootstrap, "with-aborted")
+    ends = settle(run.ledger, stack.brokers, "with-aborted")
     assert sum(ends.values()) == 3001 + 400 + 4  # a marker each
 
 
@@ -40,18 +40,18 @@ def test_what_expires_is_in_the_ledger_still_and_a_stranger_behind_it_is_found(s
     with pytest.raises(StackError, match="planned to read all of expiring"):
         strike(stack, "expire", "expiring", {("expiring", at): 10**6 for at in range(4)})
     proof = strike(stack, "expire", "expiring", {("expiring", 0): 5})
-    found = look(stack.bootstrap, ["expiring"])["expiring"]["partitions"]
+    found = look(stack.brokers, ["expiring"])["expiring"]["partitions"]
     assert proof["begins"] == {at: one["end"] for at, one in found.items()}
     assert proof["unread"]["0"] == proof["begins"]["0"] - 5
-    settle(run.ledger, stack.bootstrap, "expiring")
+    settle(run.ledger, stack.brokers, "expiring")
     assert Ledger.read(run.ledger).acknowledged == 1001
     from kafka import KafkaProducer
 
-    producer = KafkaProducer(bootstrap_servers=stack.bootstrap)
+    producer = KafkaProducer(bootstrap_servers=stack.brokers.bootstrap)
     producer.send("expiring", b"stranger", partition=1).get(30)
     producer.close()
     with pytest.raises(EvidenceError, match="expiring-1 holds 1 records"):
-        settle(run.ledger, stack.bootstrap, "expiring")
+        settle(run.ledger, stack.brokers, "expiring")
 
 
 def test_a_topic_that_grows_is_read_whole_by_a_job_that_plans_its_new_partitions(stack, tmp_path):
@@ -59,8 +59,8 @@ def test_a_topic_that_grows_is_read_whole_by_a_job_that_plans_its_new_partitions
     planned = {("growing", at): 1 for at in range(6)}
     proof = strike(stack, "grow", "growing", planned)
     assert proof == {"partitions_before": 4, "partitions": 8, "planned_new": [4, 5]}
-    assert len(look(stack.bootstrap, ["growing"])["growing"]["partitions"]) == 8
-    settle(run.ledger, stack.bootstrap, "growing")
+    assert len(look(stack.brokers, ["growing"])["growing"]["partitions"]) == 8
+    settle(run.ledger, stack.brokers, "growing")
 
 
 def test_a_topic_made_anew_is_another_and_the_ledger_is_not_its(stack, tmp_path):
@@ -68,4 +68,4 @@ def test_a_topic_made_anew_is_another_and_the_ledger_is_not_its(stack, tmp_path)
     proof = strike(stack, "recreate", "made-anew", {})
     assert proof["id_before"] != proof["id_after"]
     with pytest.raises(EvidenceError, match="and the ledger knows"):
-        settle(run.ledger, stack.bootstrap, "made-anew")
+        settle(run.ledger, stack.brokers, "made-anew")

@@ -64,18 +64,18 @@ def test_no_connection_passes_the_links_by(stack):
 
 
 def test_a_leader_that_hears_its_fellows_no_more_is_replaced_and_comes_back(stack, parted):
-    topic = make_topic(stack.bootstrap, "parted", 1)
+    topic = make_topic(stack.brokers, "parted", 1)
     proof = parted("cut", f"broker:leader={topic}/0", "brokers")
     assert proof["counts"]["reset"] + proof["counts"]["refused"] > 0
-    wait_for(lambda: in_sync(stack.bootstrap, topic) == [2], 60, "it stays in sync")
+    wait_for(lambda: in_sync(stack.brokers, topic) == [2], 60, "it stays in sync")
     (healed,) = heal(stack, ["test"])
     assert healed["counts"]["refused"] > 0
-    wait_for(lambda: in_sync(stack.bootstrap, topic) == [3], 60, "it does not come back")
+    wait_for(lambda: in_sync(stack.brokers, topic) == [3], 60, "it does not come back")
     assert heal(stack) == []
 
 
 def test_one_broker_alone_is_kept_from_another(stack, parted):
-    make_topic(stack.bootstrap, "led-by-all", 6)  # so that any two have something to say
+    make_topic(stack.brokers, "led-by-all", 6)  # so that any two have something to say
     proof = parted("blackhole", "broker:1", "broker:2")
     assert proof["rule"]["pairs"] == (("broker:2", "broker:1"), ("broker:1", "broker:2"))
     assert proof["counts"]["swallowed_bytes"] > 0

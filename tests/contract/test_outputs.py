@@ -117,13 +117,13 @@ def test_a_table_of_the_user_s_is_emptied_only_where_that_is_said(target):
 
 
 def test_a_topic_of_the_run_s_own_is_made_read_and_removed(stack, tmp_path):
-    bootstrap = ",".join(stack.bootstrap)
+    bootstrap = stack.brokers.bootstrap
     target = Target(bootstrap, "somebody.output", COLUMNS, ("order_id",))
     sink = find_sink("topic")(target)
     sink.prepare()
     with closing(sink.reader()) as reader:
         assert first_look(reader) == []
-        producer = KafkaProducer(bootstrap_servers=list(stack.bootstrap))
+        producer = KafkaProducer(bootstrap_servers=stack.brokers.bootstrap)
         producer.send(target.name, json.dumps({"order_id": 3, "amount": 4}).encode())
         producer.close()
         assert look(reader) == [(1, '["3"]', "[4.0]", None)]

@@ -31,11 +31,13 @@ CLIENTS = pytest.mark.parametrize("client", ["kafka-python", "confluent"])
 SENDS = """
 import json, sys
 from pathlib import Path
+from onceproof.kafka.security import PLAIN, Brokers
 from onceproof.phases.produce import produce
 from onceproof.run.directory import RunDirectory
 from onceproof.run.plan import Plan
 work = Plan.of(json.loads(sys.argv[2]))
-produce(RunDirectory(Path(sys.argv[1])), work, sys.argv[3].split(","), is_over=lambda: False)
+brokers = Brokers(tuple(sys.argv[3].split(",")), PLAIN)
+produce(RunDirectory(Path(sys.argv[1])), work, brokers, is_over=lambda: False)
 """
 
 
@@ -51,16 +53,16 @@ def plan(topic, **options):
 
 def send(stack, folder, topic, *, is_over=lambda: False, position=None, **options):
     """Produce into a topic that somebody commits at once, and return the run."""
-    make_topic(stack.bootstrap, topic)
+    make_topic(stack.brokers, topic)
     run = RunDirectory(folder)
     work = Plan.of(plan(topic, **options))
     commit = position or (lambda: ends(stack, topic))
-    produce(run, work, stack.bootstrap, is_over=is_over, position=commit)
+    produce(run, work, stack.brokers, is_over=is_over, position=commit)
     return run
 
 
 def ends(stack, topic):
-    found = look(stack.bootstrap, [topic])[topic]["partitions"]
+    found = look(stack.brokers, [topic])[topic]["partitions"]
     return {(topic, int(number)): bounds["end"] for number, bounds in found.items()}
 
 
@@ -74,7 +76,7 @@ def differences(stack, rows, topic):
     places = zip(rows.partition, rows.offset, rows.key, rows.payload, strict=True)
     found = {
         (one.partition, one.offset, one.key.decode(), one.value.decode())
-        for one in read_back(stack.bootstrap, topic)
+        for one in read_back(stack.brokers, topic)
     }
     return found.symmetric_difference(places)
 
@@ -94,7 +96,7 @@ def test_the_ledger_is_the_topic(stack, tmp_path, client):
 
 @CLIENTS
 def test_what_was_sent_while_a_leader_died_is_in_the_ledger_once(stack, tmp_path, rng, client):
-    topic = make_topic(stack.bootstrap, f"led-by-the-dead-{client}")
+    topic = make_topic(stack.brokers, f"led-by-the-dead-{client}")
     options = {"client": client, "producers": 2, "events": 20_000, "rate": 4000}
     sending = threading.Thread(target=send, args=(stack, tmp_path, topic), kwargs=options)
     sending.start()
@@ -119,7 +121,7 @@ def test_unknown_outcomes_are_settled_from_the_topic(stack, tmp_path):
     unknown = unknown.append_column("ack", acks)
     never = unknown.slice(0, 1).set_column(7, "payload", pa.array(['{"id":-1}']))
     write_rows(pa.concat_tables([unknown, never]), path)
-    settle(run.ledger, stack.bootstrap, topic)
+    settle(run.ledger, stack.brokers, topic)
     after = ledger(run)
     assert len(after[after.ack == "failed"]) == 1
     assert after[after.ack == "failed"].offset.isna().all()
@@ -129,8 +131,8 @@ def test_unknown_outcomes_are_settled_from_the_topic(stack, tmp_path):
 
 
 def test_a_record_that_nobody_of_us_sent_is_not_taken_for_ours(stack, tmp_path):
-    topic = make_topic(stack.bootstrap, "shared")
-    stranger = KafkaProducer(bootstrap_servers=stack.bootstrap)
+    topic = make_topic(stack.brokers, "shared")
+    stranger = KafkaProducer(bootstrap_servers=stack.brokers.bootstrap)
     stranger.send(topic, b"from elsewhere", partition=0).get(30)
     stranger.close()
     with pytest.raises(EvidenceError, match=r"shared-0 holds .* somebody else wrote to it"):
@@ -157,7 +159,7 @@ def test_no_sentinel_is_sent_before_the_workload_is_committed(stack, tmp_path):
 
 def test_the_records_timestamp_is_not_the_event_time(stack, tmp_path):
     run = send(stack, tmp_path, "stamped", events=10)
-    consumer = KafkaConsumer(bootstrap_servers=stack.bootstrap)
+    consumer = KafkaConsumer(bootstrap_servers=stack.brokers.bootstrap)
     parts = [TopicPartition("stamped", number) for number in range(4)]
     stamped = consumer.offsets_for_times(dict.fromkeys(parts, ledger(run).event_ms[0] + 10**9))
     consumer.close()
@@ -167,9 +169,9 @@ def test_the_records_timestamp_is_not_the_event_time(stack, tmp_path):
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_no_producer_outlives_its_parent(stack, tmp_path, number):
-    topic = make_topic(stack.bootstrap, f"orphaned-{number}")
+    topic = make_topic(stack.brokers, f"orphaned-{number}")
     text = json.dumps(plan(topic, producers=2, rate=100))
-    command = [sys.executable, "-c", SENDS, str(tmp_path), text, ",".join(stack.bootstrap)]
+    command = [sys.executable, "-c", SENDS, str(tmp_path), text, stack.brokers.bootstrap]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as parent:
         wait_for(lambda: sum(ends(stack, topic).values()) > 10, 60, "nothing is sent")
         children = [Identity.of(pid) for pid in children_of(parent.pid)]

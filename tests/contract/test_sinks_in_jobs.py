@@ -66,7 +66,7 @@ def target_of(name, target, tmp_path, stack):
     if find_sink(name).store == "postgresql":
         return target
     if find_sink(name).store == "kafka":
-        return replace(target, address=",".join(stack.bootstrap))
+        return replace(target, address=stack.brokers.bootstrap)
     return replace(target, address=str(tmp_path), name="output")
 
 

@@ -64,7 +64,7 @@ class TopicScene(Scene):
             path.unlink()
         self.root, self.attempts = folder / "output", 0
         at = {"checkpoint": str(self.checkpoint), "options": {"partitions": 2}}
-        self.target = Target(",".join(bootstrap), f"run-{name}.output", COLUMNS, ("app",), **at)
+        self.target = Target(bootstrap, f"run-{name}.output", COLUMNS, ("app",), **at)
         self.sink().drop()
         self.sink().prepare()
 
@@ -93,7 +93,7 @@ def make(stack, tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "220")
 
     def make_one(name="two_phase_topic"):
-        made.append(TopicScene(name, stack.bootstrap, tmp_path, monkeypatch))
+        made.append(TopicScene(name, stack.brokers.bootstrap, tmp_path, monkeypatch))
         return made[-1]
 
     yield make_one
@@ -269,7 +269,7 @@ def test_a_time_out_between_decision_and_commit_is_said_and_given_up_by_a_person
     ],
 )
 def test_a_place_that_no_sink_wrote_to_is_refused(stack, capsys, place, said):
-    assert carry_out(["sweep", place.format(address=",".join(stack.bootstrap))]) == 3
+    assert carry_out(["sweep", place.format(address=stack.brokers.bootstrap)]) == 3
     assert said in " ".join(capsys.readouterr().err.split())
 
 

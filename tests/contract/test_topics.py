@@ -11,19 +11,19 @@ pytestmark = pytest.mark.stack
 
 
 def test_a_topic_keeps_its_records_for_ever_on_three_brokers(stack):
-    name = make_topic(stack.bootstrap, "kept", 2)
+    name = make_topic(stack.brokers, "kept", 2)
     resource = ConfigResource(ConfigResourceType.TOPIC, name)
-    configs = ask(stack.bootstrap, lambda client: client.describe_configs([resource]))
+    configs = ask(stack.brokers, lambda client: client.describe_configs([resource]))
     assert configs["topic"][name]["retention.ms"]["value"] == "-1"
-    (found,) = ask(stack.bootstrap, lambda client: client.describe_topics([name]))
+    (found,) = ask(stack.brokers, lambda client: client.describe_topics([name]))
     assert {len(one["replica_nodes"]) for one in found["partitions"]} == {3}
 
 
 def test_making_it_again_changes_nothing(stack):
-    make_topic(stack.bootstrap, "made-twice", 2)
-    before = look(stack.bootstrap, ["made-twice"])
-    make_topic(stack.bootstrap, "made-twice", 2)
-    assert look(stack.bootstrap, ["made-twice"]) == before
+    make_topic(stack.brokers, "made-twice", 2)
+    before = look(stack.brokers, ["made-twice"])
+    make_topic(stack.brokers, "made-twice", 2)
+    assert look(stack.brokers, ["made-twice"]) == before
     assert before["made-twice"]["partitions"] == {
         "0": {"start": 0, "end": 0},
         "1": {"start": 0, "end": 0},
@@ -31,28 +31,28 @@ def test_making_it_again_changes_nothing(stack):
 
 
 def test_one_with_another_number_of_partitions_is_refused(stack):
-    make_topic(stack.bootstrap, "narrow", 1)
+    make_topic(stack.brokers, "narrow", 1)
     with pytest.raises(StackError, match="narrow is there with 1 partitions, and 4 are wanted"):
-        make_topic(stack.bootstrap, "narrow", 4)
+        make_topic(stack.brokers, "narrow", 4)
 
 
 def test_a_topic_that_was_made_anew_has_another_id(stack):
-    make_topic(stack.bootstrap, "renewed", 1)
-    before = look(stack.bootstrap, ["renewed"])["renewed"]["id"]
-    drop_topic(stack.bootstrap, "renewed")
-    drop_topic(stack.bootstrap, "renewed")
-    make_topic(stack.bootstrap, "renewed", 1)
-    assert look(stack.bootstrap, ["renewed"])["renewed"]["id"] != before
+    make_topic(stack.brokers, "renewed", 1)
+    before = look(stack.brokers, ["renewed"])["renewed"]["id"]
+    drop_topic(stack.brokers, "renewed")
+    drop_topic(stack.brokers, "renewed")
+    make_topic(stack.brokers, "renewed", 1)
+    assert look(stack.brokers, ["renewed"])["renewed"]["id"] != before
 
 
 def test_a_topic_that_is_not_there_is_missed(stack):
     with pytest.raises(StackError, match="there is no topic 'nowhere'"):
-        look(stack.bootstrap, ["nowhere"])
+        look(stack.brokers, ["nowhere"])
     with pytest.raises(StackError, match="there is no topic 'nowhere'"):
-        list(read_back(stack.bootstrap, "nowhere"))
+        list(read_back(stack.brokers, "nowhere"))
 
 
 def test_a_topic_can_be_looked_at_while_a_broker_is_dead(stack, rng):
-    make_topic(stack.bootstrap, "looked-at", 6)
+    make_topic(stack.brokers, "looked-at", 6)
     stack.apply("kill", "broker:any", rng)
-    assert len(look(stack.bootstrap, ["looked-at"])["looked-at"]["partitions"]) == 6
+    assert len(look(stack.brokers, ["looked-at"])["looked-at"]["partitions"]) == 6

@@ -30,7 +30,7 @@ os._exit(9)
 
 def transactional(stack: LocalStack, name: str) -> KafkaProducer:
     producer = KafkaProducer(
-        bootstrap_servers=stack.bootstrap, acks="all", transactional_id=name, linger_ms=0
+        bootstrap_servers=stack.brokers.bootstrap, acks="all", transactional_id=name, linger_ms=0
     )
     producer.init_transactions()
     producer.begin_transaction()
@@ -38,14 +38,14 @@ def transactional(stack: LocalStack, name: str) -> KafkaProducer:
 
 
 def committed(stack: LocalStack, topic: str) -> list[bytes]:
-    return sorted(read_back(stack.bootstrap, topic, "read_committed").values())
+    return sorted(read_back(stack.brokers, topic, "read_committed").values())
 
 
 def describe(stack: LocalStack, name: str):
     """What the coordinator knows; after a restart it is some moments until one says that it is."""
 
     def look():
-        with closing(admin(stack.bootstrap)) as client:
+        with closing(admin(stack.brokers)) as client:
             try:
                 return client.describe_transactions([name])[name]
             except (CoordinatorLoadInProgressError, NotCoordinatorError):
@@ -58,13 +58,13 @@ def end(stack: LocalStack, name: str, *, commit: bool) -> int:
     """End a transaction by producer id and epoch, as any process may; 0 is success."""
     found = describe(stack, name)
     request = EndTxnRequest[5](name, found.producer_id, found.producer_epoch, commit)
-    with closing(admin(stack.bootstrap)) as client:
+    with closing(admin(stack.brokers)) as client:
         manager = client._manager
         return manager.run(manager.send, request, found.coordinator_id).error_code
 
 
 def test_what_is_committed_is_seen_and_what_is_aborted_is_not(stack):
-    topic = make_topic(stack.bootstrap, "ended", 1)
+    topic = make_topic(stack.brokers, "ended", 1)
     producer = transactional(stack, "ends")
     producer.send(topic, b"committed").get(30)
     producer.commit_transaction()
@@ -73,11 +73,11 @@ def test_what_is_committed_is_seen_and_what_is_aborted_is_not(stack):
     producer.abort_transaction()
     producer.close()
     assert committed(stack, topic) == [b"committed"]
-    assert sorted(read_back(stack.bootstrap, topic).values()) == [b"aborted", b"committed"]
+    assert sorted(read_back(stack.brokers, topic).values()) == [b"aborted", b"committed"]
 
 
 def test_a_zombie_is_fenced_by_a_second_producer_of_its_id(stack):
-    topic = make_topic(stack.bootstrap, "fenced", 1)
+    topic = make_topic(stack.brokers, "fenced", 1)
     zombie = transactional(stack, "twice")
     zombie.send(topic, b"zombie").get(30)
     second = transactional(stack, "twice")
@@ -93,8 +93,8 @@ def test_a_zombie_is_fenced_by_a_second_producer_of_its_id(stack):
 @pytest.mark.parametrize(("commit", "seen"), [(True, [b"prepared"]), (False, [])])
 def test_what_a_dead_process_prepared_is_ended_by_another(stack, commit, seen):
     name = f"prepared-{commit}"
-    topic = make_topic(stack.bootstrap, name, 1)
-    command = [sys.executable, "-c", DIES_PREPARED, ",".join(stack.bootstrap), name, topic]
+    topic = make_topic(stack.brokers, name, 1)
+    command = [sys.executable, "-c", DIES_PREPARED, stack.brokers.bootstrap, name, topic]
     assert subprocess.run(command, check=False, timeout=60).returncode == 9
     assert describe(stack, name).state.value == "Ongoing"
     assert committed(stack, topic) == []
@@ -105,8 +105,8 @@ def test_what_a_dead_process_prepared_is_ended_by_another(stack, commit, seen):
 
 
 def test_a_prepared_transaction_outlives_the_death_of_every_broker(stack, rng):
-    topic = make_topic(stack.bootstrap, "outlives", 1)
-    command = [sys.executable, "-c", DIES_PREPARED, ",".join(stack.bootstrap), "outlives", topic]
+    topic = make_topic(stack.brokers, "outlives", 1)
+    command = [sys.executable, "-c", DIES_PREPARED, stack.brokers.bootstrap, "outlives", topic]
     assert subprocess.run(command, check=False, timeout=60).returncode == 9
     for name in ("broker:1", "broker:2", "broker:3"):
         stack.apply("kill", name, rng)

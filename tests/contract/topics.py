@@ -1,21 +1,20 @@
 """Topics for tests: how many replicas are in sync, and the values by partition and offset."""
 
-from collections.abc import Sequence
-
 from onceproof.kafka import topics
+from onceproof.kafka.security import Brokers
 from onceproof.kafka.topics import make_topic as make_topic
 from onceproof.stacks.members.brokers import ask
 
 Rows = dict[tuple[int, int], bytes]
 
 
-def in_sync(bootstrap: Sequence[str], topic: str) -> list[int]:
+def in_sync(brokers: Brokers, topic: str) -> list[int]:
     """The number of replicas in sync, a partition."""
-    (found,) = ask(bootstrap, lambda client: client.describe_topics([topic]))
+    (found,) = ask(brokers, lambda client: client.describe_topics([topic]))
     return [len(partition["isr_nodes"]) for partition in found["partitions"]]
 
 
-def read_back(bootstrap: Sequence[str], topic: str, isolation: str = "read_uncommitted") -> Rows:
+def read_back(brokers: Brokers, topic: str, isolation: str = "read_uncommitted") -> Rows:
     """Every record of a topic by partition and offset, as far as this isolation level sees."""
-    found = topics.read_back(bootstrap, topic, isolation=isolation)
+    found = topics.read_back(brokers, topic, isolation=isolation)
     return {(one.partition, one.offset): one.value for one in found}

@@ -223,5 +223,5 @@ def _left(stack: LocalStack, run: RunDirectory) -> str:
     agent = find_agent(run)
     found = [f"process {one.pid}" for one in job_processes(name)]
     found += [f"agent {agent.pid}"] if agent and agent.is_alive else []
-    topics = ask(stack.bootstrap, lambda client: client.list_topics())
+    topics = ask(stack.brokers, lambda client: client.list_topics())
     return ", ".join([*found, *(f"topic {one}" for one in topics if one.startswith(name))])

@@ -114,7 +114,7 @@ def left_of(stack: LocalStack, found: RunDirectory) -> list[str]:
     said += ["spark-local is there"] if (found.root / "spark-local").exists() else []
     said += [f"{one['rule']['name']} is in force" for one in tell(stack.state, LOOK)["in_force"]]
     said += ["a disk is mounted"] if os.path.ismount(found.checkpoint) else []
-    topics = ask(stack.bootstrap, lambda client: client.list_topics())
+    topics = ask(stack.brokers, lambda client: client.list_topics())
     return said + ([f"{name}.events is there"] if f"{name}.events" in topics else [])
 
 

@@ -21,8 +21,8 @@ RECORDS = 10_000
 
 @pytest.fixture(scope="module")
 def topic(warm_stack):
-    name = make_topic(warm_stack.bootstrap, "read-by-spark")
-    producer = KafkaProducer(bootstrap_servers=warm_stack.bootstrap, acks="all")
+    name = make_topic(warm_stack.brokers, "read-by-spark")
+    producer = KafkaProducer(bootstrap_servers=warm_stack.brokers.bootstrap, acks="all")
     for number in range(RECORDS):
         producer.send(name, b"%d" % number)
     producer.flush(60)
@@ -32,7 +32,7 @@ def topic(warm_stack):
 
 def read(spark, stack, topic):
     source = spark.read.format("kafka").option("subscribe", topic)
-    source = source.option("kafka.bootstrap.servers", ",".join(stack.bootstrap))
+    source = source.option("kafka.bootstrap.servers", stack.brokers.bootstrap)
     return source.load().selectExpr("cast(value as string) as value")
 
 

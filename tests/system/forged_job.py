@@ -10,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 
+from onceproof.kafka.security import PLAIN, Brokers
 from onceproof.kafka.topics import look
 
 HEAD = {"batchWatermarkMs": 0, "batchTimestampMs": 0, "conf": {}}
@@ -20,8 +21,9 @@ def main(bootstrap: str, topic: str, checkpoint: Path) -> None:
         (checkpoint / name).mkdir(parents=True, exist_ok=True)
     batch = len(list((checkpoint / "commits").iterdir()))
     before: dict[str, int] = {}
+    brokers = Brokers(tuple(bootstrap.split(",")), PLAIN)
     while True:
-        found = look(bootstrap.split(","), [topic])[topic]["partitions"]
+        found = look(brokers, [topic])[topic]["partitions"]
         ends = {number: one["end"] for number, one in found.items()}
         if ends != before and any(ends.values()):
             lines = ["v1", json.dumps(HEAD), json.dumps({topic: ends})]

@@ -70,7 +70,7 @@ def nothing_is_left(stack, directory):
     assert job_processes(name) == []
     assert [
         topic
-        for topic in ask(stack.bootstrap, lambda client: client.list_topics())
+        for topic in ask(stack.brokers, lambda client: client.list_topics())
         if topic.startswith(name)
     ] == []
     assert run.released.exists()

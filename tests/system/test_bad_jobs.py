@@ -59,7 +59,7 @@ def said(words, stack):
 
 def nothing_is_left(stack, name):
     assert job_processes(name) == []
-    topics = ask(stack.bootstrap, lambda client: client.list_topics())
+    topics = ask(stack.brokers, lambda client: client.list_topics())
     assert f"{name}.events" not in topics
 
 
@@ -136,7 +136,7 @@ def test_a_topic_with_records_of_somebody_else_is_named(words, stack, tmp_path):
     of = RunDirectory(plan.parent)
     wait_for(lambda: sent(of), 30, "nothing was sent")
     name = json.loads(plan.read_text())["run"]
-    producer = KafkaProducer(bootstrap_servers=stack.bootstrap)
+    producer = KafkaProducer(bootstrap_servers=stack.brokers.bootstrap)
     producer.send(f"{name}.events", b"not mine", partition=0).get(20)
     producer.close()
     out, told = child.communicate(timeout=120)

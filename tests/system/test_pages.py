@@ -33,7 +33,7 @@ def test_the_python_of_the_stacks_page_runs(home):  # noqa: F811
 def test_the_document_of_the_stacks_page_has_the_shape_that_it_shows(stack):
     shown = next(block for block in blocks("docs/stack.md", "sh") if '"schema": 1' in block)
     keys = re.findall(r'"(\w+)":', shown)
-    make_topic(stack.bootstrap, "orders", 1)
+    make_topic(stack.brokers, "orders", 1)
     folder = stack.state.folder
     _, found = document("verb", "kill", "broker:leader=orders/0", "--home", folder)
     assert keys == list(flat(found))

@@ -51,7 +51,7 @@ def has(run_directory, op):
 
 
 def topics(stack):
-    return ask(stack.bootstrap, lambda client: client.list_topics())
+    return ask(stack.brokers, lambda client: client.list_topics())
 
 
 def nothing_is_left(stack, of):

@@ -2,19 +2,21 @@
 
 import json
 import sys
+from dataclasses import asdict
 
 import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
 
 from onceproof.comparison import engine_process
+from onceproof.documents import encoded
 from onceproof.errors import EvidenceError
 from onceproof.phases import compare
 from onceproof.phases.compare import compare_run
 from onceproof.references import Reference
 from onceproof.run.directory import RunDirectory
 from onceproof.run.evidence import Evidence
-from onceproof.run.plan import Plan
+from onceproof.run.plan import Plan, Writes
 from onceproof.sinks import find_sink
 from tests.plans import plan_document
 
@@ -22,17 +24,15 @@ COPIES = Reference({"id": "bigint", "amount": "bigint"}, ("id",), None, lambda e
 VIEWS = Reference({"app": "string", "views": "bigint"}, ("app",), "views", lambda events: None)
 
 
-def work(reference, sink):
-    return Plan.of(
-        plan_document(
-            run="views_1",
-            output={
-                "sink": sink,
-                "writes": find_sink(sink).writes,
-                "reference": f"tests.unit.test_compare:{reference}",
-            },
-        )
-    )
+def work(name, sink):
+    writes = find_sink(sink).writes
+    output = {
+        "sink": sink,
+        "writes": writes,
+        "reference": f"tests.unit.test_compare:{name}",
+        "rows": encoded(asdict(globals()[name].in_plan(writes))),
+    }
+    return Plan.of(plan_document(run="views_1", output=output))
 
 
 APPEND = work("COPIES", "append_table")
@@ -233,3 +233,13 @@ def test_a_file_that_is_no_parquet_in_a_side_is_no_evidence(run):
     (run.observed / "part.PARQUET").write_bytes((run.observed / "part.parquet").read_bytes())
     with pytest.raises(EvidenceError, match=r"observed/part.PARQUET is not a parquet file"):
         compare_run(run, APPEND)
+
+
+def test_rows_are_known_by_the_key_of_the_plan_whatever_the_sinks_class_says_now(monkeypatch):
+    monkeypatch.setattr("onceproof.sinks.tables.upsert_table.UpsertTable.writes", Writes.APPEND)
+    assert compare.key_of(UPSERT) == ["app"]
+
+
+def test_a_plan_that_does_not_say_what_rows_are_known_by_is_an_older_one():
+    with pytest.raises(EvidenceError, match="recorded by an older version"):
+        compare.key_of(Plan.of(plan_document()))

@@ -57,8 +57,9 @@ def written(tmp_path, monkeypatch):
 
 def test_a_file_tells_addresses_names_of_secrets_and_commands(written):
     found = read_external(written())
-    assert found.bootstrap == ("kafka-1.example:9093", "kafka-2.example:9093")
-    assert found.security.named() == {k: v for k, v in GOOD["kafka"].items() if k != "bootstrap"}
+    assert found.brokers.addresses == ("kafka-1.example:9093", "kafka-2.example:9093")
+    told = found.brokers.security.named()
+    assert told == {k: v for k, v in GOOD["kafka"].items() if k != "bootstrap"}
     assert found.members["broker:1"].commands == {"kill": ("k", "1"), "start": ("s", "1")}
 
 
@@ -66,8 +67,8 @@ def test_a_file_without_security_store_and_members_is_enough(tmp_path):
     file = tmp_path / "stack.yaml"
     file.write_text("kafka: {bootstrap: 'localhost:9092'}\nspark: local[2]\n")
     stack = ExternalStack(file)
-    assert (stack.bootstrap, list(stack.members)) == (["localhost:9092"], ["kafka", "master"])
-    assert stack.security.named() == {"protocol": "PLAINTEXT"}
+    assert (stack.brokers.bootstrap, list(stack.members)) == ("localhost:9092", ["kafka", "master"])
+    assert stack.brokers.security.named() == {"protocol": "PLAINTEXT"}
 
 
 @pytest.mark.parametrize(

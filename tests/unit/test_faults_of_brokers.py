@@ -7,7 +7,7 @@ import pytest
 
 from onceproof.errors import StackError
 from onceproof.faults import Scene, find_mechanism
-from onceproof.kafka.security import Security
+from onceproof.kafka.security import PLAIN, Brokers
 from onceproof.run.plan import FaultPart
 from onceproof.sinks.protocol.transactions import Seen
 
@@ -15,8 +15,7 @@ from onceproof.sinks.protocol.transactions import Seen
 class Stack:
     """Two brokers, and what was done to whom."""
 
-    bootstrap = ("b:1", "b:2")
-    security = Security()
+    brokers = Brokers(("b:1", "b:2"), PLAIN)
 
     def __init__(self):
         self.done = []
@@ -91,7 +90,7 @@ def test_brokers_are_restarted_one_when_the_one_before_has_all_of_the_input(scen
     asked = []
 
     def are_in_sync(brokers, topic):
-        asked.append((list(brokers), topic, len(scene.stack.done)))
+        asked.append((brokers.addresses, topic, len(scene.stack.done)))
         return len(asked) != 1
 
     monkeypatch.setattr("onceproof.faults.strike_brokers.are_in_sync", are_in_sync)

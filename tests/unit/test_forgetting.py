@@ -1,13 +1,19 @@
 """A server that forgets, and the offsets of a source that takes from it."""
 
+import json
 import socketserver
 import threading
 
 import pytest
 
 from onceproof.errors import StackError
-from onceproof.kafka.forgetting import Records, _Answer, _Server, ask
+from onceproof.job.job import source_of
+from onceproof.kafka.forgetting import ADDRESS, Records, _Answer, _Server, ask
+from onceproof.kafka.security import Security
+from onceproof.run.directory import RunDirectory
+from onceproof.run.prepared import Prepared
 from onceproof.spark.taken_once import next_ends
+from tests.plans import plan_document
 
 
 @pytest.fixture
@@ -65,3 +71,37 @@ def test_a_batch_ends_at_its_share_or_where_the_records_do():
 
 def test_a_source_that_has_fallen_behind_its_log_never_goes_back():
     assert next_ends({"0": 7}, {"0": 3}, 10) == {"0": 7}
+
+
+class Consumer:
+    """A consumer of one partition; it keeps what it was made with."""
+
+    made_with = None
+
+    def __init__(self, **settings):
+        Consumer.made_with = settings
+
+    def partitions_for_topic(self, topic):
+        return {0}
+
+    def assign(self, parts):
+        assert parts
+
+    seek_to_beginning = close = lambda *_: None
+
+    def poll(self, within_ms):
+        return {}
+
+
+def test_the_server_of_a_run_is_let_in_by_the_brokers_as_every_client_is(tmp_path, monkeypatch):
+    monkeypatch.setattr("kafka.KafkaConsumer", Consumer)
+    monkeypatch.setenv("THE_PASSWORD", "secret")
+    run = RunDirectory(tmp_path)
+    plan = plan_document(run="taken_1", job={"options": {"source": "taken_once"}})
+    run.plan.write_text(json.dumps(plan))
+    security = Security("SASL_SSL", "PLAIN", "${THE_PASSWORD}", "${THE_PASSWORD}")
+    Prepared("s", False, "a:1,b:2", "local[2]", "", security.named()).write(run.prepared)
+    with source_of(run) as told:
+        assert ask(told[ADDRESS]) == {"0": 0}
+    assert Consumer.made_with | security.for_kafka_python() == Consumer.made_with
+    assert Consumer.made_with["bootstrap_servers"] == ["a:1", "b:2"]

@@ -8,6 +8,8 @@ import pytest
 
 from onceproof.errors import RequestError
 from onceproof.job.job import Job
+from onceproof.job.targets import target_of
+from onceproof.kafka.security import Security
 from onceproof.machine.polling import wait_for
 from onceproof.run.directory import RunDirectory
 from onceproof.run.plan import Plan
@@ -16,6 +18,7 @@ from onceproof.stacks.tools import SparkTools
 from tests.plans import plan_document
 
 OURS = SparkTools(Path("/java/bin/java"), Path("/spark"), (), None, is_quick=True)
+SCRAM = Security("SASL_SSL", "PLAIN", "${THE_USER}", "${THE_PASSWORD}")
 SAYS = "import os, sys; e = os.environ.get; print(e('JAVA_TOOL_OPTIONS'), e('A'), sys.argv[1:])"
 
 
@@ -137,3 +140,12 @@ def test_the_job_is_let_in_to_the_store_by_its_environment(tmp_path):
 def test_a_variable_that_is_not_set_starts_no_job(tmp_path):
     with pytest.raises(RequestError, match="the environment has no NOT_SET_AT_ALL"):
         job(tmp_path, "{python}", "-c", "", "${NOT_SET_AT_ALL}").start(1)
+
+
+@pytest.mark.parametrize(("store", "options"), [("kafka", SCRAM.for_topics()), ("files", {})])
+def test_how_a_sink_is_let_in_depends_on_the_store_that_the_plan_names(tmp_path, store, options):
+    made = job(tmp_path, "{python}")
+    replace(made.prepared, security=SCRAM.named()).write(made.run.prepared)
+    query = replace(made.work.query, outputs=(replace(made.work.output, store=store),))
+    target = target_of(made.run, replace(made.work, queries=(query,)), "a:1")
+    assert target.options == options

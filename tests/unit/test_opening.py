@@ -10,7 +10,7 @@ from onceproof.spark.settings import driver_host
 from onceproof.stacks.compose.composed import composed_state, service
 from onceproof.stacks.compose.stack import ComposeStack
 from onceproof.stacks.opening import find_stack, open_stack
-from onceproof.stacks.roles import find_role
+from onceproof.stacks.roles import Role
 from tests.unit.engine_of_paper import ALIVE, DEAD, engine
 
 
@@ -26,7 +26,7 @@ def test_a_project_is_a_composed_stack(monkeypatch, tmp_path):
         stack = open_stack("compose:mine")
     assert isinstance(stack, ComposeStack)
     assert stack.name == "compose:mine"
-    assert stack.bootstrap == ["broker-1:9092", "broker-2:9092", "broker-3:9092"]
+    assert stack.brokers.bootstrap == "broker-1:9092,broker-2:9092,broker-3:9092"
     assert stack.members["master"].address == "spark://master:7077"
     address, _, passfile = stack.members["store"].address.partition("?passfile=")
     assert address == "postgresql://onceproof@store:5432/postgres"
@@ -106,7 +106,7 @@ def test_a_target_that_a_composed_stack_has_not_is_refused(monkeypatch, tmp_path
 def test_a_role_that_moved_before_the_strike_is_not_struck(monkeypatch, tmp_path, rng):
     monkeypatch.setenv("ONCEPROOF_HOME", str(tmp_path))
     seats = iter([seat(1), seat(2)])
-    monkeypatch.setattr(type(find_role("broker:controller", [])), "seat", lambda _: next(seats))
+    monkeypatch.setattr(Role, "seat", lambda _: next(seats))
     with (
         engine(monkeypatch, tmp_path, ALIVE, listed=ALL) as orders,
         pytest.raises(StackError, match="taken over meanwhile: nothing was struck"),

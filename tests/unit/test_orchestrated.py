@@ -9,8 +9,8 @@ import pytest
 
 from onceproof.airflow.night import pick_runs
 from onceproof.airflow.orchestrated import (
+    PhaseWatch,
     carry_out,
-    has_ended,
     judge_ended,
     outcome,
     plan_run,
@@ -106,7 +106,7 @@ def test_a_phase_apart_is_found_again_while_it_lives_and_leaves_its_reason(run):
     did(run, "compare", Outcome.FAILED, reason="no rows")
     first = apart.start_apart(run, "validate")
     assert apart.start_apart(run, "validate") == first
-    wait_for(lambda: has_ended(run, "validate"), 60, "it does not end")
+    wait_for(lambda: PhaseWatch(run, "validate").has_ended(), 60, "it does not end")
     with pytest.raises(StackError, match=r"validate: its process died; see .*validate.log"):
         outcome(run, "validate")
     assert "compare: no rows" in (run.logs / "validate.log").read_text()
@@ -120,10 +120,10 @@ def test_a_phase_apart_is_ended_with_the_run(run):
 
 
 def test_a_long_phase_does_not_wait_for_an_agent_that_never_comes(run):
-    assert not has_ended(run, "process")
+    assert not PhaseWatch(run, "process").has_ended()
     did(run, "produce", Outcome.FAILED, reason="no broker")
-    assert has_ended(run, "process")
-    assert has_ended(run, "disturb")
+    assert PhaseWatch(run, "process").has_ended()
+    assert PhaseWatch(run, "disturb").has_ended()
 
 
 def test_a_process_without_an_end_is_a_failure(run):

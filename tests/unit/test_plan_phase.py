@@ -14,7 +14,7 @@ from onceproof.phases.again import plan_again
 from onceproof.phases.plan import make_plan
 from onceproof.phases.subject import find_subject
 from onceproof.run.directory import RunDirectory
-from onceproof.run.plan import Plan
+from onceproof.run.plan import Plan, Writes
 from onceproof.scenario import find_scenario, load_catalogue
 from onceproof.scenario.commands import default_command, fill, named
 from onceproof.verdict import Grade
@@ -118,6 +118,16 @@ def test_a_stored_plan_is_planned_again_as_a_run_of_its_own(tmp_path):
     ]
     assert texts[0] == texts[1]
     assert names[0] != names[1]
+
+
+def test_what_a_plan_says_of_its_sink_stays_when_it_is_planned_again(tmp_path, monkeypatch):
+    first = make_plan(find_scenario("app_views__upsert_table__calm"), 7, tmp_path / "runs")
+    monkeypatch.setattr("onceproof.sinks.tables.upsert_table.UpsertTable.writes", Writes.APPEND)
+    monkeypatch.setattr("onceproof.sinks.tables.upsert_table.UpsertTable.store", "kafka")
+    again = plan_again(first, tmp_path / "again")
+    found = Plan.read(again.plan).output
+    assert found.store == "postgresql"
+    assert found.rows == Plan.read(first.plan).output.rows
 
 
 @pytest.mark.parametrize("seed", [-1, 2**32])

@@ -17,7 +17,10 @@ class Standing:
         self.looks = list(looks)
 
     def status(self):
-        return self.looks.pop(0) if self.looks[1:] else self.looks[0]
+        found = self.looks.pop(0) if self.looks[1:] else self.looks[0]
+        if isinstance(found, StackError):
+            raise found
+        return found
 
 
 def member(name, trouble="", kind="worker"):
@@ -29,6 +32,18 @@ def test_who_answers_late_is_waited_for():
     stack = Standing(late, late, [member("master"), member("worker:1")])
     await_members(stack, 5)
     assert len(stack.looks) == 1
+
+
+def test_a_look_that_fails_is_repeated():
+    stack = Standing(StackError("the engine is busy"), [member("master")])
+    await_members(stack, 5)
+    assert len(stack.looks) == 1
+
+
+def test_the_stack_and_its_last_error_are_named_where_nobody_could_look():
+    said = "the members of the stack mine cannot be seen: the engine is busy"
+    with pytest.raises(StackError, match=said):
+        await_members(Standing(StackError("the engine is busy")), 0)
 
 
 def test_all_who_do_not_serve_are_named():

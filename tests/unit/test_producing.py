@@ -9,6 +9,7 @@ import pyarrow.parquet as parquet
 import pytest
 
 from onceproof.errors import EvidenceError, RequestError, StackError
+from onceproof.kafka.security import PLAIN, Brokers
 from onceproof.machine.polling import wait_for
 from onceproof.phases.produce import committed, produce
 from onceproof.producing.children import Order, Producers
@@ -56,6 +57,9 @@ class FakeClient:
                 self._given_up.append(sends.again([place]))
             else:
                 sends.acknowledge(place, None if number in self._nowhere else number)
+
+
+SILENT = Brokers(("127.0.0.1:1",), PLAIN)
 
 
 def views(count, **given):
@@ -184,7 +188,7 @@ def test_a_finished_ledger_is_left_alone(tmp_path):
     run = RunDirectory(tmp_path)
     run.ledger.mkdir()
     run.sent.write_text("{}")
-    produce(run, work(), ["127.0.0.1:1"], is_over=lambda: False)
+    produce(run, work(), SILENT, is_over=lambda: False)
     assert not run.history.exists()
 
 
@@ -192,14 +196,13 @@ def test_a_half_made_ledger_is_refused_and_nothing_is_sent_again(tmp_path):
     run = RunDirectory(tmp_path)
     for said in ("the job ended for good before the last event was sent", "ledger/ is half made"):
         with pytest.raises((EvidenceError, StackError), match=said):
-            produce(run, work(), ["127.0.0.1:1"], is_over=lambda: True)
+            produce(run, work(), SILENT, is_over=lambda: True)
     assert len(list(run.logs.iterdir())) == 1
 
 
 def test_a_producer_that_dies_is_told_with_its_last_words(tmp_path):
-    order = Order(
-        "nowhere:AT_ALL", {"client": "kafka-python"}, 7, "r", "t", 1, [], str(tmp_path), 1
-    )
+    nobody, options = Brokers((), PLAIN), {"client": "kafka-python"}
+    order = Order("nowhere:AT_ALL", options, 7, "r", "t", 1, nobody, str(tmp_path), 1)
     said = "producer 0 ended with 1, and the ledger is half made"
     with Producers(order, 1, tmp_path / "logs") as producers, pytest.raises(StackError, match=said):
         wait_for(producers.are_done, 30, "it neither ends nor is missed")
@@ -224,5 +227,5 @@ def test_nothing_is_sent_before_a_query_at_the_latest_offsets_has_begun(tmp_path
     run = RunDirectory(tmp_path)
     said = "the job ended for good before its query had written its first offsets"
     with pytest.raises(StackError, match=said):
-        produce(run, work(query={"starting": "latest"}), ["127.0.0.1:1"], is_over=lambda: True)
+        produce(run, work(query={"starting": "latest"}), SILENT, is_over=lambda: True)
     assert not run.logs.exists()

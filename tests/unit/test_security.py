@@ -1,6 +1,7 @@
 """Secrets go by the names of environment variables, and only clients are told their values."""
 
 import json
+from collections.abc import Iterable
 
 import pytest
 
@@ -10,9 +11,7 @@ from onceproof.kafka.security import (
     VARIABLE,
     Brokers,
     Security,
-    confluent_settings,
     in_environment,
-    kafka_settings,
 )
 from onceproof.sinks import Target
 from onceproof.sinks.topics.cluster import Cluster
@@ -29,12 +28,12 @@ def variables(monkeypatch):
         monkeypatch.setenv(f"THE_{name}", value)
 
 
-def test_a_mere_list_of_addresses_is_asked_without_a_password():
-    assert kafka_settings(["one:9092"]) == {
+def test_brokers_that_let_everybody_in_are_asked_without_a_password():
+    assert Brokers(("one:9092",), PLAIN).for_kafka_python() == {
         "bootstrap_servers": ["one:9092"],
         "security_protocol": "PLAINTEXT",
     }
-    assert confluent_settings(["one:9092", "two:9092"]) == {
+    assert Brokers(("one:9092", "two:9092"), PLAIN).for_confluent() == {
         "bootstrap.servers": "one:9092,two:9092",
         "security.protocol": "PLAINTEXT",
     }
@@ -42,7 +41,7 @@ def test_a_mere_list_of_addresses_is_asked_without_a_password():
 
 
 def test_each_client_gets_what_it_is_let_in_by_under_its_own_names():
-    assert kafka_settings(BROKERS) == {
+    assert BROKERS.for_kafka_python() == {
         "bootstrap_servers": ["one:9093", "two:9093"],
         "security_protocol": "SASL_SSL",
         "sasl_mechanism": "SCRAM-SHA-512",
@@ -50,8 +49,8 @@ def test_each_client_gets_what_it_is_let_in_by_under_its_own_names():
         "sasl_plain_password": 'se"cr\\et',
         "ssl_cafile": "/etc/ca.pem",
     }
-    assert confluent_settings(BROKERS)["sasl.password"] == 'se"cr\\et'
-    assert confluent_settings(BROKERS)["ssl.ca.location"] == "/etc/ca.pem"
+    assert BROKERS.for_confluent()["sasl.password"] == 'se"cr\\et'
+    assert BROKERS.for_confluent()["ssl.ca.location"] == "/etc/ca.pem"
 
 
 def test_a_job_of_ours_gets_the_names_and_looks_up_the_rest(monkeypatch):
@@ -103,15 +102,34 @@ def test_a_variable_that_is_not_set_is_named():
         revealed("${NOBODY_SET_THIS}")
 
 
-def test_brokers_are_their_addresses_to_whoever_wants_a_list():
-    assert list(BROKERS) == ["one:9093", "two:9093"]
-    assert (len(BROKERS), BROKERS[0], list(BROKERS[1:])) == (2, "one:9093", ["two:9093"])
+def test_brokers_are_no_list_so_that_their_addresses_do_not_go_without_the_security():
+    assert BROKERS.bootstrap == "one:9093,two:9093"
+    assert not isinstance(BROKERS, Iterable)
 
 
 def test_a_sink_that_writes_to_a_topic_is_told_names_and_looks_them_up_for_its_clients():
     options = SCRAM.for_topics()
     assert options["kafka.sasl.password"] == "${THE_PASSWORD}"
     found = Cluster.of(Target("one:9093", "topic", {}, (), options=options))
-    assert found.security == SCRAM.for_kafka_python()
+    assert found.for_kafka_python() == Brokers(("one:9093",), SCRAM).for_kafka_python()
     assert found.java_settings["ssl.truststore.location"] == "/etc/ca.pem"
     assert PLAIN.for_topics() == {}
+
+
+@pytest.mark.parametrize(
+    ("password", "quoted"),
+    [
+        ('a"b\\c', '"a\\"b\\\\c"'),
+        ('x" serviceName="evil', '"x\\" serviceName=\\"evil"'),
+        ("x\ny\r", '"x\\ny\\r"'),  # Java ends a quoted word at the end of the line
+    ],
+)
+def test_a_password_stays_one_word_of_the_login_whoever_writes_it(monkeypatch, password, quoted):
+    monkeypatch.setenv("THE_PASSWORD", password)
+    target = Target("one:9093", "topic", {}, (), options=SCRAM.for_topics())
+    login = Cluster.of(target).java_settings["sasl.jaas.config"]
+    assert login == (
+        "org.apache.kafka.common.security.scram.ScramLoginModule required"
+        f' username="ann" password={quoted};'
+    )
+    assert SCRAM.for_spark()["kafka.sasl.jaas.config"] == login

@@ -239,7 +239,8 @@ def test_how_one_connects_is_told_to_every_client_in_its_own_words():
     cluster = Cluster.of(Target("a:1, b:2", "out", COLUMNS, ("id",), options=options))
     assert cluster.addresses == ("a:1", "b:2")
     assert cluster.settings["linger.ms"] == "5"
-    assert cluster.security == {
+    assert cluster.for_kafka_python() == {
+        "bootstrap_servers": ["a:1", "b:2"],
         "security_protocol": "SASL_SSL",
         "sasl_plain_username": "me",
         "ssl_check_hostname": False,

@@ -18,18 +18,19 @@ from onceproof.documents import read_object
 from onceproof.errors import OnceproofError, StackError
 from onceproof.job.handle import end_agent, find_agent, start_agent
 from onceproof.judge.checkers.expectations import expectations
-from onceproof.judge.checkers.faults_landed import landed
+from onceproof.judge.checkers.faults_landed import landed, strikes_in
 from onceproof.past.record import begin_run, record_run
 from onceproof.phases.apart import end_all_apart, find_apart, is_done, refuse_undone, start_apart
 from onceproof.phases.awaiting import refuse_failed
 from onceproof.phases.bodies import BODIES
 from onceproof.phases.judge import judge_run
-from onceproof.phases.phase import end_of
+from onceproof.phases.phase import PhaseEnd, end_of
 from onceproof.phases.plan import Origin, make_plan
 from onceproof.phases.release import release
 from onceproof.phases.subject import refuse_absent
 from onceproof.run.directory import RunDirectory
 from onceproof.run.evidence import Evidence
+from onceproof.run.history import HistoryReader
 from onceproof.run.needed_variables import refuse_unset
 from onceproof.run.plan import Plan
 from onceproof.scenario.catalogue import find_scenario
@@ -80,24 +81,32 @@ def longest(run: RunDirectory) -> timedelta:
     return timedelta(seconds=2 * Plan.read(run.plan).limits.run_s + _BEYOND_S)
 
 
-def has_ended(run: RunDirectory, name: str) -> bool:
-    """Whether a long phase is over, well or not."""
-    if name == "disturb":
-        return _are_struck(run) or has_ended(run, "process")
-    process = find_agent(run) if name == "process" else find_apart(run, name)
-    if process is None:
-        return name != "process" or _gave_up(run)
-    return not process.is_alive
+class PhaseWatch:
+    """Looks again and again whether a long phase is over; each look reads only what is new."""
 
+    def __init__(self, run: RunDirectory, name: str) -> None:
+        self._run, self._name = run, name
+        self._history, self._produce = HistoryReader(run.history), PhaseEnd(run, "produce")
+        faults = Plan.read(run.plan).faults if name == "disturb" else ()
+        self._left = {fault.name for fault in faults}  # those that have not struck yet
 
-def _gave_up(run: RunDirectory) -> bool:
-    """Whether the input ended without a job: then nobody need wait for one."""
-    end = end_of(run, "produce")
-    return end is not None and not end.is_ok
+    def has_ended(self) -> bool:
+        """Whether the phase is over, well or not."""
+        if self._name == "disturb":
+            self._left -= strikes_in(self._history.read_new()).keys()
+            return not self._left or self._has_process_ended()
+        if self._name == "process":
+            return self._has_process_ended()
+        process = find_apart(self._run, self._name)
+        return process is None or not process.is_alive
 
-
-def _are_struck(run: RunDirectory) -> bool:
-    return all(fault.name in _strikes(run) for fault in Plan.read(run.plan).faults)
+    def _has_process_ended(self) -> bool:
+        """Whether the agent has; nobody need wait for one where the input ended without a job."""
+        agent = find_agent(self._run)
+        if agent is not None:
+            return not agent.is_alive
+        end = self._produce.look()
+        return end is not None and not end.is_ok
 
 
 def _strikes(run: RunDirectory) -> dict[str, Any]:

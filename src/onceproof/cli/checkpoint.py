@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from onceproof.checkpoint.picture import picture
-from onceproof.cli.output import AsJson, print_document, print_table
+from onceproof.cli.output import AsJson, print_columns, print_document
 
 
 def register(app: typer.Typer) -> None:
@@ -37,7 +37,7 @@ def checkpoint(
 
 def _print(document: dict[str, Any]) -> None:
     columns = ["batch", "watermark", "next", "committed", "state", "sources"]
-    print_table(columns, map(_row, document["batches"]))
+    print_columns(columns, map(_row, document["batches"]))
     typer.echo("")
     for trouble in document["troubles"]:
         typer.echo(trouble)

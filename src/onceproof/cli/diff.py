@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from onceproof.cli.output import AsJson, print_document, print_table
+from onceproof.cli.output import AsJson, print_columns, print_document
 from onceproof.errors import RequestError
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def _print(answer: Differences) -> None:
     counts = ", ".join(f"{count:,} {one}" for one, count in answer.counts.items() if count)
     typer.echo(f"Different: {counts}; {rows}.")
     if answer.samples:
-        print_table(["class", "rows", "key", "expected", "observed"], map(_row, answer.samples))
+        print_columns(["class", "rows", "key", "expected", "observed"], map(_row, answer.samples))
 
 
 def _row(sample: dict[str, Any]) -> list[str]:

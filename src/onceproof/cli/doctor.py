@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from onceproof.cli.output import AsJson, print_document, print_table
+from onceproof.cli.output import AsJson, print_columns, print_document
 from onceproof.cli.run import Home
 from onceproof.machine.home import onceproof_home
 from onceproof.setup.checks import run_checks
@@ -44,7 +44,7 @@ def doctor(
         print_document({"checks": [asdict(check) for check in checks]})
     else:
         rows = ([_word(check.ok), check.name, check.value] for check in checks)
-        print_table(["", "check", "found"], rows)
+        print_columns(["", "check", "found"], rows)
         for check in checks:
             if not check.ok:
                 typer.echo(f"{check.name}: {check.remedy}")

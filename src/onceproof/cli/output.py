@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
+from rich.cells import cell_len, set_cell_size
 
 from onceproof.machine.home import RUNS
 
@@ -25,20 +25,16 @@ def print_document(document: dict[str, Any]) -> None:
     typer.echo(json.dumps({"schema": SCHEMA} | document, indent=2, default=str))
 
 
-def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print a table; cells are text as it is, never markup."""
-    table = Table(box=None, pad_edge=False)
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    for row in rows:
-        table.add_row(*row)
-    Console(markup=False, highlight=False).print(table)
-
-
 def print_columns(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print rows in columns that are never folded, so that names can be taken from them."""
-    cells = [columns, *rows]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    for line in cells:
-        padded = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
-        typer.echo("  ".join(padded).rstrip())
+    """Print rows in columns that are never folded, so that names can be taken from them.
+
+    The lines of a cell stand below each other.
+    """
+    cells = [[cell.split("\n") for cell in row] for row in [columns, *rows]]
+    widths = [
+        max(cell_len(line) for cell in one for line in cell) for one in zip(*cells, strict=True)
+    ]
+    for row in cells:
+        for line in zip_longest(*row, fillvalue=""):
+            padded = (set_cell_size(cell, width) for cell, width in zip(line, widths, strict=True))
+            typer.echo("  ".join(padded).rstrip())

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from onceproof.cli.output import AsJson, Runs, print_document, print_table
+from onceproof.cli.output import AsJson, Runs, print_columns, print_document
 from onceproof.errors import RequestError
 from onceproof.machine.home import onceproof_home, runs_folder
 from onceproof.stacks import VERBS, MemberStatus, Stack, Verb
@@ -115,7 +115,7 @@ def _print_members(stack: Stack, began: float, *, as_json: bool) -> Iterable[Mem
         members = [asdict(member) for member in found]
         print_document({"home": stack.name, "seconds": round(seconds, 2), "members": members})
     else:
-        print_table(["member", "pid", "MB", "address", "health"], map(_row, found))
+        print_columns(["member", "pid", "MB", "address", "health"], map(_row, found))
     return found
 
 

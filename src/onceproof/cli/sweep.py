@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from onceproof.cli.output import print_table
+from onceproof.cli.output import print_columns
 from onceproof.comparison.places import POSTGRES, PostgresTable, find_place
 from onceproof.errors import RequestError
 
@@ -107,13 +107,13 @@ def _list(target: Sweep, known: Sequence[str]) -> None:
     if not any(counts.values()):
         typer.echo("Nothing is left open.")
         return
-    print_table(["writer", "left open"], ([name, str(count)] for name, count in counts.items()))
+    print_columns(["writer", "left open"], ([name, str(count)] for name, count in counts.items()))
     raise RequestError("whose things are to be settled? Write --writer with one of these names")
 
 
 def _print(left: Sequence[Left]) -> None:
     now = datetime.now(tz=UTC)
-    print_table(
+    print_columns(
         ["what", "batch", "attempt", "age", "name", "fate"],
         (
             [

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing
 
 from onceproof.doctor.output import check_output
 from onceproof.errors import OnceproofError, RequestError
 from onceproof.faults.abilities import refuse_unable
-from onceproof.kafka.security import Brokers, kafka_settings
+from onceproof.kafka.security import Brokers
 from onceproof.kafka.topics import drop_topic, make_topic, read_back
 from onceproof.scenario import Scenario
 from onceproof.setup.checks import Check
@@ -59,7 +59,7 @@ def _faults(stack: Stack, scenario: Scenario) -> Check:
 
 def _topics(stack: Stack) -> Check:
     """Make a topic, send one record, read it back and drop the topic, as a run does."""
-    brokers = Brokers(tuple(stack.bootstrap), stack.security)
+    brokers = stack.brokers
     name = f"onceproof-doctor-{secrets.token_hex(4)}"
     step = "make"
     try:
@@ -78,11 +78,11 @@ def _topics(stack: Stack) -> Check:
     return Check("topics", count == 1, f"a topic was made, written, read ({count}) and dropped")
 
 
-def _send(brokers: Sequence[str], name: str) -> None:
+def _send(brokers: Brokers, name: str) -> None:
     from kafka import KafkaProducer
 
     limit_ms = int(_PATIENCE_S * 1000)
-    producer = KafkaProducer(**kafka_settings(brokers), max_block_ms=limit_ms, acks="all")
+    producer = KafkaProducer(**brokers.for_kafka_python(), max_block_ms=limit_ms, acks="all")
     with closing(producer):
         producer.send(name, b"onceproof doctor").get(_PATIENCE_S)
 

@@ -96,7 +96,7 @@ class Scene:
     @property
     def brokers(self) -> Brokers:
         """The brokers, for whoever makes a client of them."""
-        return Brokers(tuple(self.stack.bootstrap), self.stack.security)
+        return self.stack.brokers
 
 
 @dataclass(frozen=True)

@@ -19,5 +19,6 @@ def open_transaction(scene: Scene) -> str:
 
 def output_of(scene: Scene) -> Target:
     """Return the topic that the run writes to, for whoever strikes in it."""
-    told = scene.stack.security.for_topics()
-    return Target(",".join(scene.stack.bootstrap), scene.work.output.target, {}, (), options=told)
+    brokers = scene.brokers
+    told = brokers.security.for_topics()
+    return Target(brokers.bootstrap, scene.work.output.target, {}, (), options=told)

@@ -14,7 +14,7 @@ from typing import Any
 from onceproof.errors import StackError
 from onceproof.faults import Mechanism, Proof, Scene, nothing_to_heal
 from onceproof.faults.checks import Case, Check, whole
-from onceproof.kafka.security import Brokers, kafka_settings
+from onceproof.kafka.security import Brokers
 from onceproof.kafka.topics import drop_topic, expire, grow_topic, look, make_topic, read_back
 from onceproof.machine.polling import wait_for
 from onceproof.run.plan import FaultPart
@@ -33,9 +33,9 @@ def abort(fault: FaultPart, scene: Scene) -> Proof:
     """
     from kafka import KafkaProducer
 
-    topic, bootstrap = scene.work.input.topic, scene.brokers
+    topic, brokers = scene.work.input.topic, scene.brokers
     producer = KafkaProducer(
-        **kafka_settings(bootstrap),
+        **brokers.for_kafka_python(),
         acks="all",
         transactional_id=f"{scene.work.run}.{fault.name}",
         max_block_ms=_WITHIN_MS,
@@ -47,7 +47,7 @@ def abort(fault: FaultPart, scene: Scene) -> Proof:
         sent = [
             producer.send(topic, value, key, partition=partition)
             for partition in range(scene.work.input.partitions)
-            for key, value in _strangers(bootstrap, topic, partition)
+            for key, value in _strangers(brokers, topic, partition)
         ]
         producer.flush(_WITHIN_MS / 1000)
         places = [(one.get(0).partition, one.get(0).offset) for one in sent]
@@ -57,9 +57,9 @@ def abort(fault: FaultPart, scene: Scene) -> Proof:
     return {"aborted": len(places), "offsets": _spans(places)}
 
 
-def _strangers(bootstrap: Brokers, topic: str, partition: int) -> Iterator[tuple[Any, bytes]]:
+def _strangers(brokers: Brokers, topic: str, partition: int) -> Iterator[tuple[Any, bytes]]:
     """Yield key and value of the first records of a partition, each as an event of no workload."""
-    for found in islice(read_back(bootstrap, topic, [partition]), _ABORTED):
+    for found in islice(read_back(brokers, topic, [partition]), _ABORTED):
         value = json.loads(found.value or b"{}")
         value["id"] = value.get("id", 0) + _BEYOND_ALL_IDS
         yield found.key, json.dumps(value, separators=(",", ":")).encode()
@@ -74,16 +74,16 @@ def _spans(places: list[tuple[int, int]]) -> dict[str, list[int]]:
 
 def let_expire(fault: FaultPart, scene: Scene) -> Proof:  # noqa: ARG001  the contract
     """Delete all that is in the topic now; the proof is by how much the reader was overtaken."""
-    topic, bootstrap = scene.work.input.topic, scene.brokers
+    topic, brokers = scene.work.input.topic, scene.brokers
     ends = {
         int(number): bounds["end"]
-        for number, bounds in look(bootstrap, [topic])[topic]["partitions"].items()
+        for number, bounds in look(brokers, [topic])[topic]["partitions"].items()
     }
     planned = scene.job.planned()
     behind = {at: end - planned.get((topic, at), 0) for at, end in ends.items()}
     if max(behind.values()) <= 0:
         raise StackError(f"the job has planned to read all of {topic}: nothing would be missed")
-    begins = expire(bootstrap, topic, ends)
+    begins = expire(brokers, topic, ends)
     return {
         "begins": {str(at): begin for at, begin in begins.items()},
         "unread": {str(at): count for at, count in behind.items() if count > 0},
@@ -92,13 +92,13 @@ def let_expire(fault: FaultPart, scene: Scene) -> Proof:  # noqa: ARG001  the co
 
 def make_anew(fault: FaultPart, scene: Scene) -> Proof:  # noqa: ARG001  the contract
     """Remove the topic and make one of the same name; the proof is its id, before and after."""
-    workload, bootstrap = scene.work.input, scene.brokers
-    before = look(bootstrap, [workload.topic])[workload.topic]
-    drop_topic(bootstrap, workload.topic)
-    make_topic(bootstrap, workload.topic, workload.partitions)
+    workload, brokers = scene.work.input, scene.brokers
+    before = look(brokers, [workload.topic])[workload.topic]
+    drop_topic(brokers, workload.topic)
+    make_topic(brokers, workload.topic, workload.partitions)
 
     def other() -> str:
-        found: str = look(bootstrap, [workload.topic])[workload.topic]["id"]
+        found: str = look(brokers, [workload.topic])[workload.topic]["id"]
         return found if found != before["id"] else ""
 
     words = f"{workload.topic} is still the topic that it was: nothing was removed"
@@ -108,17 +108,17 @@ def make_anew(fault: FaultPart, scene: Scene) -> Proof:  # noqa: ARG001  the con
 
 def grow(fault: FaultPart, scene: Scene) -> Proof:
     """Add partitions; the proof is how many there are, and that the job has planned a new one."""
-    topic, bootstrap = scene.work.input.topic, scene.brokers
-    before = len(look(bootstrap, [topic])[topic]["partitions"])
+    topic, brokers = scene.work.input.topic, scene.brokers
+    before = len(look(brokers, [topic])[topic]["partitions"])
     wanted = _wanted(fault.how, before)
     if wanted <= before:
         raise StackError(f"{topic} has {before} partitions already: none was added")
-    grow_topic(bootstrap, topic, wanted)
+    grow_topic(brokers, topic, wanted)
     words = f"the job plans to read no partition of {topic} beyond the first {before}"
     new = wait_for(
         lambda: [at for _, at in scene.job.planned() if at >= before], _PLANNED_WITHIN_S, words
     )
-    after = len(look(bootstrap, [topic])[topic]["partitions"])
+    after = len(look(brokers, [topic])[topic]["partitions"])
     return {"partitions_before": before, "partitions": after, "planned_new": sorted(new)}
 
 

@@ -55,8 +55,8 @@ def source_of(run: RunDirectory) -> Iterator[Mapping[str, str]]:
     if work.job.options.get("source") != "taken_once":
         yield {}
         return
-    bootstrap, host = prepared.bootstrap.split(","), driver_host(prepared.master)
-    with forgetting(bootstrap, work.input.topic, host) as address:
+    topic, host = work.input.topic, driver_host(prepared.master)
+    with forgetting(prepared.brokers, topic, host) as address:
         yield {ADDRESS: address}
 
 

@@ -22,7 +22,7 @@ from onceproof.machine.identity import Identity
 from onceproof.machine.polling import comes_true, wait_for
 from onceproof.run.directory import RunDirectory
 from onceproof.run.evidence import by_partition
-from onceproof.run.history import History
+from onceproof.run.history import History, HistoryReader
 from onceproof.run.ledger import Partition
 from onceproof.run.reads import polls
 from onceproof.stacks.members.cluster import is_executor
@@ -90,10 +90,9 @@ class StruckJob:
 
     def let_readers_look(self) -> None:
         """Wait until a reader has looked since now, or could not for so long."""
-        history = History(self.run.history)
-        now = history.last_seq()
+        history, now = HistoryReader(self.run.history), History(self.run.history).last_seq()
         comes_true(
-            lambda: any(poll.since >= now for poll in polls(history.so_far())),
+            lambda: any(poll.since >= now for poll in polls(history.read_new())),
             _READERS_LOOK_WITHIN_S,
             every_s=0.1,
         )

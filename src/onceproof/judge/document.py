@@ -13,6 +13,7 @@ from onceproof.judge.blame import MOST_SAMPLED, blame
 from onceproof.judge.checkers import first_line
 from onceproof.judge.checkers.faults_landed import landed
 from onceproof.judge.effects.measure import failures, measure
+from onceproof.judge.follow_ups import CAUSE, follow_ups
 from onceproof.judge.ran_on import NOTHING, ran_on, versions_of
 from onceproof.judge.recovery import recovered, recoveries
 from onceproof.judge.timeline import elapsed, healed, timeline
@@ -41,7 +42,7 @@ def verdict_document(
         "anomalies": sorted(claim.anomalies) if claim else [],
         "as_claimed": verdict.as_claimed,
         "reasons": list(verdict.reasons),
-        "findings": [_finding(finding) for finding in verdict.findings],
+        "findings": _findings(evidence, verdict),
         "differences": {str(name): count for name, count in verdict.differences.items()},
         "counted": sorted(verdict.counted),
         "allowed": sorted(filter(claim.promise.allows, Anomaly)) if claim else [],
@@ -52,6 +53,15 @@ def verdict_document(
         "seed": plan.seed if plan else None,
         "plan": dict(written),
     }
+
+
+def _findings(evidence: Evidence, verdict: Verdict) -> list[dict[str, Any]]:
+    """Return all findings; those that follow from a failed phase name the checker of phases."""
+    follow = follow_ups(evidence, verdict.findings)
+    return [
+        _finding(one) | ({"caused_by": CAUSE} if one.checker in follow else {})
+        for one in verdict.findings
+    ]
 
 
 def _finding(finding: Finding) -> dict[str, Any]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import closing
 from functools import partial
 from typing import Any, TypeVar
 
 from onceproof.errors import StackError
-from onceproof.kafka.security import kafka_settings
+from onceproof.kafka.security import Reachable
 from onceproof.machine.polling import wait_for
 
 T = TypeVar("T")
@@ -16,11 +16,8 @@ T = TypeVar("T")
 ANSWERS_WITHIN_S = 60
 
 
-def admin(addresses: Sequence[str], **security: Any) -> Any:
-    """Return a new admin client. One made earlier knows only the brokers of its own beginning.
-
-    `security` is how one connects, in kafka-python's words; without it as these brokers say.
-    """
+def admin(brokers: Reachable) -> Any:
+    """Return a new admin client. One made earlier knows only the brokers of its own beginning."""
     from kafka import KafkaAdminClient
     from kafka.net.compat import KafkaNetClient
 
@@ -34,15 +31,12 @@ def admin(addresses: Sequence[str], **security: Any) -> Any:
         retry_backoff_ms=50,
         metadata_max_age_ms=1000,
         kafka_client=partial(KafkaNetClient, **quick),
-        **{**kafka_settings(addresses), **security},
+        **brokers.for_kafka_python(),
     )
 
 
 def ask_patiently(
-    addresses: Sequence[str],
-    question: Callable[[Any], T],
-    limit_s: float = ANSWERS_WITHIN_S,
-    **security: Any,
+    brokers: Reachable, question: Callable[[Any], T], limit_s: float = ANSWERS_WITHIN_S
 ) -> T:
     """Put a question to a new admin client, again and again while brokers come and go."""
     from kafka.errors import RetriableError
@@ -52,7 +46,7 @@ def ask_patiently(
     def answer() -> tuple[T] | None:
         nonlocal said
         try:
-            with closing(admin(addresses, **security)) as client:
+            with closing(admin(brokers)) as client:
                 return (question(client),)
         except RetriableError as error:
             said = f"{type(error).__name__}: {error}"

@@ -11,11 +11,12 @@ import json
 import socket
 import socketserver
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from typing import Any
 
 from onceproof.errors import StackError
+from onceproof.kafka.security import Brokers
 
 ADDRESS = "ONCEPROOF_TAKEN_FROM"
 _POLL_MS = 100
@@ -53,9 +54,9 @@ class Records:
 
 
 @contextmanager
-def forgetting(bootstrap: Sequence[str], topic: str, host: str) -> Iterator[str]:
+def forgetting(brokers: Brokers, topic: str, host: str) -> Iterator[str]:
     """Serve what comes in a topic, each record once, and yield the address."""
-    consumer, parts = _consumer(bootstrap, topic)
+    consumer, parts = _consumer(brokers, topic)
     records, over = Records(part.partition for part in parts), threading.Event()
     with closing(consumer), _Server((host, 0), _Answer) as server:
         server.records = records
@@ -100,11 +101,11 @@ class _Answer(socketserver.StreamRequestHandler):
         self.wfile.write(json.dumps(self.server.records.answer(asked)).encode() + b"\n")
 
 
-def _consumer(bootstrap: Sequence[str], topic: str) -> tuple[Any, list[Any]]:
+def _consumer(brokers: Brokers, topic: str) -> tuple[Any, list[Any]]:
     from kafka import KafkaConsumer, TopicPartition
 
     consumer = KafkaConsumer(
-        bootstrap_servers=list(bootstrap), enable_auto_commit=False, metrics_enabled=False
+        **brokers.for_kafka_python(), enable_auto_commit=False, metrics_enabled=False
     )
     numbers = consumer.partitions_for_topic(topic)
     if not numbers:

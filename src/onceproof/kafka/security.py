@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, Protocol
 
 from onceproof.variables import revealed
 
@@ -29,9 +28,8 @@ _LIBRDKAFKA = {
     "key": "ssl.key.location",
     "key_password": "ssl.key.password",
 }
-_LOGIN = "org.apache.kafka.common.security"
-_LOGINS = dict.fromkeys(MECHANISMS, f"{_LOGIN}.scram.ScramLoginModule")
-_LOGINS |= {"PLAIN": f"{_LOGIN}.plain.PlainLoginModule"}
+# What Java's parser takes for the end of a quoted word, or for the start of an escape.
+_ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"})
 
 
 @dataclass(frozen=True)
@@ -82,10 +80,8 @@ class Security:
         found = {"kafka.security.protocol": self.protocol}
         if self.mechanism:
             found["kafka.sasl.mechanism"] = self.mechanism
-            found["kafka.sasl.jaas.config"] = (
-                f"{_LOGINS[self.mechanism]} required username={_in_quotes(self.user)}"
-                f" password={_in_quotes(self.password)};"
-            )
+            login = java_login(self.mechanism, revealed(self.user), revealed(self.password))
+            found["kafka.sasl.jaas.config"] = login
         if self.ca:
             found["kafka.ssl.truststore.type"] = "PEM"
             found["kafka.ssl.truststore.location"] = revealed(self.ca)
@@ -101,46 +97,42 @@ class Security:
 PLAIN = Security()
 
 
-def _in_quotes(text: str) -> str:
-    return '"' + revealed(text).replace("\\", "\\\\").replace('"', '\\"') + '"'
+def java_login(mechanism: str, user: str, password: str) -> str:
+    """Return `sasl.jaas.config` of Java's clients; each value stays one quoted word."""
+    kind = "scram.Scram" if "SCRAM" in mechanism else "plain.Plain"
+    user, password = (one.translate(_ESCAPES) for one in (user, password))
+    return (
+        f"org.apache.kafka.common.security.{kind}LoginModule required"
+        f' username="{user}" password="{password}";'
+    )
+
+
+class Reachable(Protocol):
+    """Brokers that one can make a client of: where they are, and by what they let it in."""
+
+    def for_kafka_python(self) -> dict[str, Any]:
+        """Return what every client of kafka-python is made with."""
 
 
 @dataclass(frozen=True)
-class Brokers(Sequence[str]):
-    """The addresses of brokers that do not let everybody in: a list of them, and by what."""
+class Brokers:
+    """The addresses of brokers, and by what they let clients in: never one without the other."""
 
     addresses: tuple[str, ...]
-    security: Security = PLAIN
+    security: Security
 
-    @overload
-    def __getitem__(self, index: int) -> str: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[str]: ...
-    def __getitem__(self, index: int | slice) -> str | Sequence[str]:
-        return self.addresses[index]
+    @property
+    def bootstrap(self) -> str:
+        """The addresses in one text, as `host:port,host:port`."""
+        return ",".join(self.addresses)
 
-    def __len__(self) -> int:
-        return len(self.addresses)
+    def for_kafka_python(self) -> dict[str, Any]:
+        """Return what every client of kafka-python is made with."""
+        return {"bootstrap_servers": list(self.addresses), **self.security.for_kafka_python()}
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.addresses)
-
-
-def security_of(bootstrap: Sequence[str]) -> Security:
-    """Return by what a client of these brokers is let in; a mere list of addresses has none."""
-    return bootstrap.security if isinstance(bootstrap, Brokers) else PLAIN
-
-
-def kafka_settings(bootstrap: Sequence[str]) -> dict[str, Any]:
-    """Return what every client of kafka-python is made with: whom it asks, and how it is let in."""
-    found = security_of(bootstrap).for_kafka_python()
-    return {"bootstrap_servers": list(bootstrap), **found}
-
-
-def confluent_settings(bootstrap: Sequence[str]) -> dict[str, Any]:
-    """Return what every client of confluent-kafka is made with."""
-    found = security_of(bootstrap).for_confluent()
-    return {"bootstrap.servers": ",".join(bootstrap), **found}
+    def for_confluent(self) -> dict[str, Any]:
+        """Return what every client of confluent-kafka is made with."""
+        return {"bootstrap.servers": self.bootstrap, **self.security.for_confluent()}
 
 
 def in_environment() -> Security:

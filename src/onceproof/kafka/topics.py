@@ -9,7 +9,7 @@ from typing import Any
 
 from onceproof.errors import StackError
 from onceproof.kafka.admin import ANSWERS_WITHIN_S, ask_patiently
-from onceproof.kafka.security import kafka_settings
+from onceproof.kafka.security import Brokers
 from onceproof.machine.polling import wait_for
 
 _REPLICAS = 3
@@ -29,7 +29,7 @@ class Found:
     headers: tuple[tuple[str, bytes], ...] = ()
 
 
-def make_topic(bootstrap: Sequence[str], name: str, partitions: int = 4) -> str:
+def make_topic(brokers: Brokers, name: str, partitions: int = 4) -> str:
     """Make a topic that keeps its records for ever, and return its name; it may be there already.
 
     One that is there with another number of partitions is refused: keys would lie elsewhere.
@@ -44,8 +44,8 @@ def make_topic(bootstrap: Sequence[str], name: str, partitions: int = 4) -> str:
             client.create_topics([NewTopic(name, partitions, replicas, topic_configs=config)])
         client.wait_for_topics([name])
 
-    ask_patiently(bootstrap, make)
-    found = len(look(bootstrap, [name])[name]["partitions"])
+    ask_patiently(brokers, make)
+    found = len(look(brokers, [name])[name]["partitions"])
     if found != partitions:
         raise StackError(
             f"topic {name} is there with {found} partitions, and {partitions} are wanted:"
@@ -54,7 +54,7 @@ def make_topic(bootstrap: Sequence[str], name: str, partitions: int = 4) -> str:
     return name
 
 
-def look(bootstrap: Sequence[str], names: Sequence[str]) -> dict[str, Any]:
+def look(brokers: Brokers, names: Sequence[str]) -> dict[str, Any]:
     """Return each topic's id and where its partitions begin and end: the proof of `input.topics`.
 
     `end` is the next offset to be written. It is no count of records where transactions write.
@@ -87,10 +87,10 @@ def look(bootstrap: Sequence[str], names: Sequence[str]) -> dict[str, Any]:
             }
         return topics
 
-    return ask_patiently(bootstrap, see)
+    return ask_patiently(brokers, see)
 
 
-def are_in_sync(bootstrap: Sequence[str], name: str) -> bool:
+def are_in_sync(brokers: Brokers, name: str) -> bool:
     """Whether every replica of a topic has all of it."""
 
     def see(client: Any) -> bool:
@@ -98,25 +98,25 @@ def are_in_sync(bootstrap: Sequence[str], name: str) -> bool:
         parts = found["partitions"]
         return bool(parts) and all(len(p["isr_nodes"]) == len(p["replica_nodes"]) for p in parts)
 
-    return ask_patiently(bootstrap, see)
+    return ask_patiently(brokers, see)
 
 
-def expire(bootstrap: Sequence[str], name: str, ends: Mapping[int, int]) -> dict[int, int]:
+def expire(brokers: Brokers, name: str, ends: Mapping[int, int]) -> dict[int, int]:
     """Delete the records before these offsets, and return where each partition begins now."""
     from kafka import TopicPartition
 
     wanted = {TopicPartition(name, partition): end for partition, end in ends.items()}
-    ask_patiently(bootstrap, lambda client: client.delete_records(wanted))
-    found = look(bootstrap, [name])[name]["partitions"]
+    ask_patiently(brokers, lambda client: client.delete_records(wanted))
+    found = look(brokers, [name])[name]["partitions"]
     return {int(partition): bounds["start"] for partition, bounds in found.items()}
 
 
-def grow_topic(bootstrap: Sequence[str], name: str, partitions: int) -> None:
+def grow_topic(brokers: Brokers, name: str, partitions: int) -> None:
     """Give a topic so many partitions."""
-    ask_patiently(bootstrap, lambda client: client.create_partitions({name: partitions}))
+    ask_patiently(brokers, lambda client: client.create_partitions({name: partitions}))
 
 
-def drop_topic(bootstrap: Sequence[str], name: str) -> None:
+def drop_topic(brokers: Brokers, name: str) -> None:
     """Remove a topic; one that is not there is gone already."""
     from kafka.errors import UnknownTopicOrPartitionError
 
@@ -124,11 +124,11 @@ def drop_topic(bootstrap: Sequence[str], name: str) -> None:
         with suppress(UnknownTopicOrPartitionError):
             client.delete_topics([name])
 
-    ask_patiently(bootstrap, drop)
+    ask_patiently(brokers, drop)
 
 
 def read_back(
-    bootstrap: Sequence[str],
+    brokers: Brokers,
     topic: str,
     partitions: Sequence[int] | None = None,
     isolation: str = "read_uncommitted",
@@ -137,7 +137,7 @@ def read_back(
     from kafka import KafkaConsumer, TopicPartition
 
     consumer = KafkaConsumer(
-        **kafka_settings(bootstrap),
+        **brokers.for_kafka_python(),
         enable_auto_commit=False,
         isolation_level=isolation,
         auto_offset_reset="none",

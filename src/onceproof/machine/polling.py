@@ -28,9 +28,25 @@ def wait_for(
 
 
 def comes_true(look: Callable[[], object], limit_s: float, *, every_s: float = 0.05) -> bool:
-    """Return whether a condition came true within the limit, for those who can go on without."""
+    """Return whether a condition came true within the limit, for those who can go on without.
+
+    A look that raises `StackError` is repeated. If the last one does, its error is raised: then
+    nobody knows whether the condition holds. Everything else that `look` raises is not caught.
+    """
+    error: StackError | None = None
+
+    def look_again() -> object:
+        nonlocal error
+        try:
+            found, error = look(), None
+        except StackError as raised:
+            found, error = None, raised
+        return found
+
     try:
-        wait_for(look, limit_s, "", every_s=every_s)
+        wait_for(look_again, limit_s, "", every_s=every_s)
     except StackError:
+        if error is not None:
+            raise StackError(f"{error} (waited {limit_s:g} s)") from error
         return False
     return True

@@ -5,7 +5,7 @@ from __future__ import annotations
 from onceproof.errors import StackError
 from onceproof.job.handle import find_agent
 from onceproof.machine.polling import wait_for
-from onceproof.phases.phase import end_of
+from onceproof.phases.phase import PhaseEnd, end_of
 from onceproof.run.directory import RunDirectory
 from onceproof.run.plan import Plan
 from onceproof.run.records import Record
@@ -26,7 +26,7 @@ def await_agent(run: RunDirectory, work: Plan) -> None:
 
 def await_phase(run: RunDirectory, name: str, limit_s: float) -> None:
     """Return when a phase has ended well, or raise `StackError` with what went wrong in it."""
-    refuse_failed(wait_for(lambda: end_of(run, name), limit_s, f"{name} has not ended"))
+    refuse_failed(wait_for(PhaseEnd(run, name).look, limit_s, f"{name} has not ended"))
 
 
 def refuse_failed(end: Record) -> None:

@@ -5,11 +5,12 @@ The command line carries them out one after another in one process, an orchestra
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 from onceproof.job.handle import find_agent
 from onceproof.job.targets import open_sink
+from onceproof.kafka.security import Brokers
 from onceproof.machine.home import onceproof_home
 from onceproof.phases.awaiting import await_agent, await_phase
 from onceproof.phases.calm import run_calm
@@ -53,14 +54,14 @@ def produced(run: RunDirectory, work: Plan, progress: Progress | None = None) ->
         return agent is not None and not agent.is_alive
 
     with phase(run, "produce"):
-        produce(run, work, _bootstrap(run), is_over=is_over, progress=progress)
+        produce(run, work, _brokers(run), is_over=is_over, progress=progress)
 
 
 def observed(run: RunDirectory, work: Plan) -> None:
     """Carry out `observe`."""
     with phase(run, "observe"):
         observe(run, open_sink(run, work, Prepared.read(run.prepared).address))
-        look_at_input(run, work, _bootstrap(run), "observe")
+        look_at_input(run, work, _brokers(run), "observe")
 
 
 def recomputed(run: RunDirectory, work: Plan) -> None:
@@ -92,7 +93,7 @@ def released(run: RunDirectory, work: Plan) -> None:
         release(run, work)
 
 
-def _bootstrap(run: RunDirectory) -> Sequence[str]:
+def _brokers(run: RunDirectory) -> Brokers:
     return Prepared.read(run.prepared).brokers
 
 

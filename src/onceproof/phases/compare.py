@@ -14,10 +14,10 @@ from onceproof.comparison.found import samples_of, write_details
 from onceproof.documents import count, read_object
 from onceproof.errors import EngineError, EvidenceError, RequestError
 from onceproof.judge.origins import origins
-from onceproof.references.declared import NOT_COMPARED, ORIGIN, reference_of
+from onceproof.references.declared import NOT_COMPARED, ORIGIN
 from onceproof.run.directory import RunDirectory
 from onceproof.run.ledger import count_rows, parquet_files, query_parquet, readable
-from onceproof.run.parts import made_of
+from onceproof.run.parts import OLDER, made_of
 from onceproof.run.plan import Plan
 
 SAMPLES = 5
@@ -80,8 +80,10 @@ def _refuse_unwritten(run: RunDirectory, work: Plan) -> None:
 
 
 def key_of(work: Plan) -> list[str]:
-    """Return what a row of a run is known by."""
-    return reference_of(work.output).compared_by(work.output.writes)
+    """Return what a row of a run is known by, as its plan says."""
+    if work.output.rows is None:
+        raise EvidenceError(OLDER)
+    return list(work.output.rows.compared_by)
 
 
 def _compared(run: RunDirectory, key: Sequence[str], part: Path) -> Differences:

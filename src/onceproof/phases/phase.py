@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from onceproof.errors import OnceproofError
 from onceproof.run.directory import RunDirectory
-from onceproof.run.history import History
+from onceproof.run.history import History, HistoryReader
 from onceproof.run.parts import used_by
 from onceproof.run.records import Op, Outcome, Record
 
@@ -35,11 +35,21 @@ def phase(run: RunDirectory, name: str) -> Iterator[History]:
         history.append(name, Op.PHASE_END, proof=used_by(run, name))
 
 
+class PhaseEnd:
+    """The end of a phase, for those who wait for it: each look reads only what is new."""
+
+    def __init__(self, run: RunDirectory, name: str) -> None:
+        self._name, self._history = name, HistoryReader(run.history)
+        self._newest: Record | None = None
+
+    def look(self) -> Record | None:
+        """Return how the phase ended; None if it has not, or was begun anew."""
+        for record in self._history.read_new():
+            if record.actor == self._name and record.op in (Op.PHASE_START, Op.PHASE_END):
+                self._newest = record if record.op is Op.PHASE_END else None
+        return self._newest
+
+
 def end_of(run: RunDirectory, name: str) -> Record | None:
     """Return how a phase ended; None if it has not, or was begun anew."""
-    records = [
-        record
-        for record in History(run.history).so_far()
-        if record.actor == name and record.op in (Op.PHASE_START, Op.PHASE_END)
-    ]
-    return records[-1] if records and records[-1].op is Op.PHASE_END else None
+    return PhaseEnd(run, name).look()

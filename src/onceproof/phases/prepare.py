@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from onceproof.errors import StackError
@@ -10,7 +9,7 @@ from onceproof.faults.abilities import refuse_unable
 from onceproof.faults.disturb_links import needs_links
 from onceproof.faults.small_disks import mount_disks
 from onceproof.job.targets import open_sink
-from onceproof.kafka.security import PLAIN
+from onceproof.kafka.security import PLAIN, Brokers
 from onceproof.kafka.topics import look, make_topic
 from onceproof.machine.home import onceproof_home
 from onceproof.machine.polling import comes_true
@@ -20,7 +19,6 @@ from onceproof.run.needed_variables import refuse_unset
 from onceproof.run.plan import Plan
 from onceproof.run.prepared import Prepared
 from onceproof.run.records import Op
-from onceproof.sinks import find_sink
 from onceproof.stacks import Stack
 from onceproof.stacks.local.stack import LocalStack, default_folder
 from onceproof.stacks.members.airflow import Component
@@ -42,17 +40,17 @@ def prepare(run: RunDirectory, work: Plan, home: Path | None = None) -> Prepared
         prepared = _stack(run, work, home)
         refuse_unset(work, has_store=bool(passfile_of(prepared.address)))
         prepared.write(run.prepared)
-    bootstrap = prepared.brokers
+    brokers = prepared.brokers
     mount_disks(run, work.faults)
-    make_topic(bootstrap, work.input.topic, work.input.partitions)
+    make_topic(brokers, work.input.topic, work.input.partitions)
     open_sink(run, work, prepared.address).prepare()
-    look_at_input(run, work, bootstrap, "prepare")
+    look_at_input(run, work, brokers, "prepare")
     return prepared
 
 
-def look_at_input(run: RunDirectory, work: Plan, bootstrap: Sequence[str], actor: str) -> None:
+def look_at_input(run: RunDirectory, work: Plan, brokers: Brokers, actor: str) -> None:
     """Record what the input topic is now: the judge wants a look before the job and one after."""
-    found = {"topics": look(bootstrap, [work.input.topic])}
+    found = {"topics": look(brokers, [work.input.topic])}
     History(run.history).append(actor, Op.INPUT_TOPICS, proof=found)
 
 
@@ -79,7 +77,12 @@ def await_members(stack: Stack, within_s: float = _SERVES_WITHIN_S) -> None:
         ]
         return not troubles
 
-    if not comes_true(serve, within_s):
+    try:
+        do_serve = comes_true(serve, within_s)
+    except StackError as error:
+        said = f"the members of the stack {stack.name} cannot be seen: {error}"
+        raise StackError(said) from error
+    if not do_serve:
         raise StackError(
             f"of the stack {stack.name} there do not serve: {', '.join(troubles)}: "
             "start what is dead, or take the stack down and bring it up"
@@ -88,20 +91,20 @@ def await_members(stack: Stack, within_s: float = _SERVES_WITHIN_S) -> None:
 
 def prepared_on(run: RunDirectory, stack: Stack, work: Plan, *, own: bool) -> Prepared:
     """Return where a run finds what it needs on a stack that serves."""
-    members, kind = stack.members, find_sink(work.output.sink).store
+    members, kind = stack.members, work.output.store
     needed = ("master", "store") if kind == "postgresql" else ("master",)
     if missing := [name for name in needed if name not in members]:
         raise StackError(f"the stack {stack.name} has no {' and no '.join(missing)}: add it")
-    bootstrap = ",".join(stack.bootstrap)
+    brokers = stack.brokers
     store = members["store"].address if "store" in members else ""
-    addresses = {"files": str(run.output.absolute()), "kafka": bootstrap}
+    addresses = {"files": str(run.output.absolute()), "kafka": brokers.bootstrap}
     return Prepared(
         stack.name,
         own,
-        bootstrap,
+        brokers.bootstrap,
         members["master"].address,
         addresses.get(kind, store),
-        stack.security.named() if stack.security != PLAIN else {},
+        brokers.security.named() if brokers.security != PLAIN else {},
     )
 
 

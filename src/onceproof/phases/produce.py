@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 from onceproof.checkpoint import log
 from onceproof.documents import write_whole
 from onceproof.errors import EvidenceError, StackError
+from onceproof.kafka.security import Brokers
 from onceproof.kafka.topics import look
 from onceproof.machine.polling import wait_for
 from onceproof.producing.children import Order, Producers
@@ -39,7 +40,7 @@ Position = Callable[[], Mapping[Partition, int]]
 def produce(
     run: RunDirectory,
     work: Plan,
-    bootstrap: Sequence[str],
+    brokers: Brokers,
     *,
     is_over: Callable[[], bool],
     position: Position | None = None,
@@ -59,7 +60,7 @@ def produce(
         return
     options = find_workload(work.input.workload).resolve(work.input.options)
     _begin(run)
-    sender = _Sender(run, work, bootstrap, is_over, progress or (lambda _done, _of: None))
+    sender = _Sender(run, work, brokers, is_over, progress or (lambda _done, _of: None))
     if not options["events"]:  # a sentinel alone would make an empty input look like one
         _write_ends(run, {})
         return
@@ -68,7 +69,7 @@ def produce(
     sent = sender.send(options)
     if sender.has_committed(position or (lambda: committed(run))):
         sender.send_sentinel(sent, options)
-    _write_ends(run, {work.input.topic: settle(run.ledger, bootstrap, work.input.topic)})
+    _write_ends(run, {work.input.topic: settle(run.ledger, brokers, work.input.topic)})
 
 
 def _write_ends(run: RunDirectory, ends: Mapping[str, Mapping[str, int]]) -> None:
@@ -105,7 +106,7 @@ def _begin(run: RunDirectory) -> None:
 class _Sender:
     run: RunDirectory
     work: Plan
-    bootstrap: Sequence[str]
+    brokers: Brokers
     is_over: Callable[[], bool]
     progress: Progress
     recorded_at: float = 0.0
@@ -117,7 +118,7 @@ class _Sender:
 
     def send(self, options: Mapping[str, Any]) -> tuple[int, int]:
         """Send all events, and return how many records were offered and acknowledged."""
-        order = Order.of(self.work, options, self.bootstrap, self.run.ledger, self.patience_s)
+        order = Order.of(self.work, options, self.brokers, self.run.ledger, self.patience_s)
         with Producers(order, options["producers"], self.run.logs) as children:
 
             def look_at_them() -> bool:
@@ -138,7 +139,7 @@ class _Sender:
         topic = self.work.input.topic
         ends = {
             (topic, int(number)): bounds["end"]
-            for number, bounds in look(self.bootstrap, [topic])[topic]["partitions"].items()
+            for number, bounds in look(self.brokers, [topic])[topic]["partitions"].items()
         }
 
         def is_covered() -> tuple[bool] | None:
@@ -170,7 +171,7 @@ class _Sender:
         if events is None:
             return
         sends = Sends(events, self.work.run, workload.topic, workload.partitions)
-        with closing(KafkaPython(self.bootstrap, workload.topic, self.patience_s)) as client:
+        with closing(KafkaPython(self.brokers, workload.topic, self.patience_s)) as client:
             files = self.run.ledger / "part-sentinel"
             wrong = Sending(client, files, self.work.limits.run_s, lambda *_: None).run([sends])
         if wrong:

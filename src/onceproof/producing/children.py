@@ -6,14 +6,14 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from onceproof.errors import StackError
-from onceproof.kafka.security import Brokers, Security, security_of
+from onceproof.kafka.security import Brokers, Security
 from onceproof.run.plan import Plan
 
 _TAIL = 500
@@ -29,23 +29,17 @@ class Order:
     run: str
     topic: str
     partitions: int
-    bootstrap: Sequence[str]
+    brokers: Brokers
     folder: str
     patience_s: float
     producer: int = 0
-    security: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def brokers(self) -> Brokers:
-        """The brokers, for whoever makes a client of them."""
-        return Brokers(tuple(self.bootstrap), Security(**self.security))
 
     @classmethod
     def of(
         cls,
         work: Plan,
         options: Mapping[str, Any],
-        bootstrap: Sequence[str],
+        brokers: Brokers,
         folder: Path,
         patience_s: float,
     ) -> Order:
@@ -57,16 +51,20 @@ class Order:
             run=work.run,
             topic=work.input.topic,
             partitions=work.input.partitions,
-            bootstrap=list(bootstrap),
+            brokers=brokers,
             folder=str(folder.resolve()),
             patience_s=patience_s,
-            security=security_of(bootstrap).named(),
         )
 
     @classmethod
     def parse(cls, text: str) -> Order:
         """Return the order that `str` of one wrote."""
-        return cls(**json.loads(text))
+        found = json.loads(text)
+        brokers = found.pop("brokers")
+        return cls(
+            **found,
+            brokers=Brokers(tuple(brokers["addresses"]), Security(**brokers["security"])),
+        )
 
     def __str__(self) -> str:
         return json.dumps(asdict(self))

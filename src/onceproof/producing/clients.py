@@ -11,10 +11,10 @@ delete the input.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Protocol
 
-from onceproof.kafka.security import kafka_settings
+from onceproof.kafka.security import Brokers
 from onceproof.producing.confluent import Confluent
 from onceproof.producing.rows import Sends
 from onceproof.producing.settings import BATCH_BYTES, LINGER_MS, REQUEST_MS
@@ -45,7 +45,7 @@ class Client(Protocol):
 class KafkaPython:
     """kafka-python, which is always there."""
 
-    def __init__(self, bootstrap: Sequence[str], topic: str, patience_s: float) -> None:
+    def __init__(self, brokers: Brokers, topic: str, patience_s: float) -> None:
         """Connect; `patience_s` is how long a record may wait for its acknowledgement."""
         from kafka import KafkaProducer
 
@@ -53,7 +53,7 @@ class KafkaPython:
         self._topic = topic
         self._under_way: deque[tuple[Any, Sends, int]] = deque()
         self._producer = KafkaProducer(
-            **kafka_settings(bootstrap),
+            **brokers.for_kafka_python(),
             acks="all",
             enable_idempotence=True,
             linger_ms=LINGER_MS,
@@ -100,10 +100,10 @@ class KafkaPython:
 
 
 def make_client(
-    options: Mapping[str, Any], bootstrap: Sequence[str], topic: str, patience_s: float
+    options: Mapping[str, Any], brokers: Brokers, topic: str, patience_s: float
 ) -> Client:
     """Return a new client as a workload's options have it."""
     if options["client"] != CONFLUENT:
-        return KafkaPython(bootstrap, topic, patience_s)
+        return KafkaPython(brokers, topic, patience_s)
     early = options["delivery_s"]
-    return Confluent(bootstrap, topic, early or patience_s, sends_again=bool(early))
+    return Confluent(brokers, topic, early or patience_s, sends_again=bool(early))

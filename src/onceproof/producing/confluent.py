@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from onceproof.kafka.security import confluent_settings
+from onceproof.kafka.security import Brokers
 from onceproof.producing.rows import Sends
 from onceproof.producing.settings import BATCH_BYTES, LINGER_MS, REQUEST_MS
 
@@ -22,7 +21,7 @@ class Confluent:
     """confluent-kafka, at a fifth of the cost."""
 
     def __init__(
-        self, bootstrap: Sequence[str], topic: str, patience_s: float, *, sends_again: bool = False
+        self, brokers: Brokers, topic: str, patience_s: float, *, sends_again: bool = False
     ) -> None:
         """Connect; `patience_s` is how long a record may wait for its acknowledgement."""
         from confluent_kafka import Producer
@@ -33,7 +32,7 @@ class Confluent:
         self._known, self._asked_at = 0, 0.0
         self._producer: Any = Producer(
             {
-                **confluent_settings(bootstrap),
+                **brokers.for_confluent(),
                 "acks": "all",
                 "enable.idempotence": True,
                 "linger.ms": LINGER_MS,

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from onceproof.errors import EvidenceError
+from onceproof.kafka.security import Brokers
 from onceproof.kafka.topics import look, read_back
 from onceproof.producing.rows import FAILED, ID, OK, UNKNOWN, write_rows
 from onceproof.run.ledger import Ledger, parquet_files, query_parquet
@@ -15,7 +16,7 @@ from onceproof.run.ledger import Ledger, parquet_files, query_parquet
 _NOBODY = -1
 
 
-def settle(folder: Path, bootstrap: Sequence[str], topic: str) -> dict[str, int]:
+def settle(folder: Path, brokers: Brokers, topic: str) -> dict[str, int]:
     """Give every send its place or call it failed; return the next offset of each partition.
 
     Afterwards ledger and topic are the same records: what the topic holds more or less raises
@@ -27,24 +28,24 @@ def settle(folder: Path, bootstrap: Sequence[str], topic: str) -> dict[str, int]
         folder,
         "select distinct partition from {rows} where ack = 'unknown' order by partition",
     )
-    partitions = look(bootstrap, [topic])[topic]["partitions"]
+    partitions = look(brokers, [topic])[topic]["partitions"]
     if unknown and any(bounds["start"] for bounds in partitions.values()):
         raise EvidenceError(
             f"the beginning of {topic} has expired, and of some events nobody knows whether they"
             " were in it"
         )
     if unknown:
-        places = _places(folder, bootstrap, topic, [row[0] for row in unknown])
+        places = _places(folder, brokers, topic, [row[0] for row in unknown])
         for path in parquet_files(folder):
             _settle_file(path, places)
     ledger = Ledger.read(folder)
     if odd := [int(number) for number in partitions if _is_odd(ledger, topic, number, partitions)]:
-        _check_records(ledger, bootstrap, topic, odd, partitions)
+        _check_records(ledger, brokers, topic, odd, partitions)
     return {number: bounds["end"] for number, bounds in partitions.items()}
 
 
 def _places(
-    folder: Path, bootstrap: Sequence[str], topic: str, partitions: Sequence[int]
+    folder: Path, brokers: Brokers, topic: str, partitions: Sequence[int]
 ) -> dict[int, list[int]]:
     """Return where the events of unknown outcome stand, but for the places that are known."""
     rows = query_parquet(
@@ -55,7 +56,7 @@ def _places(
     known = {number: set(offsets or ()) for number, _, offsets in rows}
     named = {payload: number for number, payload, _ in rows}
     places: dict[int, list[int]] = defaultdict(list)
-    for found in read_back(bootstrap, topic, partitions):
+    for found in read_back(brokers, topic, partitions):
         told = dict(found.headers).get(ID)
         payload = (found.value or b"").decode(errors="replace")
         number = int(told) if told else named.get(payload, _NOBODY)
@@ -94,7 +95,7 @@ def _is_odd(ledger: Ledger, topic: str, number: str, partitions: Mapping[str, An
 
 def _check_records(
     ledger: Ledger,
-    bootstrap: Sequence[str],
+    brokers: Brokers,
     topic: str,
     odd: Sequence[int],
     partitions: Mapping[str, Any],
@@ -104,7 +105,7 @@ def _check_records(
     What a transaction has aborted is no input, and what has expired was.
     """
     found: dict[int, list[int]] = defaultdict(list)
-    for one in read_back(bootstrap, topic, odd, "read_committed"):
+    for one in read_back(brokers, topic, odd, "read_committed"):
         found[one.partition].append(one.offset)
     for number in odd:
         bounds = partitions[str(number)]

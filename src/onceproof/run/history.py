@@ -10,7 +10,7 @@ import fcntl
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -77,13 +77,35 @@ class History:
 
     def so_far(self) -> tuple[Record, ...]:
         """Return the same of a run that may only have begun: none where nothing is written yet."""
+        return HistoryReader(self.path).read_new()
+
+
+@dataclass
+class HistoryReader:
+    """Reads a history again and again, and each time only what was appended since."""
+
+    path: Path
+    _offset: int = field(init=False, default=0)
+    _seq: int = field(init=False, default=0)
+
+    def read_new(self) -> tuple[Record, ...]:
+        """Return the records since the last call; a half-written last line is left for the next.
+
+        A record that is not as it was written raises `EvidenceError` with its line, at each call.
+        """
         try:
-            *lines, _torn = self.path.read_bytes().split(b"\n")
+            with self.path.open("rb", buffering=0) as file:
+                size = os.fstat(file.fileno()).st_size
+                found = os.pread(file.fileno(), max(0, size - self._offset), self._offset)
         except FileNotFoundError:
             return ()
         except OSError as error:
             raise EvidenceError(f"{self.path.name} cannot be read: {error.strerror}") from None
-        return tuple(from_line(number, line) for number, line in enumerate(lines, 1))
+        *lines, torn = found.split(b"\n")
+        records = tuple(from_line(number, line) for number, line in enumerate(lines, self._seq + 1))
+        self._offset += len(found) - len(torn)
+        self._seq += len(records)
+        return records
 
 
 def _write(handle: int, line: bytes) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Literal, Protocol
 
-from onceproof.kafka.security import Security
+from onceproof.kafka.security import Brokers
 from onceproof.machine.identity import Identity
 
 Verb = Literal["kill", "pause", "resume", "stop", "start"]
@@ -53,8 +53,8 @@ class Stack(Protocol):
         """The text by which `open_stack` finds it again."""
 
     @property
-    def bootstrap(self) -> list[str]:
-        """The addresses of the brokers, for clients."""
+    def brokers(self) -> Brokers:
+        """The brokers, for clients."""
 
     @property
     def members(self) -> Mapping[str, Member]:
@@ -62,10 +62,6 @@ class Stack(Protocol):
 
     def status(self) -> Sequence[MemberStatus]:
         """Look at every member, now; never raises because a member is dead."""
-
-    @property
-    def security(self) -> Security:
-        """By what the brokers let clients in."""
 
     @property
     def runs_executors_here(self) -> bool:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from random import Random
 from typing import Any
 
 from onceproof.errors import RequestError, StackError
-from onceproof.kafka.security import PLAIN, Brokers, Security
+from onceproof.kafka.security import Brokers, Security
 from onceproof.stacks import CURES, Done, Member, Stack, Verb
 from onceproof.stacks.members.airflow import Component
-from onceproof.stacks.roles import NOBODY, find_role, pick
+from onceproof.stacks.roles import NOBODY, find_role, is_role, pick
 
 # Does the verb to the member of this name; calls what it is given last before it strikes.
 Act = Callable[[str, Callable[[], None]], dict[str, Any]]
@@ -25,7 +25,7 @@ def aim(
     living: Mapping[str, Member],
     brokers: int,
     act: Act,
-    security: Security = PLAIN,
+    security: Security,
 ) -> Done:
     """Have the verb done to the member that the target names; a role's proof is the seat's move."""
     serving = {name: living[name] for name in living if living[name].kind == "broker"}
@@ -45,12 +45,12 @@ def aim(
     if role and seat:
         others = [other for other in serving.values() if other.name != name]
         survivors = _brokers(others, security)
-        has_majority = len(survivors) > brokers // 2
+        has_majority = len(others) > brokers // 2
         proof["seat"] = role.moved(seat, survivors) if has_majority else seat.orphaned()
     return Done(verb, name, proof)
 
 
-def _brokers(members: Iterable[Member], security: Security) -> Sequence[str]:
+def _brokers(members: Iterable[Member], security: Security) -> Brokers:
     return Brokers(tuple(one.address for one in members), security)
 
 
@@ -60,7 +60,7 @@ def lacking(stack: Stack, verb: Verb, target: str, *more: Member) -> str:
     `more` are members that go by a name of their own and stand in no list.
     """
     kind, _, which = target.partition(":")
-    is_any = which in ("any", "all") or find_role(target, ()) is not None
+    is_any = which in ("any", "all") or is_role(target)
     known = {one.name: one for one in (*stack.members.values(), *more)}
     meant = [one for one in known.values() if one.name == target or (is_any and one.kind == kind)]
     if any(verb in one.verbs for one in meant):

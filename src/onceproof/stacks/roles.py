@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass, replace
 from random import Random
 from typing import Any
 
 from onceproof.errors import OnceproofError, RequestError, StackError
+from onceproof.kafka.security import Brokers
 from onceproof.machine.polling import wait_for
 from onceproof.stacks.members.brokers import ask, metadata_quorum
 
@@ -36,24 +37,24 @@ class Role:
     """One role of a target: `controller`, `leader=TOPIC/PARTITION`, `coordinator=ID`."""
 
     text: str
-    addresses: Sequence[str]
+    brokers: Brokers
 
     def seat(self) -> Seat:
         """Ask the brokers who holds the seat now."""
         from kafka.errors import KafkaError
 
         kind, _, rest = self.text.partition("=")
-        if not self.addresses:
+        if not self.brokers.addresses:
             raise RequestError(f"broker:{self.text}: no broker lives to say who that is; start one")
         try:
-            return ask(self.addresses, lambda client: _SEATS[kind](client, rest))
+            return ask(self.brokers, lambda client: _SEATS[kind](client, rest))
         except KafkaError as error:
             said = f"the brokers do not say who is broker:{self.text}"
             raise StackError(f"{said}: {type(error).__name__} {error}") from error
 
-    def moved(self, before: Seat, survivors: Sequence[str]) -> dict[str, Any]:
+    def moved(self, before: Seat, survivors: Brokers) -> dict[str, Any]:
         """Wait until a survivor says that another broker holds the seat; return both as proof."""
-        others = replace(self, addresses=survivors)
+        others = replace(self, brokers=survivors)
         began = time.monotonic()
         said = "the seat was still held"
 
@@ -127,11 +128,15 @@ _SEATS: dict[str, Callable[[Any, str], Seat]] = {
 }
 
 
-def find_role(target: str, addresses: Sequence[str]) -> Role | None:
-    """Return the role that a target names, or None if it names a member."""
+def is_role(target: str) -> bool:
+    """Whether a target names a role, not a member."""
     kind, _, role = target.partition(":")
-    is_role = kind == "broker" and role.partition("=")[0] in _SEATS
-    return Role(role, addresses) if is_role else None
+    return kind == "broker" and role.partition("=")[0] in _SEATS
+
+
+def find_role(target: str, brokers: Brokers) -> Role | None:
+    """Return the role that a target names, or None if it names a member."""
+    return Role(target.partition(":")[2], brokers) if is_role(target) else None
 
 
 def pick(target: str, names: Collection[str], living: Collection[str], rng: Random) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from onceproof.errors import RequestError
@@ -44,9 +44,14 @@ def faults_landed(evidence: Evidence) -> Finding:
 
 def landed(evidence: Evidence) -> dict[str, Record]:
     """Return the first strike with a proof of each fault that has one."""
+    return strikes_in(evidence.history)
+
+
+def strikes_in(records: Iterable[Record]) -> dict[str, Record]:
+    """Return the same of some records."""
     found: dict[str, Record] = {}
-    for record in evidence.of(Op.FAULT_STRIKE):
-        if record.is_ok and has_proof(record):
+    for record in records:
+        if record.op is Op.FAULT_STRIKE and record.is_ok and has_proof(record):
             found.setdefault(record.actor, record)
     return found
 

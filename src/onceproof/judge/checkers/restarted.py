@@ -45,7 +45,9 @@ def restarted(evidence: Evidence) -> Finding:
     others = numbers["troubled"] - sum("the check said" in one for one in shown)
     if others:
         shown.append(f"the check found something before {others:,} other start(s) too")
-    reason = "; ".join(shown) or "Before each start the check found nothing wrong"
+    clean = "Before each start the check found nothing wrong"
+    nothing = "The job was never started, so nothing was checked"
+    reason = "; ".join(shown) or (clean if starts else nothing)
     return Finding("restarted", Grade.PASS, reason[:1].upper() + reason[1:], numbers)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from onceproof.judge.report.plot import SERIES, plot
+from onceproof.run.evidence import ROW_CLASSES
 
 _HERE = Path(__file__).parent
 NOTHING = "\N{EN DASH}"
@@ -22,7 +23,9 @@ def to_html(document: Mapping[str, Any]) -> str:
         name: plot(document["timeline"], *size)
         for name, size in {"wide": WIDE, "narrow": NARROW}.items()
     }
-    page: str = _page().render(document=document, drawings=drawings, series=SERIES)
+    page: str = _page().render(
+        document=document, drawings=drawings, series=SERIES, row_classes=ROW_CLASSES
+    )
     return page
 
 

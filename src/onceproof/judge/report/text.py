@@ -1,14 +1,17 @@
-"""The verdict as coloured text for a terminal."""
+"""The verdict as coloured text for a terminal.
+
+No line is broken here: a terminal does that, and a path or a command is still copied whole.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from rich.console import Console, Group
-from rich.padding import Padding
-from rich.table import Table
+from rich.console import Console
 from rich.text import Text
+
+from onceproof.run.evidence import ROW_CLASSES
 
 _STYLE = {"PASS": "bold green", "UNKNOWN": "bold yellow", "FAIL": "bold red"}
 _ORDER = list(_STYLE)
@@ -21,14 +24,13 @@ def print_verdict(document: Mapping[str, Any], console: Console | None = None) -
     shown = [
         _headline(document),
         _lines(set(document["reasons"]) - {f["reason"] for f in document["findings"]}),
-        _table([(f["verdict"], f["checker"], f["reason"]) for f in document["findings"]]),
+        _findings(document["findings"]),
         _differences(document),
         _lines(one["sentence"] for one in document["blame"]),
         Text(f"replay  {document['replay']}\nreport  {document['run']}/report.html"),
     ]
     told = [part for part in shown if part is not None]
-    console = console or Console(highlight=False)
-    console.print(Group(*(Padding(part, (0, 0, 1, 0)) for part in told[:-1]), told[-1]))
+    (console or Console(highlight=False)).print(Text("\n\n").join(told), soft_wrap=True)
 
 
 def printable(value: Any) -> Any:
@@ -60,17 +62,27 @@ def _lines(sentences: Iterable[str]) -> Text | None:
     return Text("\n".join(said)) if said else None
 
 
-def _table(findings: list[tuple[str, str, str]]) -> Table:
-    table = Table(box=None, pad_edge=False, show_header=False)
-    table.add_column(no_wrap=True)
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
-    for grade, name, reason in sorted(findings, key=lambda found: -_ORDER.index(found[0])):
-        table.add_row(Text(_MARK[grade], _STYLE[grade]), Text(name), Text(reason))
-    return table
+def _findings(findings: list[Mapping[str, Any]]) -> Text:
+    """Return a line for each finding, the worst first, and one for all that follow from another."""
+    own = [one for one in findings if "caused_by" not in one]
+    width = max(len(one["checker"]) for one in own)
+    lines = []
+    for one in sorted(own, key=lambda one: -_ORDER.index(one["verdict"])):
+        lines.append(_marked(one["verdict"], f"{one['checker']:{width}}  {one['reason']}"))
+        follow = [each["checker"] for each in findings if each.get("caused_by") == one["checker"]]
+        if follow:
+            said = f"{len(follow)} more are UNKNOWN because of it: {', '.join(follow)}"
+            lines.append(_marked("UNKNOWN", said))
+    return Text("\n").join(lines)
+
+
+def _marked(grade: str, said: str) -> Text:
+    return Text.assemble((_MARK[grade], _STYLE[grade]), f"  {said}")
 
 
 def _differences(document: Mapping[str, Any]) -> Text:
     found = {name: count for name, count in document["differences"].items() if count}
-    said = ", ".join(f"{count:,} {name}" for name, count in found.items())
-    return Text(f"differences: {said or 'none'}")
+    said = [f"{count:,} {name}" for name, count in found.items()]
+    if not set(ROW_CLASSES) & set(document["counted"]):
+        said.append("not compared" if not said else "rows not compared")
+    return Text(f"differences: {', '.join(said) or 'none'}")

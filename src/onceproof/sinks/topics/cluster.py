@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from onceproof.errors import RequestError
 from onceproof.kafka.admin import ANSWERS_WITHIN_S, ask_patiently
+from onceproof.kafka.security import java_login
 from onceproof.sinks import Target
 from onceproof.variables import revealed
 
@@ -34,7 +35,6 @@ _SECURITY = {
     "ssl.key.password": "ssl_password",
 }
 _JAVA = {"ssl.ca.location": "ssl.truststore.location", "sasl.mechanisms": "sasl.mechanism"}
-_MECHANISM, _PLAIN = "sasl.mechanism", "plain.PlainLoginModule"
 _HOSTNAMES = "ssl.endpoint.identification.algorithm"
 
 
@@ -63,12 +63,12 @@ class Cluster:
             },
         )
 
-    @property
-    def security(self) -> dict[str, Any]:
-        """How one connects, in kafka-python's words."""
+    def for_kafka_python(self) -> dict[str, Any]:
+        """Return what every client of kafka-python is made with."""
         told: dict[str, Any] = {
             ours: self.settings[name] for name, ours in _SECURITY.items() if name in self.settings
         }
+        told["bootstrap_servers"] = list(self.addresses)
         if self.settings.get(_HOSTNAMES) == "none":
             told["ssl_check_hostname"] = False
         return told
@@ -77,13 +77,9 @@ class Cluster:
     def java_settings(self) -> dict[str, str]:
         """The settings in the words of Java's clients, which differ in how one connects."""
         told = {_JAVA.get(name, name): value for name, value in self.settings.items()}
-        user, word = told.pop("sasl.username", None), told.pop("sasl.password", None)
+        user, password = told.pop("sasl.username", None), told.pop("sasl.password", "")
         if user is not None:
-            module = "scram.ScramLoginModule" if "SCRAM" in told.get(_MECHANISM, "") else _PLAIN
-            told["sasl.jaas.config"] = (
-                f"org.apache.kafka.common.security.{module} required"
-                f' username="{user}" password="{word}";'
-            )
+            told["sasl.jaas.config"] = java_login(told.get("sasl.mechanism", ""), user, password)
         if "ssl.truststore.location" in told:
             told["ssl.truststore.type"] = "PEM"
         if told.get(_HOSTNAMES) == "none":
@@ -92,14 +88,13 @@ class Cluster:
 
     def ask(self, question: Callable[[Any], T], limit_s: float = ANSWERS_WITHIN_S) -> T:
         """Put a question to a new admin client, again and again while brokers come and go."""
-        return ask_patiently(self.addresses, question, limit_s, **self.security)
+        return ask_patiently(self, question, limit_s)
 
     def consumer(self, isolation: str) -> Any:
         """Return a consumer of no group; it raises where it is given an offset that is gone."""
         from kafka import KafkaConsumer
 
         return KafkaConsumer(
-            bootstrap_servers=list(self.addresses),
             isolation_level=isolation,
             enable_auto_commit=False,
             auto_offset_reset="none",
@@ -111,7 +106,7 @@ class Cluster:
             reconnect_backoff_max_ms=500,
             metadata_max_age_ms=5000,
             metrics_enabled=False,
-            **self.security,
+            **self.for_kafka_python(),
         )
 
     def producer(self, patience_s: float) -> Any:
@@ -119,7 +114,6 @@ class Cluster:
         from kafka import KafkaProducer
 
         return KafkaProducer(
-            bootstrap_servers=list(self.addresses),
             acks="all",
             enable_idempotence=True,
             linger_ms=0,
@@ -131,7 +125,7 @@ class Cluster:
             reconnect_backoff_max_ms=500,
             metadata_max_age_ms=5000,
             metrics_enabled=False,
-            **self.security,
+            **self.for_kafka_python(),
         )
 
     def bulk(self, topic: str, **more: Any) -> Any:

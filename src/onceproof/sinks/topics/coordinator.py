@@ -141,9 +141,7 @@ class Coordinators:
         def answered() -> tuple[T] | None:
             nonlocal said
             try:
-                self._client = self._client or admin(
-                    self.cluster.addresses, **self.cluster.security
-                )
+                self._client = self._client or admin(self.cluster)
                 found = question(self._client)
             except (RetriableError, OSError) as error:
                 said = f"{type(error).__name__}: {error}"

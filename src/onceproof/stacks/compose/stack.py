@@ -12,7 +12,7 @@ from random import Random
 from typing import Any
 
 from onceproof.errors import RequestError
-from onceproof.kafka.security import PLAIN, Security
+from onceproof.kafka.security import PLAIN, Brokers
 from onceproof.machine.home import onceproof_home
 from onceproof.stacks import Done, Member, MemberStatus, Verb
 from onceproof.stacks.aiming import aim, healed, lacking
@@ -45,9 +45,10 @@ class ComposeStack:
         return f"{PREFIX}{self.project}"
 
     @property
-    def bootstrap(self) -> list[str]:
-        """The addresses of the brokers, for clients."""
-        return [one.address for one in self.members.values() if one.kind == "broker"]
+    def brokers(self) -> Brokers:
+        """The brokers, for clients."""
+        found = self.members.values()
+        return Brokers(tuple(one.address for one in found if one.kind == "broker"), PLAIN)
 
     @property
     def members(self) -> dict[str, Member]:
@@ -79,11 +80,6 @@ class ComposeStack:
         )
 
     @property
-    def security(self) -> Security:
-        """Its brokers let everybody in."""
-        return PLAIN
-
-    @property
     def runs_executors_here(self) -> bool:
         """Its runner shares the workers' process namespace."""
         return True
@@ -110,9 +106,15 @@ class ComposeStack:
                 refuse_moved()
                 return VERB_BODIES[verb](self.members[name], self.containers[name], living)
 
-        brokers = self.state.brokers
         return aim(
-            verb, target, rng, names=list(self.members), living=living, brokers=brokers, act=act
+            verb,
+            target,
+            rng,
+            names=list(self.members),
+            living=living,
+            brokers=self.state.brokers,
+            act=act,
+            security=PLAIN,
         )
 
     def down(self) -> None:

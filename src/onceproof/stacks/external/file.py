@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from onceproof.errors import RequestError
-from onceproof.kafka.security import MECHANISMS, PROTOCOLS, Security
+from onceproof.kafka.security import MECHANISMS, PROTOCOLS, Brokers, Security
 from onceproof.stacks import VERBS, Verb
 from onceproof.stacks.external.strict_yaml import parse_strict
 from onceproof.variables import is_named
@@ -40,8 +40,7 @@ class External:
     """A stack by the addresses of its parts. `store` may be empty, where no sink needs one."""
 
     file: Path
-    bootstrap: tuple[str, ...]
-    security: Security
+    brokers: Brokers
     spark: str
     store: str
     members: Mapping[str, Named]
@@ -78,8 +77,7 @@ class _Reading:
         members = self.mapping("members", parts.get("members") or {}, None)
         return External(
             self.file,
-            self.bootstrap(kafka.pop("bootstrap", None)),
-            self.security(kafka),
+            Brokers(self.bootstrap(kafka.pop("bootstrap", None)), self.security(kafka)),
             spark,
             self.store(store),
             {name: self.member(f"members.{name}", name, one) for name, one in members.items()},

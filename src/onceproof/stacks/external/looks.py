@@ -6,6 +6,7 @@ import re
 import socket
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from onceproof.errors import OnceproofError, StackError
@@ -34,13 +35,13 @@ def look_at(name: str, external: External) -> str:
 
 
 def _kafka(name: str, address: str, external: External) -> str:  # noqa: ARG001
-    _cluster(Brokers(external.bootstrap, external.security))
+    _cluster(external.brokers)
     return ""
 
 
 def _broker(name: str, address: str, external: External) -> str:
     _refuse_deaf(address)
-    found = _cluster(Brokers((address,), external.security))
+    found = _cluster(replace(external.brokers, addresses=(address,)))
     ids = [one["broker_id"] for one in found["brokers"]]
     return "" if int(name.partition(":")[2]) in ids else f"the cluster has the brokers {ids} only"
 
@@ -67,13 +68,13 @@ _LOOKS: Mapping[str, Callable[[str, str, External], str]] = {
 }
 
 
-def brokers_of(bootstrap: Brokers) -> dict[str, str]:
+def brokers_of(brokers: Brokers) -> dict[str, str]:
     """Return the addresses of the brokers that the cluster tells of, by their names as members."""
-    found = _cluster(bootstrap)["brokers"]
+    found = _cluster(brokers)["brokers"]
     return {f"broker:{one['broker_id']}": f"{one['host']}:{one['port']}" for one in found}
 
 
-def _cluster(bootstrap: Brokers) -> Any:
+def _cluster(brokers: Brokers) -> Any:
     """Return what the cluster says of itself; a client alone tells no wrong password from a death.
 
     kafka-python goes from one broker to the next until its time is up, whatever each has answered.
@@ -81,14 +82,14 @@ def _cluster(bootstrap: Brokers) -> Any:
     from kafka.errors import KafkaConnectionError, KafkaTimeoutError
 
     try:
-        return ask(bootstrap, lambda client: client.describe_cluster())
+        return ask(brokers, lambda client: client.describe_cluster())
     except (KafkaConnectionError, KafkaTimeoutError):
-        for address in bootstrap:
+        for address in brokers.addresses:
             _refuse_deaf(address)
-        protocol = bootstrap.security.protocol
+        protocol = brokers.security.protocol
         raise StackError(
-            f"{', '.join(bootstrap)} can be reached, and nobody is let in by {protocol}: look at"
-            " the protocol, the login and the certificates that the stack's file names"
+            f"{', '.join(brokers.addresses)} can be reached, and nobody is let in by {protocol}:"
+            " look at the protocol, the login and the certificates that the stack's file names"
         ) from None
 
 

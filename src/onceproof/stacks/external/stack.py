@@ -13,7 +13,7 @@ from random import Random
 from typing import Any
 
 from onceproof.errors import OnceproofError, RequestError
-from onceproof.kafka.security import Brokers, Security
+from onceproof.kafka.security import Brokers
 from onceproof.stacks import CURES, Done, Member, MemberStatus, Verb
 from onceproof.stacks.aiming import aim, lacking
 from onceproof.stacks.external.file import read_external
@@ -29,7 +29,7 @@ class ExternalStack:
 
     def __init__(self, file: Path) -> None:
         self.external = read_external(file.resolve())
-        for text in (*self.external.security.named().values(), self.external.store):
+        for text in (*self.brokers.security.named().values(), self.external.store):
             revealed(text)  # what is not in the environment is said before anything starts
         store = self.external.store
         if store and not revealed(store).startswith(("postgresql://", "postgres://")):
@@ -41,14 +41,9 @@ class ExternalStack:
         return f"{PREFIX}{self.external.file}"
 
     @property
-    def security(self) -> Security:
-        """By what its brokers let clients in."""
-        return self.external.security
-
-    @property
-    def bootstrap(self) -> list[str]:
-        """The addresses of the brokers, for clients."""
-        return list(self.external.bootstrap)
+    def brokers(self) -> Brokers:
+        """The brokers, for clients."""
+        return self.external.brokers
 
     @property
     def runs_executors_here(self) -> bool:
@@ -59,7 +54,7 @@ class ExternalStack:
     def members(self) -> Mapping[str, Member]:
         """Kafka, the master and the store as a whole, and each member that the file names."""
         given = self.external
-        addresses = {KAFKA: ",".join(given.bootstrap), "master": given.spark}
+        addresses = {KAFKA: given.brokers.bootstrap, "master": given.spark}
         if given.store:
             addresses["store"] = given.store
         addresses = {name: one.address for name, one in given.members.items()} | addresses
@@ -102,7 +97,7 @@ class ExternalStack:
         }
         others: dict[str, Elsewhere] = {}
         if target.startswith("broker:"):
-            found = brokers_of(Brokers(self.external.bootstrap, self.security))
+            found = brokers_of(self.brokers)
             others = {one: self._member(one, found[one]) for one in found.keys() - named.keys()}
         living = {one.name: one for one in named.values() if not one.trouble()} | others
         if target.endswith(":any"):  # of those that can be struck so
@@ -123,7 +118,7 @@ class ExternalStack:
             living=living,
             brokers=sum(name.startswith("broker:") for name in (*named, *others)),
             act=act,
-            security=self.security,
+            security=self.brokers.security,
         )
 
     def heal(self) -> None:

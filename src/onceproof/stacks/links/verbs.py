@@ -9,6 +9,7 @@ from random import Random
 from typing import Any
 
 from onceproof.errors import RequestError, StackError
+from onceproof.kafka.security import PLAIN, Brokers
 from onceproof.machine.polling import wait_for
 from onceproof.stacks import Stack
 from onceproof.stacks.links.member import Links, tell
@@ -90,7 +91,8 @@ def aimed_at(stack: LocalStack, target: str, rng: Random) -> list[str]:
     brokers = [one for one in names if one.startswith("broker:")]
     if target == ALL and brokers:
         return brokers
-    if role := find_role(target, [stack.members[one].address for one in living if one in brokers]):
+    addresses = tuple(stack.members[one].address for one in living if one in brokers)
+    if role := find_role(target, Brokers(addresses, PLAIN)):
         number = role.seat().broker
         if f"broker:{number}" not in brokers:
             raise StackError(f"nobody leads {target} now, so there are no links of it")

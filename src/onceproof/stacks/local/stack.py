@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from onceproof.errors import RequestError
-from onceproof.kafka.security import PLAIN, Security
+from onceproof.kafka.security import PLAIN, Brokers
 from onceproof.machine.home import onceproof_home
 from onceproof.stacks import Done, Member, MemberStatus, Verb
 from onceproof.stacks.aiming import aim, healed, lacking
@@ -94,9 +94,10 @@ class LocalStack:
         return str(self.state.folder)
 
     @property
-    def bootstrap(self) -> list[str]:
-        """The addresses of the brokers, for clients."""
-        return [one.address for one in self.members.values() if one.kind == "broker"]
+    def brokers(self) -> Brokers:
+        """The brokers, for clients."""
+        found = self.members.values()
+        return Brokers(tuple(one.address for one in found if one.kind == "broker"), PLAIN)
 
     @property
     def members(self) -> dict[str, Member]:
@@ -108,11 +109,6 @@ class LocalStack:
         found = list(self.members)
         with ThreadPoolExecutor(max(1, len(found))) as pool:
             return list(pool.map(self.look, found))
-
-    @property
-    def security(self) -> Security:
-        """Its brokers let everybody in."""
-        return PLAIN
 
     @property
     def runs_executors_here(self) -> bool:
@@ -150,8 +146,16 @@ class LocalStack:
                 refuse_moved()
                 return VERB_BODIES[verb](self.state, member, living)
 
-        brokers = self.state.brokers
-        return aim(verb, target, rng, names=self._names(), living=living, brokers=brokers, act=act)
+        return aim(
+            verb,
+            target,
+            rng,
+            names=self._names(),
+            living=living,
+            brokers=self.state.brokers,
+            act=act,
+            security=PLAIN,
+        )
 
     def _postmaster(self) -> list[Member]:
         return [store.Store(self.state, True)] if "store" in self.members else []

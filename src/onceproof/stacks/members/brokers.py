@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from onceproof.kafka.admin import admin
+from onceproof.kafka.security import PLAIN, Brokers, Reachable
 from onceproof.machine.identity import Identity
 from onceproof.stacks import VERBS
 from onceproof.stacks.state import State
@@ -71,7 +72,7 @@ class Broker:
 
         try:
             socket.create_connection(self.listens_on[0], timeout=1).close()
-            return ask([self.address], self._trouble)
+            return ask(Brokers((self.address,), PLAIN), self._trouble)
         except OSError as error:
             return f"{self.address} does not answer: {error}"
         except KafkaError as error:
@@ -92,7 +93,7 @@ class Broker:
         return f"it is {behind_ms:.0f} ms behind the controller" if is_behind else ""
 
 
-def ask(addresses: Sequence[str], question: Callable[[Any], T]) -> T:
+def ask(brokers: Reachable, question: Callable[[Any], T]) -> T:
     """Return the answer to a question that is put to a new admin client.
 
     A client passes a question on to any broker of the cluster, for seconds also to one that is
@@ -102,7 +103,7 @@ def ask(addresses: Sequence[str], question: Callable[[Any], T]) -> T:
 
     for look in range(_LOOKS):
         try:
-            with closing(admin(addresses)) as client:
+            with closing(admin(brokers)) as client:
                 return question(client)
         except (KafkaConnectionError, KafkaTimeoutError):
             if look == _LOOKS - 1:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from onceproof.errors import StackError
 from onceproof.kafka.admin import admin
+from onceproof.kafka.security import PLAIN, Brokers
 from onceproof.machine.polling import wait_for
 from onceproof.machine.spawning import spawn
 from onceproof.setup.archives import archive_path, check_archive, ensure_archive
@@ -91,7 +92,7 @@ def _exercise(address: str) -> None:
     from kafka import KafkaConsumer, KafkaProducer
     from kafka.admin import NewTopic
 
-    with closing(admin([address])) as client:
+    with closing(admin(Brokers((address,), PLAIN))) as client:
         client.create_topics([NewTopic("warm", 2, 1)])
         client.wait_for_topics(["warm"])
     producer = KafkaProducer(bootstrap_servers=address, acks="all", transactional_id="warm")
