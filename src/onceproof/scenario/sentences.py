@@ -6,10 +6,10 @@ import shlex
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from onceproof.faults.registry import say_proof, say_target
 from onceproof.guarantee import Anomaly, Guarantee, Promise
 from onceproof.references.declared import CALM, EACH_ONCE
 from onceproof.run.work import ALLOWED, FAILED, LATEST
-from onceproof.scenario.targets import say_proof, say_target
 
 Plan = Mapping[str, Any]
 
