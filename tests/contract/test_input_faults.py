@@ -6,7 +6,8 @@ from types import SimpleNamespace
 import pytest
 
 from onceproof.errors import EvidenceError, StackError
-from onceproof.faults import Scene, find_mechanism
+from onceproof.faults import Scene
+from onceproof.faults.registry import find_mechanism
 from onceproof.kafka.topics import look, read_back
 from onceproof.producing.settling import settle
 from onceproof.run.ledger import Ledger

@@ -7,7 +7,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from onceproof.faults import Scene, find_mechanism
+from onceproof.faults import Scene
+from onceproof.faults.registry import find_mechanism
 from onceproof.machine.home import onceproof_home
 from onceproof.machine.identity import Identity
 from onceproof.machine.polling import wait_for

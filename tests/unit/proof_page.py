@@ -6,8 +6,9 @@
 import re
 from pathlib import Path
 
-from onceproof.faults import Mechanism, mechanisms
+from onceproof.faults import Mechanism
 from onceproof.faults.moments import MOMENT
+from onceproof.faults.registry import MECHANISMS
 
 PAGE = Path(__file__).parents[2] / "docs/proof.md"
 SECTION = re.compile(r"(?<=<!-- declared -->\n).*?(?=<!-- end -->)", re.DOTALL)
@@ -16,7 +17,7 @@ SECTION = re.compile(r"(?<=<!-- declared -->\n).*?(?=<!-- end -->)", re.DOTALL)
 def table() -> str:
     lines = ["| Fault | Its strike must show that | Its heal must show that |", "|---|---|---|"]
     lines.append(f"| every one | {cell(MOMENT)} | |")
-    lines += [f"| {who(one)} | {cell(one.proves)} | {cell(one.cures)} |" for one in mechanisms()]
+    lines += [f"| {who(one)} | {cell(one.proves)} | {cell(one.cures)} |" for one in MECHANISMS]
     return "\n".join([*lines, ""])
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from onceproof.faults import find_mechanism
 from onceproof.faults.checks import Case
+from onceproof.faults.registry import find_mechanism
 from onceproof.run.directory import RunDirectory
 from onceproof.run.evidence import Evidence, by_partition
 from onceproof.run.plan import FaultPart, Plan

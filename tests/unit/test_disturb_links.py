@@ -9,7 +9,9 @@ from types import SimpleNamespace
 import pytest
 
 from onceproof.errors import RequestError, StackError
-from onceproof.faults import ATTEMPT_ENDS, Scene, disturb_links, find_mechanism
+from onceproof.faults import ATTEMPT_ENDS, Scene, disturb_links
+from onceproof.faults.abilities import needs_links
+from onceproof.faults.registry import find_mechanism
 from onceproof.job.disturb import Disturbance
 from onceproof.run.history import History
 from onceproof.run.plan import FaultPart
@@ -70,8 +72,8 @@ def test_links_that_a_stack_has_not_are_asked_for():
     with pytest.raises(RequestError, match="has no links"):
         disturb(stack, None, "store", "anyone", Random(7))
     fault = FaultPart("far", "cut", "store", {})
-    assert disturb_links.needs_links([fault])
-    assert not disturb_links.needs_links([replace(fault, verb="kill")])
+    assert needs_links([fault])
+    assert not needs_links([replace(fault, verb="kill")])
     scene = Scene(WORK, stack, None, Random(7))
     healed = find_mechanism("cut", "store").heal(fault, scene, {"rule": {"name": "gone"}})
     assert healed == {"counts": {}, "changed": False}

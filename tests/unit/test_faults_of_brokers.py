@@ -6,7 +6,8 @@ from types import SimpleNamespace
 import pytest
 
 from onceproof.errors import StackError
-from onceproof.faults import Scene, find_mechanism
+from onceproof.faults import Scene
+from onceproof.faults.registry import find_mechanism
 from onceproof.kafka.security import PLAIN, Brokers
 from onceproof.run.plan import FaultPart
 from onceproof.sinks.protocol.transactions import Seen

@@ -13,7 +13,8 @@ from onceproof import failpoints
 from onceproof.checkpoint.damage import damage
 from onceproof.errors import RequestError, StackError
 from onceproof.failpoints import Failpoint
-from onceproof.faults import Scene, find_mechanism, pause_job
+from onceproof.faults import Scene, pause_job
+from onceproof.faults.registry import find_mechanism
 from onceproof.faults.small_disks import mount_disks, unmount_disks
 from onceproof.machine.identity import everyone
 from onceproof.machine.polling import wait_for
@@ -21,6 +22,7 @@ from onceproof.machine.spawning import spawn
 from onceproof.run.directory import RunDirectory
 from onceproof.run.plan import FaultPart
 from onceproof.stacks.members.cluster import EXECUTOR, is_executor
+from tests.unit.handwritten_checkpoint import write_file
 
 SLEEPS = "import time; time.sleep(600)"
 AT_A_STEP = "from onceproof import failpoints; failpoints.reached('task_mid', 3); import time; "
@@ -32,6 +34,7 @@ class Job:
 
     def __init__(self, folder):
         self.folder, self.living, self.rivals, self.commits = folder, [], [], [-1]
+        self.run = RunDirectory(folder)
         self.logs, self.held, self.looks, self.deaths = [], [], [], threading.Lock()
 
     def start(self, *words):
@@ -61,6 +64,9 @@ class Job:
     def kill_driver(self, by=signal.SIGKILL):
         dead = [one for one in self.living if one.send(by)]
         wait_for(lambda: not any(one.is_alive for one in dead), 10, "it lives")
+        if self.run.executors.exists():  # it is started again, rescaled
+            for _ in range(int(self.run.executors.read_text())):
+                self.start(SLEEPS, EXECUTOR)
         return dead
 
     def kill_all(self):
@@ -80,12 +86,6 @@ class Job:
     def planned(self):
         return {}
 
-    def rescale(self, executors):
-        dead = self.kill_driver()
-        for _ in range(executors):
-            self.start(SLEEPS, EXECUTOR)
-        return dead
-
     def committed(self):
         return self.commits.pop(0) if len(self.commits) > 1 else self.commits[0]
 
@@ -93,8 +93,8 @@ class Job:
         self.held.append(all(one.is_paused for one in self.driver()))
         return self.logs.pop(0)
 
-    def damage(self, kind, batch):
-        return self.kill_driver(), {"changed": 1, "files": {f"offsets/{batch}": {}}}
+    def while_down(self, act):
+        return self.kill_driver(), act(self.folder)
 
 
 @pytest.fixture
@@ -257,11 +257,14 @@ def test_a_checkpoint_is_damaged_when_its_newest_batch_is_committed_and_no_other
     job, words
 ):
     job.start(SLEEPS)
+    for name in ("commits/4", "offsets/3", "offsets/4"):
+        write_file(job.folder / name, f"v1\n{{}}\n{name}")
     job.logs = [(3, 2), (3, 3), (4, 3), (4, 4)]
     fault = FaultPart("fault", *words, {"failpoint": "commit_logged", "batch": 4})
     proof = find_mechanism(*words).strike(fault, scene(job))
     kind = "commit_lost" if words[0] == "lose" else "unaligned"
-    assert (proof["damage"], proof["batch"], proof["files"]) == (kind, 4, {"offsets/4": {}})
+    assert (proof["damage"], proof["batch"]) == (kind, 4)
+    assert ("commits/4" if words[0] == "lose" else "offsets/4") in proof["files"]
     assert job.held == [True] * 4
     assert pids(proof["dead"]) == [job.living[0].pid]
 
@@ -285,16 +288,17 @@ def test_a_job_is_rescaled_when_its_next_attempt_has_so_many_executors(job):
 
 
 def test_a_disk_that_is_nobodys_own_is_not_filled(tmp_path):
-    job = SimpleNamespace(folder=lambda _: tmp_path)
+    job = SimpleNamespace(run=RunDirectory(tmp_path))
+    job.run.checkpoint.mkdir()
     with pytest.raises(StackError, match="lies on no disk of its own: nothing was filled"):
         strike("fill", "checkpoint", scene(job))
-    assert not list(tmp_path.glob(".filler"))
+    assert not list(tmp_path.rglob(".filler"))
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts")
 def test_a_disk_is_filled_to_its_last_byte_and_given_back(tmp_path):
     run = RunDirectory(tmp_path)
-    job = SimpleNamespace(folder=lambda _: run.checkpoint)
+    job = SimpleNamespace(run=run)
     fault = FaultPart("fill", "fill", "checkpoint", {})
     mount_disks(run, [fault, fault])
     mount_disks(run, [fault])

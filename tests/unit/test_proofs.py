@@ -5,9 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from onceproof.faults import find_mechanism, mechanisms
-from onceproof.faults.checks import failed
+from onceproof.faults import Ends
+from onceproof.faults.checks import DRIVER_ENDED, failed
 from onceproof.faults.moments import MOMENT
+from onceproof.faults.registry import MECHANISMS, find_mechanism
 from tests.prove.evidence import may_survive
 from tests.prove.mutations import generic, of_value
 from tests.unit.proof_page import PAGE, table
@@ -51,7 +52,14 @@ def test_an_empty_proof_shows_nothing(sample, proof, tmp_path):
 
 
 def test_a_heal_is_proved_where_there_is_one():
-    assert [one.verbs for one in mechanisms() if one.has_heal != bool(one.cures)] == []
+    assert [one.verbs for one in MECHANISMS if one.has_heal != bool(one.cures)] == []
+
+
+def test_a_driver_that_a_fault_ends_is_proved_dead():
+    ended = {Ends.DRIVER, Ends.REPLACED, Ends.CHECKPOINT}
+    for one in MECHANISMS:
+        ends = {one.ends.get(target, Ends.NOTHING) in ended for target in one.targets}
+        assert ends == {set(DRIVER_ENDED) <= set(one.proves)}, one.verbs
 
 
 def test_the_page_says_what_the_verbs_declare():

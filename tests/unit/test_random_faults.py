@@ -7,11 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onceproof.errors import RequestError
+from onceproof.faults.registry import draws
 from onceproof.phases.plan import make_plan
 from onceproof.run.plan import Plan
 from onceproof.scenario import find_scenario, load_catalogue
 from onceproof.scenario.model import fields_of, to_yaml
-from onceproof.scenario.random_faults import CHOICES, fitting, with_random_faults
+from onceproof.scenario.random_faults import fitting, with_random_faults
 from onceproof.scenario.reading import read_file, read_text
 from tests.repo.tree import ROOT
 
@@ -54,7 +55,7 @@ def test_a_store_is_struck_where_the_sink_has_one():
 
     assert "store" in struck("copy_events__upsert_table__calm")
     assert "store" not in struck("copy_events__batch_folder__calm")
-    assert len(fitting(find_scenario("copy_events__upsert_table__calm"))) == len(CHOICES)
+    assert len(fitting(find_scenario("copy_events__upsert_table__calm"))) == len(draws())
 
 
 @pytest.mark.parametrize("count", [0, 51])

@@ -9,7 +9,7 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from onceproof.errors import RequestError
-from onceproof.faults import mechanisms
+from onceproof.faults.registry import MECHANISMS, all_targets, verbs
 from onceproof.faults.triggers import TRIGGERS, kind_of
 from onceproof.guarantee import Guarantee
 from onceproof.job.restart import STRATEGIES
@@ -17,7 +17,6 @@ from onceproof.machine.home import catalogue_folder
 from onceproof.scenario import find_scenario, load_catalogue, restart, triggers
 from onceproof.scenario.reading import read_file, read_text
 from onceproof.scenario.schema import file_schema, text_of
-from onceproof.scenario.targets import TARGETS, verbs
 
 ROOT = Path(__file__).parents[2]
 SOUND = """\
@@ -212,9 +211,8 @@ def test_what_scenarios_may_name_is_what_runs_can_do():
         name: set(settings) for name, settings in STRATEGIES.items()
     }
     assert triggers.FIELDS.keys() == TRIGGERS.keys()
-    assert set(verbs()) == {verb for one in mechanisms() for verb in one.verbs}
-    for target in (name.replace("<partition>", "0") for name in TARGETS):
-        assert [one for one in mechanisms() if any(one.takes(verb, target) for verb in one.verbs)]
+    for target in (name.replace("<partition>", "0") for name in all_targets()):
+        assert [one for one in MECHANISMS if any(one.takes(verb, target) for verb in verbs())]
     for one in load_catalogue():
         assert all(kind_of(fault.when) for fault in one.faults)
 

@@ -1,7 +1,7 @@
 import pytest
 
 from onceproof.errors import RequestError
-from onceproof.faults import find_mechanism
+from onceproof.faults.registry import find_mechanism
 from onceproof.faults.triggers import has_missed, kind_of, look_of, sentence
 
 

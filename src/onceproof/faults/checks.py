@@ -158,6 +158,10 @@ HALTED_DEAD = Check(
     _halted_died,
 )
 DRIVER_ENDED = (DEAD, DRIVER_DEAD, HALTED_DEAD)
+# What proves a verb, in words for people.
+SAYS_DEAD = "its processes by pid and start time, dead"
+SAYS_PAUSED = "its processes by pid, all of them stopped"
+SAYS_ENDED = "its processes by pid, ended by themselves"
 
 
 def is_struck_member(told: Mapping[str, Any], verb: str) -> bool:

@@ -11,9 +11,21 @@ from __future__ import annotations
 import re
 import signal
 
-from onceproof.checkpoint.damage import MOST_TOLD
+from onceproof.checkpoint.damage import MOST_TOLD, damage
 from onceproof.checkpoint.damage_kinds import CHECKPOINT, KINDS
-from onceproof.faults import Mechanism, Proof, Scene, nothing_to_heal, told
+from onceproof.faults import (
+    TARGET,
+    WHEN,
+    At,
+    Draw,
+    Ends,
+    Mechanism,
+    Need,
+    Proof,
+    Scene,
+    Setting,
+    told,
+)
 from onceproof.faults.checks import DRIVER_ENDED, Case, Check, whole
 from onceproof.machine.polling import wait_for
 from onceproof.run.plan import FaultPart
@@ -40,7 +52,7 @@ def _damage(scene: Scene, kind: str, least: int) -> Proof | None:
         batch = _hold(scene, least)
         if batch is None:
             return None
-        dead, changed = scene.job.damage(kind, batch)
+        dead, changed = scene.job.while_down(lambda checkpoint: damage(checkpoint, kind, batch))
     return {"dead": told(dead), "damage": kind, "batch": batch, **changed}
 
 
@@ -92,7 +104,40 @@ _PROVES = (
         _changed_files,
     ),
 )
-LOSE = Mechanism(("lose",), ("commit",), strike, nothing_to_heal, _PROVES)
+
+
+def _not_committed(one: Setting) -> str:
+    if one.step == "commit_logged":
+        return ""
+    return "the newest batch must be committed by then: write failpoint: commit_logged"
+
+
+def _has_no_state(one: Setting) -> str:
+    if not one.stateless or not one.target.startswith(f"{CHECKPOINT}state_"):
+        return ""
+    said = f"{one.stateless} keeps no state that could be damaged"
+    return f"{said}: write app_views, sliding_counts, or another kind of damage"
+
+
+_COMMITTED = Need(WHEN, _not_committed)
+LOSE = Mechanism(
+    {"lose": "the driver's processes, dead, and the commit's files by size and sha256, gone"},
+    ("commit",),
+    strike,
+    _PROVES,
+    ends={"commit": Ends.CHECKPOINT},
+    needs=(_COMMITTED,),
+    draws=(Draw(2, "lose", "commit", At.COMMIT, order=22),),
+)
+_DAMAGED = {f"{CHECKPOINT}{name}": kind for name, kind in KINDS.items()}
 DAMAGE = Mechanism(
-    ("damage",), tuple(f"{CHECKPOINT}{kind}" for kind in KINDS), strike, nothing_to_heal, _PROVES
+    {"damage": "the driver's processes, dead, and each file by size and sha256, before and after"},
+    tuple(_DAMAGED),
+    strike,
+    _PROVES,
+    ends=dict.fromkeys(_DAMAGED, Ends.CHECKPOINT),
+    needs=(_COMMITTED, Need(TARGET, _has_no_state)),
+    draws=(Draw(1, "damage", "checkpoint:commits_lost", At.COMMIT, order=23),),
+    disks={target: "checkpoint" for target, kind in _DAMAGED.items() if kind.is_of_disk},
+    words={target: f"the checkpoint: {kind.about}" for target, kind in _DAMAGED.items()},
 )

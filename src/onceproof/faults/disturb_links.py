@@ -7,19 +7,21 @@ broker by its name; driver and executors are this run's own. A swallowing link m
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import Any
 
-from onceproof.faults import Mechanism, Proof, Scene
+from onceproof.faults import ATTEMPT_ENDS, Mechanism, Need, Option, Proof, Scene, Setting
 from onceproof.faults.checks import Case, Check, fits, whole
+from onceproof.faults.needs import TRANSACTIONS
 from onceproof.faults.strike_member import run_target
 from onceproof.run.plan import FaultPart
 from onceproof.stacks.links.rules import ANYONE, DEEDS, WAYS, Counts, Rule
-from onceproof.stacks.links.verbs import ALL, disturb, pairs_of
+from onceproof.stacks.links.verbs import ALL, SOURCES, disturb, pairs_of
 from onceproof.stacks.links.verbs import heal as heal_links
 
 _OF_THE_RUN = ("driver", "executor")
+_OF_BROKERS = ("brokers", "producer")  # the sources that connect to brokers alone
 # Of each verb, what stands under `how` beside `from`, and what holds where it is left out.
 HOW: Mapping[str, Mapping[str, Any]] = {
     "cut": {},
@@ -54,11 +56,6 @@ def heal(fault: FaultPart, scene: Scene, proof: Proof) -> Proof:  # noqa: ARG001
     """Take it back; what the links had counted by then is told."""
     healed = heal_links(scene.stack, [proof["rule"]["name"]])
     return {"counts": healed[0]["counts"] if healed else {}, "changed": bool(healed)}
-
-
-def needs_links(faults: Iterable[FaultPart]) -> bool:
-    """Whether one of these faults strikes a link, so that the stack must have them."""
-    return any(MECHANISM.takes(fault.verb, fault.target) for fault in faults)
 
 
 def _is_the_planned_rule(case: Case) -> bool:
@@ -105,12 +102,44 @@ _PROVES = (
     ),
 )
 _CURES = (Check("the rule was taken back, and none of its `counts` is lower", _were_still_felt),)
+
+
+def _never_connects(one: Setting) -> str:
+    who = one.how.get("from", "")
+    if one.target != "store" or not (who in _OF_BROKERS or who.startswith("broker:")):
+        return ""
+    others = ", ".join(name for name in SOURCES if name not in _OF_BROKERS)
+    return f"{who!r} never connects to the store: write one of {others}"
+
+
+_OPTIONS = {
+    "from": Option(
+        "of links: who is kept from the target; left out: anyone",
+        pattern=rf"{'|'.join(SOURCES)}|broker:[0-9]+",
+        write=f"one of {', '.join(SOURCES)}, broker:1",
+    ),
+    "until": Option(
+        "of links: how long; left out: until the job commits in spite of it, 5 s at most",
+        words=(ATTEMPT_ENDS,),
+    ),
+    "ms": Option("of delay: milliseconds each way; left out: 300", least=1, most=60_000),
+    "kbytes": Option("of rate: kilobytes a second; left out: 100", least=1),
+    "way": Option("of blackhole: what is swallowed; left out: both", words=("both", *WAYS)),
+}
+_WORDS = {
+    "cut": "connections that the links reset or refused",
+    "delay": "bytes that the links held back",
+    "rate": "bytes that the links held back",
+    "blackhole": "bytes that the links swallowed",
+}
 MECHANISM = Mechanism(
-    DEEDS,
+    _WORDS,
     ("broker:", "store"),
     strike,
-    heal,
     _PROVES,
+    heal,
     _CURES,
-    how={verb: ("from", "until", *taken) for verb, taken in HOW.items()},
+    how={verb: {one: _OPTIONS[one] for one in ("from", "until", *HOW[verb])} for verb in DEEDS},
+    needs=(*TRANSACTIONS, Need(("how", "from"), _never_connects)),
+    on_links=True,
 )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from onceproof.errors import StackError
-from onceproof.faults import Mechanism, Proof, Scene, nothing_to_heal, told
+from onceproof.faults import At, Draw, Ends, Mechanism, Proof, Scene, told
 from onceproof.faults.checks import Check, is_the_halted
+from onceproof.faults.needs import WAITING_DRIVER, WAITING_TASK
 from onceproof.machine.polling import wait_for
 from onceproof.run.plan import FaultPart
 
@@ -27,4 +28,16 @@ _PROVES = (
         lambda case: is_the_halted(case, case.proof["raised_in"]),
     ),
 )
-MECHANISM = Mechanism(("raise",), ("driver", "task"), strike, nothing_to_heal, _PROVES)
+MECHANISM = Mechanism(
+    {"raise": "the process at the failpoint, which says that it raised"},
+    ("driver", "task"),
+    strike,
+    _PROVES,
+    ends={"driver": Ends.ATTEMPT},
+    needs=(WAITING_TASK, WAITING_DRIVER),
+    in_executors=("task",),
+    draws=(
+        Draw(1, "raise", "task", At.TASK, order=8),
+        Draw(1, "raise", "driver", At.STEP, order=9),
+    ),
+)

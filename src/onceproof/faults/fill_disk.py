@@ -6,15 +6,20 @@ That disk is a small file system of the run's own: see `onceproof.faults.small_d
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from onceproof.errors import StackError
-from onceproof.faults import Mechanism, Proof, Scene
+from onceproof.faults import TARGET, WHEN, Mechanism, Need, Proof, Scene, Setting
 from onceproof.faults.checks import Case, Check, whole
-from onceproof.faults.small_disks import FILL, FOLDERS
 from onceproof.machine.polling import wait_for
+from onceproof.run.directory import RunDirectory
 from onceproof.run.plan import FaultPart
 
+FOLDERS: Mapping[str, Callable[[RunDirectory], Path]] = {
+    "checkpoint": lambda run: run.checkpoint,
+    "output": lambda run: run.output,
+}
 _FILLER = ".filler"
 _FULL_WITHIN_S = 5.0
 _CHUNKS = (1 << 20, 1 << 12, 1)
@@ -22,7 +27,7 @@ _CHUNKS = (1 << 20, 1 << 12, 1)
 
 def strike(fault: FaultPart, scene: Scene) -> Proof:
     """Fill it to the last byte; the proof is what the file system says is free."""
-    folder = scene.job.folder(fault.target)
+    folder = FOLDERS[fault.target](scene.job.run)
     if not os.path.ismount(folder):
         raise StackError(f"{folder.name}/ lies on no disk of its own: nothing was filled")
     if fault.target == "output" and (own := scene.work.output.options.get("folder")):
@@ -34,7 +39,7 @@ def strike(fault: FaultPart, scene: Scene) -> Proof:
 
 def heal(fault: FaultPart, scene: Scene, proof: Proof) -> Proof:
     """Give the room back."""
-    folder = scene.job.folder(fault.target)
+    folder = FOLDERS[fault.target](scene.job.run)
     (folder / _FILLER).unlink(missing_ok=True)
     free = os.statvfs(folder)
     return {"folder": proof["folder"], "free_bytes": free.f_bavail * free.f_frsize}
@@ -68,4 +73,30 @@ _PROVES = (
     Check("`filler_bytes` were written, and `free_bytes` is 0", _was_filled),
 )
 _CURES = (Check("the same `folder` has `free_bytes` again", _has_room_again),)
-MECHANISM = Mechanism((FILL,), tuple(FOLDERS), strike, heal, _PROVES, _CURES)
+
+
+def _no_files(one: Setting) -> str:
+    if one.target != "output" or not one.sink or one.sink.store == "files":
+        return ""
+    return f"{one.sink.__name__} writes no files: write checkpoint, or another sink"
+
+
+def _elsewhere(one: Setting) -> str:
+    if one.target != "output" or not one.sink or "folder" not in one.sink_options:
+        return ""
+    return (
+        "the output lies in a folder of yours, on no disk of the run's own: leave folder out"
+        " and let the job write to {target}, or write checkpoint"
+    )
+
+
+MECHANISM = Mechanism(
+    {"fill": "no byte free on that file system"},
+    tuple(FOLDERS),
+    strike,
+    _PROVES,
+    heal,
+    _CURES,
+    needs=(Need(WHEN, _no_files), Need(TARGET, _elsewhere)),
+    disks={name: name for name in FOLDERS},
+)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from onceproof.errors import StackError
-from onceproof.faults import Mechanism, Proof, Scene, nothing_to_heal
+from onceproof.faults import Mechanism, Proof, Scene
 from onceproof.faults.checks import Case, Check, whole
+from onceproof.faults.needs import TRANSACTIONS, WAITING
 from onceproof.faults.open_transaction import open_transaction, output_of
 from onceproof.run.plan import FaultPart
 from onceproof.sinks.protocol.transactions import ONGOING
@@ -52,4 +53,10 @@ _PROVES = (
         _was_taken_over,
     ),
 )
-MECHANISM = Mechanism(("hijack",), ("transaction",), strike, nothing_to_heal, _PROVES)
+MECHANISM = Mechanism(
+    {"hijack": "the id's state and epoch, before and after"},
+    ("transaction",),
+    strike,
+    _PROVES,
+    needs=(*TRANSACTIONS, WAITING),
+)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from onceproof.errors import StackError
 from onceproof.failpoints import TASK
-from onceproof.faults import Mechanism, Proof, Scene, nothing_to_heal, told
-from onceproof.faults.checks import DRIVER_ENDED
+from onceproof.faults import At, Draw, Ends, Mechanism, Proof, Scene, told
+from onceproof.faults.checks import DRIVER_ENDED, SAYS_DEAD, SAYS_ENDED
 from onceproof.run.plan import FaultPart
 
 
@@ -31,5 +31,18 @@ def strike(fault: FaultPart, scene: Scene) -> Proof:
     return {"dead": told(dead)}
 
 
-MECHANISM = Mechanism(("kill",), ("driver", "job"), strike, nothing_to_heal, DRIVER_ENDED)
-STOP = Mechanism(("stop",), ("driver",), strike, nothing_to_heal, DRIVER_ENDED)
+MECHANISM = Mechanism(
+    {"kill": SAYS_DEAD},
+    ("driver", "job"),
+    strike,
+    DRIVER_ENDED,
+    ends={"driver": Ends.DRIVER, "job": Ends.DRIVER},
+    draws=(
+        Draw(6, "kill", "driver", At.STEP, order=1),
+        Draw(3, "kill", "driver", At.SHARE, order=2),
+        Draw(2, "kill", "job", At.SHARE, order=3),
+    ),
+)
+STOP = Mechanism(
+    {"stop": SAYS_ENDED}, ("driver",), strike, DRIVER_ENDED, ends={"driver": Ends.DRIVER}
+)

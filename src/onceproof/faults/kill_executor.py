@@ -10,9 +10,10 @@ import signal
 from collections.abc import Sequence
 
 from onceproof.errors import StackError
-from onceproof.faults import Mechanism, Proof, Scene, nothing_to_heal, told
+from onceproof.faults import At, Draw, Mechanism, Proof, Scene, told
 from onceproof.faults.busy import busy_executor
-from onceproof.faults.checks import DEAD, Case, Check, people, whole
+from onceproof.faults.checks import DEAD, SAYS_DEAD, SAYS_ENDED, Case, Check, people, whole
+from onceproof.faults.needs import RUNNING_TASK
 from onceproof.machine.identity import Identity
 from onceproof.machine.polling import wait_for
 from onceproof.run.plan import FaultPart
@@ -82,4 +83,16 @@ _PROVES = (
         _are_as_many_as_meant,
     ),
 )
-MECHANISM = Mechanism(tuple(_SIGNALS), TARGETS, strike, nothing_to_heal, _PROVES)
+MECHANISM = Mechanism(
+    {"kill": SAYS_DEAD, "stop": SAYS_ENDED},
+    TARGETS,
+    strike,
+    _PROVES,
+    needs=(RUNNING_TASK,),
+    in_executors=TARGETS,
+    draws=(
+        Draw(3, "kill", "executor", At.TASK, order=4),
+        Draw(3, "kill", "executor:any", At.SHARE, order=5),
+        Draw(1, "kill", "executor:all", At.SHARE, order=6),
+    ),
+)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import signal
 
 from onceproof.errors import StackError
-from onceproof.faults import Mechanism, Proof, Scene, nothing_to_heal, told
-from onceproof.faults.checks import Check, is_the_halted
+from onceproof.faults import At, Draw, Mechanism, Proof, Scene, told
+from onceproof.faults.checks import SAYS_DEAD, Check, is_the_halted
+from onceproof.faults.needs import WAITING_TASK
 from onceproof.machine.polling import wait_for
 from onceproof.run.plan import FaultPart
 
@@ -29,4 +30,12 @@ _PROVES = (
         lambda case: is_the_halted(case, case.proof["dead"]),
     ),
 )
-MECHANISM = Mechanism(("kill",), ("task",), strike, nothing_to_heal, _PROVES)
+MECHANISM = Mechanism(
+    {"kill": SAYS_DEAD},
+    ("task",),
+    strike,
+    _PROVES,
+    needs=(WAITING_TASK,),
+    in_executors=("task",),
+    draws=(Draw(3, "kill", "task", At.TASK, order=7),),
+)

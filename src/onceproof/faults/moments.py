@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from onceproof.documents import read_object
 from onceproof.failpoints import OF_THE_BATCH_BEFORE
+from onceproof.faults import Ends
 from onceproof.faults.checks import Case, Check, whole
+from onceproof.faults.registry import ends_of
 from onceproof.faults.triggers import TRIGGERS, kind_of, sentence
 from onceproof.run.evidence import Evidence
 from onceproof.run.records import Op, Record
 
-_DAMAGES = ("lose", "damage")
 _SLACK_S = 0.25  # a record that another process was about to write
 _LOGS = {"offsets": Op.BATCH_OFFSETS, "commits": Op.BATCH_COMMIT}
 
@@ -84,11 +85,14 @@ def _is_within_the_batch(case: Case) -> bool:
     batch, proof = case.proof["moment"].get("batch"), case.proof
     if batch is None:
         return True
-    if case.fault.verb in _DAMAGES:
+    ends = ends_of(case.fault.verb, case.fault.target)
+    if ends is Ends.CHECKPOINT:
         return whole(proof["batch"]) >= whole(batch)
     name, planned, committed = proof.get("failpoint"), proof["planned"], proof["committed"]
-    is_killed = case.fault.verb in ("kill", "stop") and case.fault.target in ("driver", "job")
-    if not is_killed or any(one.verb == "start" for one in case.evidence.plan.faults):
+    has_rival = any(
+        ends_of(one.verb, one.target) is Ends.EITHER for one in case.evidence.plan.faults
+    )
+    if ends is not Ends.DRIVER or has_rival:
         return bool(planned >= batch)
     if name == "commit_logged":
         return bool(planned == committed == batch)

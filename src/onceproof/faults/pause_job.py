@@ -11,9 +11,10 @@ import signal
 from collections.abc import Sequence
 
 from onceproof.errors import StackError
-from onceproof.faults import Mechanism, Proof, Scene, told
-from onceproof.faults.checks import Case, Check, names_halted, people, who, whole
+from onceproof.faults import At, Draw, Mechanism, Proof, Scene, told
+from onceproof.faults.checks import SAYS_PAUSED, Case, Check, names_halted, people, who, whole
 from onceproof.faults.kill_executor import TARGETS, executors, pick
+from onceproof.faults.needs import RUNNING_TASK
 from onceproof.machine.identity import Identity
 from onceproof.machine.polling import comes_true, wait_for
 from onceproof.run.plan import FaultPart
@@ -135,13 +136,24 @@ _WOKEN = (
         lambda case: whole(case.cure["committed_before"], -1) >= case.proof["committed"],
     ),
 )
-DRIVER = Mechanism(("pause",), ("driver",), pause_driver, wake, _OF_DRIVER, _WOKEN)
+DRIVER = Mechanism(
+    {"pause": SAYS_PAUSED},
+    ("driver",),
+    pause_driver,
+    _OF_DRIVER,
+    wake,
+    _WOKEN,
+    draws=(Draw(1, "pause", "driver", At.SHARE, order=10),),
+)
 EXECUTOR = Mechanism(
-    ("pause",),
+    {"pause": SAYS_PAUSED},
     TARGETS,
     pause_executor,
-    wake_replaced,
     _OF_EXECUTOR,
+    wake_replaced,
     _REPLACED,
     heals_after_s=_GIVEN_UP_WITHIN_S,
+    needs=(RUNNING_TASK,),
+    in_executors=TARGETS,
+    draws=(Draw(1, "pause", "executor", At.TASK, order=11),),
 )

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from onceproof.documents import write_whole
 from onceproof.errors import StackError
-from onceproof.faults import Mechanism, Proof, Scene, nothing_to_heal, told
+from onceproof.faults import At, Draw, Ends, Mechanism, Option, Proof, Scene, told
 from onceproof.faults.checks import DRIVER_ENDED, Case, Check, people, whole
 from onceproof.faults.kill_executor import executors
 from onceproof.machine.identity import Identity
@@ -25,7 +26,8 @@ def strike(fault: FaultPart, scene: Scene) -> Proof:
     wanted = _wanted(fault.how, len(before))
     if len(before) == wanted:
         raise StackError(f"the job has {wanted} executors already: nothing would change")
-    dead = scene.job.rescale(wanted)
+    write_whole(scene.job.run.executors, str(wanted))
+    dead = scene.job.kill_driver()
 
     def rescaled() -> list[Identity]:
         now = scene.job.executors()
@@ -53,6 +55,14 @@ _PROVES = (
         _has_other_executors,
     ),
 )
+_EXECUTORS = Option("of rescale: how many; left out: 1, or 2 where it has 1", least=1, most=4)
 MECHANISM = Mechanism(
-    ("rescale",), ("job",), strike, nothing_to_heal, _PROVES, how={"rescale": ("executors",)}
+    {"rescale": "the executors of the next attempt, as many as were asked for, all of them new"},
+    ("job",),
+    strike,
+    _PROVES,
+    ends={"job": Ends.REPLACED},
+    how={"rescale": {"executors": _EXECUTORS}},
+    in_executors=("job",),
+    draws=(Draw(1, "rescale", "job", At.SHARE, order=19),),
 )

@@ -8,20 +8,14 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
+from collections.abc import Iterable
 
-from onceproof.checkpoint.damage_kinds import CHECKPOINT, KINDS
 from onceproof.errors import RequestError
+from onceproof.faults.fill_disk import FOLDERS
+from onceproof.faults.registry import find_mechanism
 from onceproof.machine.disks import mount_disk, unmount_disk
 from onceproof.run.directory import RunDirectory
 from onceproof.run.plan import FaultPart
-
-FILL = "fill"
-FOLDERS: Mapping[str, Callable[[RunDirectory], Path]] = {
-    "checkpoint": lambda run: run.checkpoint,
-    "output": lambda run: run.output,
-}
 
 
 def mount_disks(run: RunDirectory, faults: Iterable[FaultPart]) -> None:
@@ -56,7 +50,4 @@ def unmount_disks(run: RunDirectory) -> None:
 
 def _on_disk(fault: FaultPart) -> str:
     """Return the folder that must lie on a disk of its own for a fault, if one must."""
-    if fault.verb == FILL:
-        return fault.target
-    kind = KINDS.get(fault.target.removeprefix(CHECKPOINT))
-    return "checkpoint" if fault.verb == "damage" and kind and kind.is_of_disk else ""
+    return find_mechanism(fault.verb, fault.target).disks.get(fault.target, "")

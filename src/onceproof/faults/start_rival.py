@@ -7,8 +7,9 @@ it was replaced.
 from __future__ import annotations
 
 from onceproof.errors import StackError
-from onceproof.faults import Mechanism, Proof, Scene, nothing_to_heal, told
+from onceproof.faults import Ends, Mechanism, Proof, Scene, told
 from onceproof.faults.checks import Case, Check, is_the_halted, people, whole
+from onceproof.faults.needs import WAITING_DRIVER
 from onceproof.machine.polling import wait_for
 from onceproof.run.plan import FaultPart
 
@@ -54,4 +55,11 @@ _PROVES = (
     Check("`second` is the driver of an attempt started beside another", _is_beside_the_first),
     Check("`committed_by_it` is the batch of the moment or a later one", _committed_the_batch),
 )
-MECHANISM = Mechanism(("start",), ("driver",), strike, nothing_to_heal, _PROVES)
+MECHANISM = Mechanism(
+    {"start": "both drivers by pid, alive when the second had committed a batch"},
+    ("driver",),
+    strike,
+    _PROVES,
+    ends={"driver": Ends.EITHER},
+    needs=(WAITING_DRIVER,),
+)

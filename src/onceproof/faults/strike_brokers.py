@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from onceproof.errors import StackError
-from onceproof.faults import Mechanism, Proof, Scene, nothing_to_heal
-from onceproof.faults.checks import Case, Check, fits, is_cured_member, is_struck_member
+from onceproof.faults import At, Draw, Mechanism, Proof, Scene
+from onceproof.faults.checks import SAYS_DEAD, Case, Check, fits, is_cured_member, is_struck_member
 from onceproof.kafka.topics import are_in_sync
 from onceproof.machine.polling import wait_for
 from onceproof.run.plan import FaultPart
@@ -78,5 +78,20 @@ _STARTED = (Check("each of them was started anew", _all_started),)
 _RESTARTED = (
     Check("`members` has of each broker the proof that it ended and started anew", _all_restarted),
 )
-MECHANISM = Mechanism(("kill",), (ALL,), strike, heal, _KILLED, _STARTED)
-RESTART = Mechanism(("restart",), (ALL,), restart, nothing_to_heal, _RESTARTED)
+MECHANISM = Mechanism(
+    {"kill": SAYS_DEAD},
+    (ALL,),
+    strike,
+    _KILLED,
+    heal,
+    _STARTED,
+    lacks=lambda stack, _: stack.lacks("kill", ALL),
+    draws=(Draw(1, "kill", ALL, At.SHARE, order=17),),
+)
+RESTART = Mechanism(
+    {"restart": "each one's processes, ended by themselves, and those that came after them"},
+    (ALL,),
+    restart,
+    _RESTARTED,
+    lacks=lambda stack, _: stack.lacks("stop", ALL),
+)

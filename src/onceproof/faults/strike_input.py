@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any
 
 from onceproof.errors import StackError
-from onceproof.faults import Mechanism, Proof, Scene, nothing_to_heal
+from onceproof.faults import Ends, Mechanism, Need, Option, Proof, Scene, Setting
 from onceproof.faults.checks import Case, Check, whole
 from onceproof.kafka.security import Brokers
 from onceproof.kafka.topics import drop_topic, expire, grow_topic, look, make_topic, read_back
@@ -161,11 +161,33 @@ _GROWN_PROVES = (
     Check("there are as many `partitions` as planned, more than before; some are read", _grew),
 )
 _ANEW_PROVES = (Check("the topic has another id than before", _is_another_topic),)
-ALL = (
-    Mechanism(("abort",), (INPUT,), abort, nothing_to_heal, _ABORTED_PROVES),
-    Mechanism(("expire",), (INPUT,), let_expire, nothing_to_heal, _EXPIRED_PROVES),
-    Mechanism(
-        ("grow",), (INPUT,), grow, nothing_to_heal, _GROWN_PROVES, how={"grow": ("partitions",)}
-    ),
-    Mechanism(("recreate",), (INPUT,), make_anew, nothing_to_heal, _ANEW_PROVES),
+
+
+def _is_no_growth(one: Setting) -> str:
+    has, wanted = one.partitions, one.how.get("partitions")
+    if wanted is None or wanted > has:
+        return ""
+    said = f"the input has {has} partitions already, so {wanted} is no growth: write {has + 1}"
+    return f"{said} or more"
+
+
+_PARTITIONS = Option("of grow: how many then; left out: twice", least=2, most=1000)
+ABORT = Mechanism({"abort": "where the aborted records stand"}, (INPUT,), abort, _ABORTED_PROVES)
+EXPIRE = Mechanism(
+    {"expire": "where the partitions begin, and how many records were not read yet"},
+    (INPUT,),
+    let_expire,
+    _EXPIRED_PROVES,
+    ends={INPUT: Ends.LOST_INPUT},
+)
+GROW = Mechanism(
+    {"grow": "the number of partitions, before and after, and which new ones the job has planned"},
+    (INPUT,),
+    grow,
+    _GROWN_PROVES,
+    how={"grow": {"partitions": _PARTITIONS}},
+    needs=(Need(("how", "partitions"), _is_no_growth),),
+)
+RECREATE = Mechanism(
+    {"recreate": "the topic's id, before and after"}, (INPUT,), make_anew, _ANEW_PROVES
 )

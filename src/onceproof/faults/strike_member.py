@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from onceproof.faults import Mechanism, Proof, Scene
+from onceproof.faults import TARGET, At, Draw, Mechanism, Need, Proof, Scene, Setting
 from onceproof.faults.busy import WORKER, busy_worker
-from onceproof.faults.checks import Case, Check, fits, is_cured_member, is_struck_member, whole
+from onceproof.faults.checks import (
+    SAYS_DEAD,
+    SAYS_ENDED,
+    SAYS_PAUSED,
+    Case,
+    Check,
+    fits,
+    is_cured_member,
+    is_struck_member,
+    whole,
+)
+from onceproof.faults.needs import RUNNING_TASK, TRANSACTIONS
 from onceproof.faults.open_transaction import open_transaction
 from onceproof.faults.strike_brokers import ALL
 from onceproof.run.plan import FaultPart
-from onceproof.stacks import Verb
+from onceproof.stacks import Stack, Verb
 
 VERBS: dict[str, Verb] = {"kill": "kill", "pause": "pause", "stop": "stop"}
 _CURES: dict[str, Verb] = {"kill": "start", "pause": "resume", "stop": "start"}
@@ -89,12 +100,41 @@ _CURED = (
         lambda case: is_cured_member(case.cure, case.proof, case.fault.verb),
     ),
 )
+_MOVED = "; another broker holds its seat, in a higher epoch"
+
+
+def _stopped_alone(one: Setting) -> str:
+    first = f"store{_FIRST}"
+    if (one.verb, one.target) != ("stop", first):
+        return ""
+    return f"{first} cannot be stopped alone: write do: kill or do: pause, or target: store"
+
+
+def _lacks(stack: Stack, fault: FaultPart) -> str:
+    target = "worker:any" if fault.target == WORKER else fault.target
+    return stack.lacks(VERBS[fault.verb], target)
+
+
 MECHANISM = Mechanism(
-    tuple(VERBS),
+    {"kill": SAYS_DEAD, "pause": SAYS_PAUSED, "stop": SAYS_ENDED},
     ("broker:", "store", "store:postmaster", "worker:", "master"),
     strike,
-    heal,
     _PROVES,
+    heal,
     _CURED,
+    needs=(*TRANSACTIONS, RUNNING_TASK, Need(TARGET, _stopped_alone)),
+    lacks=_lacks,
+    in_executors=(WORKER,),
+    draws=(
+        Draw(2, "kill", "broker:any", At.SHARE, order=12),
+        Draw(2, "kill", "broker:leader={partition}", At.SHARE, order=13),
+        Draw(1, "kill", "broker:controller", At.SHARE, order=14),
+        Draw(1, "pause", "broker:any", At.SHARE, order=15),
+        Draw(1, "stop", "broker:any", At.SHARE, order=16),
+        Draw(1, "kill", "worker:any", At.SHARE, order=18),
+        Draw(2, "kill", "store", At.SHARE, "postgresql", order=20),
+        Draw(1, "pause", "store", At.SHARE, "postgresql", order=21),
+    ),
     but=(ALL,),
+    also={CONTROLLER: _MOVED, LEADER: _MOVED, COORDINATOR: _MOVED},
 )

@@ -10,7 +10,8 @@ from typing import Any
 from onceproof.checkpoint.archive import Archive
 from onceproof.errors import OnceproofError, StackError
 from onceproof.failpoints import Failpoint
-from onceproof.faults import ATTEMPT_ENDS, Mechanism, Scene, find_mechanism
+from onceproof.faults import ATTEMPT_ENDS, Ends, Mechanism, Scene
+from onceproof.faults.registry import ends_of, find_mechanism
 from onceproof.faults.triggers import has_missed, look_of
 from onceproof.job.progress import RunProgress
 from onceproof.machine.identity import Identity
@@ -119,9 +120,7 @@ class Disturbance:
 
     def _has_missed(self, batch: int | None, planned: int, committed: int) -> bool:
         """Whether a driver that was to die within a batch died after it."""
-        verb, target = self.fault.verb, self.fault.target
-        ends_it = verb in ("kill", "stop") and target in ("driver", "job")
-        if not ends_it or batch is None:
+        if batch is None or ends_of(self.fault.verb, self.fault.target) is not Ends.DRIVER:
             return False
         return has_missed(self.fault.when, batch, planned, committed)
 

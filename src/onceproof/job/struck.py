@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from onceproof.checkpoint import log
 from onceproof.checkpoint.archive import Archive
 from onceproof.checkpoint.checksums import checksum_file
-from onceproof.checkpoint.damage import damage
-from onceproof.documents import write_whole
 from onceproof.errors import StackError
-from onceproof.faults.small_disks import FOLDERS
 from onceproof.job.attempt import Attempt, job_processes, kill_until_none
 from onceproof.job.supervisor import Supervisor
 from onceproof.machine.identity import Identity
@@ -27,6 +24,7 @@ from onceproof.run.ledger import Partition
 from onceproof.run.reads import polls
 from onceproof.stacks.members.cluster import is_executor
 
+T = TypeVar("T")
 _DRIVER_COMES_WITHIN_S = 60.0
 _READERS_LOOK_WITHIN_S = 10.0
 
@@ -111,31 +109,22 @@ class StruckJob:
         is_half = has_sums["offsets"] and not has_sums["commits"]
         return planned, committed - is_half
 
-    def damage(self, kind: str, batch: int) -> tuple[list[Identity], dict[str, Any]]:
-        """Kill the driver, and damage its checkpoint before it is started again."""
+    def while_down(self, act: Callable[[Path], T]) -> tuple[list[Identity], T]:
+        """Kill the driver, and act on its checkpoint before it is started again."""
         with self.deaths:
             attempt = self._attempt()
             with self.supervisor.starts_held:
                 dead = _by_us(attempt, attempt.kill())
                 self.archive.catch_up()
-                told = damage(self.archive.checkpoint, kind, batch)
+                done = act(self.archive.checkpoint)
                 self.archive.accept_damage()
-        return dead, told
+        return dead, done
 
     def planned(self) -> Mapping[Partition, int]:
         """Return up to where the newest batch of the offset log reads each partition."""
         self.archive.catch_up()
         newest = self.archive.newest[0]
         return by_partition(self.archive.planned[newest].offsets) if newest >= 0 else {}
-
-    def folder(self, name: str) -> Path:
-        """Return where its `checkpoint` is, or its `output` in files."""
-        return FOLDERS[name](self.run)
-
-    def rescale(self, executors: int) -> list[Identity]:
-        """Kill the driver, and return who died; every later attempt has so many executors."""
-        write_whole(self.run.executors, str(executors))
-        return self.kill_driver()
 
     def _attempt(self) -> Attempt:
         """Return the attempt that lives; one that has died already is nobody's to kill."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from onceproof.errors import StackError
-from onceproof.faults.abilities import refuse_unable
-from onceproof.faults.disturb_links import needs_links
+from onceproof.faults.abilities import needs_links, refuse_unable
 from onceproof.faults.small_disks import mount_disks
 from onceproof.job.targets import open_sink
 from onceproof.kafka.security import PLAIN, Brokers

@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from onceproof.faults import Option
+from onceproof.faults.registry import all_targets, find_target, options, verbs
 from onceproof.run.plan import DEMANDS
-from onceproof.scenario.how import HOW
-from onceproof.scenario.kinds import Field, Shape
+from onceproof.scenario.kinds import Field, Kind, Shape
 from onceproof.scenario.page import BAD, Item, none_of
-from onceproof.scenario.scalars import Word, text
-from onceproof.scenario.targets import TARGETS, find_target, verbs
+from onceproof.scenario.scalars import Word, text, whole
 from onceproof.scenario.triggers import When
 
 NAME = text(r"[a-z][a-z0-9_]{0,59}", "at most 60 small letters, digits and _")
+
+
+@dataclass(frozen=True)
+class Registered:
+    """A kind of value that is made of the registry of mechanisms whenever it is asked."""
+
+    kind: Callable[[], Kind]
+
+    def read(self, item: Item) -> Any:
+        """Return the value."""
+        return self.kind().read(item)
+
+    def schema(self) -> dict[str, Any]:
+        """Return the schema of what there is."""
+        return self.kind().schema()
 
 
 @dataclass(frozen=True)
@@ -24,21 +40,33 @@ class Target:
         """Return the text."""
         if find_target(value := item.plain()):
             return value
-        item.refuse(none_of(value, TARGETS))
+        item.refuse(none_of(value, all_targets()))
         return BAD
 
     def schema(self) -> dict[str, Any]:
         """Return the words, and those with a number as patterns."""
-        patterns = [name.replace("<partition>", "[0-9]+") for name in TARGETS]
+        patterns = [name.replace("<partition>", "[0-9]+") for name in all_targets()]
         return {"type": "string", "pattern": f"^({'|'.join(patterns)})$"}
+
+
+def _kind(option: Option) -> Kind:
+    if option.words:
+        return Word(option.words)
+    if option.pattern:
+        return text(option.pattern, option.write)
+    return whole(option.least, option.most)
+
+
+def _how() -> Kind:
+    return Shape({name: Field(_kind(one), one.about, None) for name, one in options().items()})
 
 
 FAULT = Shape(
     {
-        "do": Field(Word(verbs()), "what is done"),
+        "do": Field(Registered(lambda: Word(verbs())), "what is done"),
         "target": Field(Target(), "to whom it is done"),
         "when": Field(When(), "the moment at which it strikes"),
-        "how": Field(HOW, "how it is done, where the verb leaves that open", {}),
+        "how": Field(Registered(_how), "how it is done, where the verb leaves that open", {}),
         "effect": Field(
             Word(DEMANDS), "the least effect that it must have; left out: any, also none", ""
         ),

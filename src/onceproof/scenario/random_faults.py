@@ -6,12 +6,14 @@ The same scenario, seed and number give the same faults.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from random import Random
 from typing import Any
 
 from onceproof import failpoints
 from onceproof.errors import RequestError
+from onceproof.faults import At, Draw
+from onceproof.faults.registry import draws
 from onceproof.run.plan import OVER, FaultPart
 from onceproof.scenario.fault_checks import misplaced
 from onceproof.scenario.model import Scenario
@@ -21,45 +23,6 @@ from onceproof.verdict import Grade
 MOST = 50
 _AT_ONCE = 1 / 3  # how often a fault strikes at the moment of the one before
 _LEAST_SHARE, _MOST_SHARE = 0.05, 0.7
-_SHARE, _STEP, _COMMIT = "share", "step", "commit"
-
-
-@dataclass(frozen=True)
-class Choice:
-    """One fault that may be drawn: how often, and at what kind of moment."""
-
-    weight: int
-    verb: str
-    target: str
-    moment: str
-    store: str = ""  # only where the sink's rows lie there
-
-
-CHOICES = (
-    Choice(6, "kill", "driver", _STEP),
-    Choice(3, "kill", "driver", _SHARE),
-    Choice(2, "kill", "job", _SHARE),
-    Choice(3, "kill", "executor", _STEP),
-    Choice(3, "kill", "executor:any", _SHARE),
-    Choice(1, "kill", "executor:all", _SHARE),
-    Choice(3, "kill", "task", _STEP),
-    Choice(1, "raise", "task", _STEP),
-    Choice(1, "raise", "driver", _STEP),
-    Choice(1, "pause", "driver", _SHARE),
-    Choice(1, "pause", "executor", _STEP),
-    Choice(2, "kill", "broker:any", _SHARE),
-    Choice(2, "kill", "broker:leader={partition}", _SHARE),
-    Choice(1, "kill", "broker:controller", _SHARE),
-    Choice(1, "pause", "broker:any", _SHARE),
-    Choice(1, "stop", "broker:any", _SHARE),
-    Choice(1, "kill", "broker:all", _SHARE),
-    Choice(1, "kill", "worker:any", _SHARE),
-    Choice(1, "rescale", "job", _SHARE),
-    Choice(2, "kill", "store", _SHARE, store="postgresql"),
-    Choice(1, "pause", "store", _SHARE, store="postgresql"),
-    Choice(2, "lose", "commit", _COMMIT),
-    Choice(1, "damage", "checkpoint:commits_lost", _COMMIT),
-)
 
 
 def with_random_faults(scenario: Scenario, seed: int, count: int) -> Scenario:
@@ -86,13 +49,14 @@ def with_random_faults(scenario: Scenario, seed: int, count: int) -> Scenario:
     )
 
 
-def fitting(scenario: Scenario) -> list[Choice]:
+def fitting(scenario: Scenario) -> list[Draw]:
     """Return what can be done to this scenario's job, sink and stack."""
     kind = find_sink(scenario.output.sink, scenario.output.options)
     return [
         one
-        for one in CHOICES
-        if one.store in ("", kind.store) and (one.moment != _STEP or _steps(scenario, one))
+        for one in draws()
+        if one.store in ("", kind.store)
+        and (one.at not in (At.STEP, At.TASK) or _steps(scenario, one))
     ]
 
 
@@ -111,23 +75,23 @@ def _draw(scenario: Scenario, rng: Random, count: int) -> tuple[FaultPart, ...]:
     return tuple(found)
 
 
-def _when(scenario: Scenario, one: Choice, at: float, rng: Random) -> Mapping[str, Any]:
+def _when(scenario: Scenario, one: Draw, at: float, rng: Random) -> Mapping[str, Any]:
     """Return the moment at this share of the input: as a share, or in the batch that reads it."""
-    if one.moment == _SHARE:
+    if one.at is At.SHARE:
         return {"committed": round(at, 2)}
     events = scenario.input.options["events"]
     a_batch = scenario.job.options.get("max_offsets", events)
     batch = int(at * events / max(1, a_batch))
-    step = "commit_logged" if one.moment == _COMMIT else rng.choice(_steps(scenario, one))
+    step = "commit_logged" if one.at is At.COMMIT else rng.choice(_steps(scenario, one))
     return {"failpoint": step, "batch": batch}
 
 
-def _steps(scenario: Scenario, one: Choice) -> list[str]:
-    """Return the steps of the sink at which this can be done; tasks wait for executors alone."""
+def _steps(scenario: Scenario, one: Draw) -> list[str]:
+    """Return the steps of the sink at which this can be done; of a task for a fault in it."""
     kind = find_sink(scenario.output.sink, scenario.output.options)
     return [
         step
         for step in kind.steps
-        if (step in failpoints.TASK) is (one.target in ("task", "executor"))
+        if (step in failpoints.TASK) is (one.at is At.TASK)
         and not misplaced(one.verb, one.target, step, kind)
     ]

@@ -6,10 +6,10 @@ import shlex
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from onceproof.faults.registry import say_proof, say_target
 from onceproof.guarantee import Anomaly
 from onceproof.references.declared import CALM, EACH_ONCE
 from onceproof.run.plan import LATEST, FaultPart, Plan
-from onceproof.scenario.targets import say_proof, say_target
 from onceproof.verdict import Grade
 
 

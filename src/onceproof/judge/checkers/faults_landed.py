@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from onceproof.errors import RequestError
-from onceproof.faults import find_mechanism
 from onceproof.faults.checks import Case, failed
 from onceproof.faults.moments import MOMENT
+from onceproof.faults.registry import find_mechanism
 from onceproof.run.evidence import Evidence, known
 from onceproof.run.plan import FaultPart
 from onceproof.run.records import Op, Outcome, Record

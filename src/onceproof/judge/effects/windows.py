@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from onceproof.faults import Ends
+from onceproof.faults.registry import ends_of
 from onceproof.run.evidence import Evidence
 from onceproof.run.plan import FaultPart
 from onceproof.run.records import Op, Record
 
 SLACK_S = 0.25  # an event may be written a moment before or after the record of what caused it
 _FOREVER = 1 << 62
-_END_DRIVERS = (("kill", "driver"), ("kill", "job"), ("stop", "driver"), ("rescale", "job"))
-_RIVAL = "start"
 
 
 @dataclass(frozen=True)
@@ -80,11 +80,10 @@ def cause_of_end(end: Record, start: Record | None, found: list[Window]) -> Wind
 
 
 def _may_end(window: Window, end: Record, start: Record | None) -> bool:
-    if window.fault.verb == _RIVAL:  # of two drivers, either may notice the other much later
+    ends = ends_of(window.fault.verb, window.fault.target)
+    if ends is Ends.EITHER:  # of two drivers, either may notice the other much later
         return start is not None and start.seq < window.strike.seq and end.seq > window.first
-    if (window.fault.verb, window.fault.target) in _END_DRIVERS:
-        return False
-    return window.has(end.seq)
+    return ends not in (Ends.DRIVER, Ends.REPLACED) and window.has(end.seq)
 
 
 def _window(evidence: Evidence, fault: FaultPart, strike: Record) -> Window:
