@@ -165,13 +165,13 @@ class _Sender:
 
     def send_sentinel(self, sent: tuple[int, int], options: Mapping[str, Any]) -> None:
         """Send the one event that lies far ahead of all, if there is one: every window closes."""
-        workload = self.work.input
+        read = self.work.input
         newest = query_parquet(self.run.ledger, "select max(event_ms) from {rows}")[0][0]
-        events = find_workload(workload.name).sentinel(options, newest)
+        events = find_workload(read.workload).sentinel(options, newest)
         if events is None:
             return
-        sends = Sends(events, self.work.run, workload.topic, workload.partitions)
-        with closing(KafkaPython(self.brokers, workload.topic, self.patience_s)) as client:
+        sends = Sends(events, self.work.run, read.topic, read.partitions)
+        with closing(KafkaPython(self.brokers, read.topic, self.patience_s)) as client:
             files = self.run.ledger / "part-sentinel"
             wrong = Sending(client, files, self.work.limits.run_s, lambda *_: None).run([sends])
         if wrong:
