@@ -17,8 +17,9 @@ from onceproof.machine.home import catalogue_folder
 from onceproof.scenario import find_scenario, load_catalogue, restart, triggers
 from onceproof.scenario.reading import read_file, read_text
 from onceproof.scenario.resolved import resolved
-from onceproof.scenario.schema import file_schema, text_of
+from onceproof.scenario.schema import file_schema
 from onceproof.scenario.targets import TARGETS, verbs
+from onceproof.schema.json_schema import text_of
 
 ROOT = Path(__file__).parents[2]
 SOUND = """\

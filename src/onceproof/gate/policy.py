@@ -13,8 +13,8 @@ from onceproof.errors import RequestError
 from onceproof.gate.demands import Demands, demands_of
 from onceproof.gate.fields import ALLOW, POLICY
 from onceproof.scenario import Scenario, find_scenario, load_catalogue
-from onceproof.scenario.kinds import read_fields
-from onceproof.scenario.page import BAD, Item, compose
+from onceproof.schema.kinds import read_fields
+from onceproof.schema.page import BAD, Item, compose
 
 _AS_GIVEN = ("passes", "seeds", "landed", "effect", "runs", "rate", "flaky")
 _UNITS = {"m": "minutes", "h": "hours", "d": "days"}

@@ -16,11 +16,11 @@ from onceproof.scenario import crosschecks, fault_checks
 from onceproof.scenario.commands import OF_THE_JOB, default_command, named
 from onceproof.scenario.draft import Draft
 from onceproof.scenario.fields import OUTPUT, SCENARIO, TAKEN_ONCE, WORKLOAD
-from onceproof.scenario.kinds import read_fields
 from onceproof.scenario.model import Scenario, Sink, Workload
 from onceproof.scenario.of_a_job import check_calm, located_options, runtime_of
-from onceproof.scenario.page import Item
 from onceproof.scenario.plain_secrets import check_secrets
+from onceproof.schema.kinds import read_fields
+from onceproof.schema.page import Item
 from onceproof.sinks import find_sink
 from onceproof.verdict import Claim, Grade
 from onceproof.workloads import find_workload

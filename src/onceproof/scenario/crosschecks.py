@@ -8,8 +8,8 @@ from onceproof.guarantee import Guarantee
 from onceproof.references import Reference
 from onceproof.scenario.commands import OF_THE_JOB, PLACEHOLDERS, has_lone_bracket, named
 from onceproof.scenario.draft import Draft
-from onceproof.scenario.page import none_of
-from onceproof.scenario.scalars import whole
+from onceproof.schema.page import none_of
+from onceproof.schema.scalars import whole
 from onceproof.sinks import OUTPUTS, SINKS, Sink, find_sink
 
 _STATE_FORMAT_2 = re.compile(r"checkpointformatversion\W*2", re.IGNORECASE)

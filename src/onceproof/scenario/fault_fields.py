@@ -7,11 +7,11 @@ from typing import Any
 
 from onceproof.run.work import DEMANDS
 from onceproof.scenario.how import HOW
-from onceproof.scenario.kinds import Field, Shape
-from onceproof.scenario.page import BAD, Item, none_of
-from onceproof.scenario.scalars import Word, text
 from onceproof.scenario.targets import TARGETS, find_target, verbs
 from onceproof.scenario.triggers import When
+from onceproof.schema.kinds import Field, Shape
+from onceproof.schema.page import BAD, Item, none_of
+from onceproof.schema.scalars import Word, text
 
 NAME = text(r"[a-z][a-z0-9_]{0,59}", "at most 60 small letters, digits and _")
 

@@ -14,9 +14,9 @@ from onceproof.references.declared import WORDS
 from onceproof.run.work import ALLOWED, EARLIEST, FAILED, LATEST, OVER, REFUSED
 from onceproof.scenario import restart
 from onceproof.scenario.fault_fields import FAULT, NAME
-from onceproof.scenario.kinds import Either, Field, Many, Shape
-from onceproof.scenario.page import Item
-from onceproof.scenario.scalars import ANY, ELEMENT, Every, Tree, Word, text, whole
+from onceproof.schema.kinds import Either, Field, Many, Shape
+from onceproof.schema.page import BAD, Item
+from onceproof.schema.scalars import ANY, ELEMENT, Tree, Word, text, whole
 from onceproof.sinks import OUTPUTS, SINKS
 from onceproof.sinks.tables.casts import TYPES
 from onceproof.verdict import Grade
@@ -45,6 +45,30 @@ class Element:
         return {"anyOf": [{"enum": list(self.ours)}, ELEMENT.schema()]}
 
 
+_UNITS = ("milliseconds", "seconds", "minutes", "millisecond", "second", "minute")
+
+
+@dataclass(frozen=True)
+class Every:
+    """A time between the starts of two batches; a continuous trigger is refused."""
+
+    def read(self, item: Item) -> Any:
+        """Return the text."""
+        named = item.fields() if item.is_mapping else None
+        if "continuous" in (named or ()) or "continuous" in str(item.plain()).lower():
+            item.refuse(
+                "a continuous trigger has no batches, so nothing of ours can write exactly once"
+                " under it: write a time such as 6 seconds, or leave it out"
+            )
+            return BAD
+        return _TIME.read(item)
+
+    def schema(self) -> dict[str, Any]:
+        """Return the pattern of times."""
+        return _TIME.schema()
+
+
+_TIME = text(rf"[1-9]\d* ({'|'.join(_UNITS)})", "a time such as 6 seconds, or leave it out")
 _WORD = text(r"[^\0]+", "a text, in quotes where it looks like a number")
 _COLUMN = text(r"[^\0`]+", "the name of a column")
 _PLACE = text(r"(key|value)(\..+)?", "key, value, or value.FIELD where that is JSON")

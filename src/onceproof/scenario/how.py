@@ -8,8 +8,8 @@ from typing import Any
 from onceproof.errors import RequestError
 from onceproof.faults import ATTEMPT_ENDS, find_mechanism
 from onceproof.scenario.draft import Draft
-from onceproof.scenario.kinds import Field, Shape
-from onceproof.scenario.scalars import Word, text, whole
+from onceproof.schema.kinds import Field, Shape
+from onceproof.schema.scalars import Word, text, whole
 from onceproof.stacks.links.rules import WAYS
 from onceproof.stacks.links.verbs import SOURCES
 

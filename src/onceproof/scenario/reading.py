@@ -12,7 +12,7 @@ import yaml
 from onceproof.errors import RequestError
 from onceproof.scenario.building import build
 from onceproof.scenario.model import Scenario
-from onceproof.scenario.page import Item, compose, none_of
+from onceproof.schema.page import Item, compose, none_of
 
 _DEEP = ("workload", "limits")  # of these, defaults give what is not said, key by key
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from onceproof.scenario.kinds import Field, Shape
-from onceproof.scenario.page import BAD, Item
-from onceproof.scenario.scalars import SECONDS, Word, number, whole
+from onceproof.schema.kinds import Field, Shape
+from onceproof.schema.page import BAD, Item
+from onceproof.schema.scalars import SECONDS, Word, number, whole
 
 _DELAY = Field(SECONDS, "seconds before a start", 0.5)
 STRATEGIES = {

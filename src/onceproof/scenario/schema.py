@@ -5,14 +5,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from onceproof.scenario.fields import OURS, SCENARIO, WORKLOAD
-from onceproof.scenario.scalars import ELEMENT
+from onceproof.schema.json_schema import text_of, titled
+from onceproof.schema.scalars import ELEMENT
 from onceproof.workloads import SENDING, WORKLOADS
 from onceproof.workloads.options import Fields, Number, Option, Whole
 
@@ -38,18 +37,12 @@ def file_schema() -> dict[str, Any]:
         },
     }
     return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "A file of scenarios for onceproof",
+        **titled("A file of scenarios for onceproof"),
         "if": {"type": "object", "required": ["scenarios"]},
         "then": several,
         "else": fields,
         "$defs": each,
     }
-
-
-def text_of(schema: Mapping[str, Any]) -> str:
-    """Return the text of the schema's file."""
-    return json.dumps(schema, indent=2) + "\n"
 
 
 def _workload() -> dict[str, Any]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from onceproof.scenario.page import BAD, Item, none_of
+from onceproof.schema.page import BAD, Item, none_of
 
 
 @dataclass(frozen=True)
@@ -112,29 +112,3 @@ class Tree:
     def schema(self) -> dict[str, Any]:
         """Return anything."""
         return {"type": ["string", "number", "boolean", "object"]}
-
-
-_UNITS = ("milliseconds", "seconds", "minutes", "millisecond", "second", "minute")
-
-
-@dataclass(frozen=True)
-class Every:
-    """A time between the starts of two batches; a continuous trigger is refused."""
-
-    def read(self, item: Item) -> Any:
-        """Return the text."""
-        named = item.fields() if item.is_mapping else None
-        if "continuous" in (named or ()) or "continuous" in str(item.plain()).lower():
-            item.refuse(
-                "a continuous trigger has no batches, so nothing of ours can write exactly once"
-                " under it: write a time such as 6 seconds, or leave it out"
-            )
-            return BAD
-        return _TIME.read(item)
-
-    def schema(self) -> dict[str, Any]:
-        """Return the pattern of times."""
-        return _TIME.schema()
-
-
-_TIME = text(rf"[1-9]\d* ({'|'.join(_UNITS)})", "a time such as 6 seconds, or leave it out")

@@ -1,4 +1,4 @@
-"""Lists and mappings of a scenario file: how each is read, and its JSON schema."""
+"""Lists and mappings: how each is read, and its JSON schema."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from onceproof.scenario.page import BAD, Item, Mark, none_of
+from onceproof.schema.page import BAD, Item, Mark, none_of
 
 REQUIRED = Mark()
 
