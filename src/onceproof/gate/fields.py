@@ -48,7 +48,10 @@ NEED = Shape(
 )
 POLICY = Shape(
     {
-        "require": Field(Many(NEED), "what must have passed"),
+        "require": Field(
+            Many(NEED, "is empty: a gate that asks for nothing is always open"),
+            "what must have passed",
+        ),
         "known_issues": Field(Many(_ISSUE), "known issues that are let through", ()),
     }
 )

@@ -14,7 +14,8 @@ from onceproof.gate.demands import Demands, demands_of
 from onceproof.gate.fields import ALLOW, POLICY
 from onceproof.scenario import Scenario, find_scenario, load_catalogue
 from onceproof.schema.kinds import read_fields
-from onceproof.schema.page import BAD, Item, compose
+from onceproof.schema.page import compose
+from onceproof.schema.values import BAD, Item, Page
 
 _AS_GIVEN = ("passes", "seeds", "landed", "effect", "runs", "rate", "flaky")
 _UNITS = {"m": "minutes", "h": "hours", "d": "days"}
@@ -70,16 +71,12 @@ def read_policy(path: Path) -> Policy:
 
 def read_text(text: str, file: str) -> Policy:
     """Return the policy of a file's text."""
-    if not text.strip():
-        raise RequestError(f"{file} is empty: write what the gate requires; see docs/gate.md")
-    root = compose(text, file)
+    root = compose(text, Page(file), "what the gate requires; see docs/gate.md")
     if (items := root.fields()) is None:
         root.page.check()
         raise RequestError(f"{file} holds no policy: see docs/gate.md")
     values = read_fields(root, items, POLICY)
     needs: list[Need] = []
-    if values["require"] == ():
-        items["require"].refuse("is empty: a gate that asks for nothing is always open")
     if values["require"] is not BAD:
         catalogue = load_catalogue()
         for number, need in enumerate(values["require"]):

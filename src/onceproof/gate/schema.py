@@ -16,7 +16,6 @@ from onceproof.schema.json_schema import text_of, titled
 def policy_schema() -> dict[str, Any]:
     """Return the schema of a policy's file."""
     shape = POLICY.schema()
-    shape["properties"]["require"] |= {"minItems": 1}
     one_of_two = [{"required": ["scenario"]}, {"required": ["tag"]}]
     shape["properties"]["require"]["items"] |= {"oneOf": one_of_two}
     return titled("A policy for onceproof gate") | shape

@@ -20,7 +20,7 @@ from onceproof.scenario.model import Scenario, Sink, Workload
 from onceproof.scenario.of_a_job import check_calm, located_options, runtime_of
 from onceproof.scenario.plain_secrets import check_secrets
 from onceproof.schema.kinds import read_fields
-from onceproof.schema.page import Item
+from onceproof.schema.values import Item
 from onceproof.sinks import find_sink
 from onceproof.verdict import Claim, Grade
 from onceproof.workloads import find_workload

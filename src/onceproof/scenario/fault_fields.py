@@ -10,8 +10,8 @@ from onceproof.scenario.how import HOW
 from onceproof.scenario.targets import TARGETS, find_target, verbs
 from onceproof.scenario.triggers import When
 from onceproof.schema.kinds import Field, Shape
-from onceproof.schema.page import BAD, Item, none_of
 from onceproof.schema.scalars import Word, text
+from onceproof.schema.values import BAD, Item, none_of
 
 NAME = text(r"[a-z][a-z0-9_]{0,59}", "at most 60 small letters, digits and _")
 

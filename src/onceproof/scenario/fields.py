@@ -15,8 +15,8 @@ from onceproof.run.work import ALLOWED, EARLIEST, FAILED, LATEST, OVER, REFUSED
 from onceproof.scenario import restart
 from onceproof.scenario.fault_fields import FAULT, NAME
 from onceproof.schema.kinds import Either, Field, Many, Shape
-from onceproof.schema.page import BAD, Item
 from onceproof.schema.scalars import ANY, ELEMENT, Tree, Word, text, whole
+from onceproof.schema.values import BAD, Item
 from onceproof.sinks import OUTPUTS, SINKS
 from onceproof.sinks.tables.casts import TYPES
 from onceproof.verdict import Grade
@@ -94,7 +94,10 @@ RUNTIME = {
 }
 PIPELINE = Shape(
     {
-        "command": Field(Many(_WORD), "the command that starts the job, word by word"),
+        "command": Field(
+            Many(_WORD, "is empty: write the words that start the job"),
+            "the command that starts the job, word by word",
+        ),
         "reference": Field(
             Element(WORDS),
             "what it should have written: `each_once`, `calm`, or `module:attribute`",

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import yaml
 
 from onceproof.errors import RequestError
 from onceproof.scenario.building import build
 from onceproof.scenario.model import Scenario
-from onceproof.schema.page import Item, compose, none_of
+from onceproof.schema.page import Written, compose
+from onceproof.schema.values import Item, Page, none_of
 
 _DEEP = ("workload", "limits")  # of these, defaults give what is not said, key by key
 
@@ -32,7 +32,7 @@ def read_file(path: Path, shown: str = "") -> list[Scenario]:
 
 def read_text(text: str, file: str, folder: str = ".") -> list[Scenario]:
     """Return the scenarios of a file's text; files that it names are named from its folder."""
-    root = compose(text, file, folder)
+    root = compose(text, Page(file, folder), "a scenario; docs/scenarios.md tells its fields")
     found: list[Scenario] = []
     names: dict[str, int] = {}
     for owner, fields in _parts(root):
@@ -74,8 +74,8 @@ def _merge(defaults: Mapping[str, Item], own: Mapping[str, Item]) -> dict[str, I
 
 
 def _under(defaults: Item, own: Item) -> Item:
-    given: Any = own.node.value
+    given, node = own.held.value, own.held
     names = {key.value for key, _ in given}
-    pairs = [*given, *((key, one) for key, one in defaults.node.value if key.value not in names)]
-    node = yaml.MappingNode(own.node.tag, pairs, own.node.start_mark, own.node.end_mark)
-    return Item(own.page, node, own.key, own.line)
+    pairs = [*given, *((key, one) for key, one in defaults.held.value if key.value not in names)]
+    merged = yaml.MappingNode(node.tag, pairs, node.start_mark, node.end_mark)
+    return Written(own.page, merged, own.key, own.line)

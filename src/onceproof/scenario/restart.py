@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from onceproof.schema.kinds import Field, Shape
-from onceproof.schema.page import BAD, Item
 from onceproof.schema.scalars import SECONDS, Word, number, whole
+from onceproof.schema.values import BAD, Item
 
 _DELAY = Field(SECONDS, "seconds before a start", 0.5)
 STRATEGIES = {

@@ -1,136 +1,62 @@
-"""A YAML file as values that know their line and key, and all that is wrong with it at once."""
+"""A YAML file as values that know their line and key."""
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import yaml
 from yaml.constructor import SafeConstructor
 
 from onceproof.errors import RequestError
-
-
-class Mark:
-    """A value that is no value."""
-
-
-BAD = Mark()  # it was refused, and a complaint noted
+from onceproof.schema.values import Item, Page, Unplain
 
 
 @dataclass(frozen=True)
-class Page:
-    """One file, by the name that people know it by, its folder, and the complaints so far."""
-
-    file: str
-    folder: str = "."
-    complaints: dict[tuple[int, str], None] = field(default_factory=dict)
-
-    def refuse(self, line: int, key: str, said: str) -> None:
-        """Note what is wrong at a line; what was said before is not said twice."""
-        self.complaints[line, f"{key}: {said}" if key else said] = None
-
-    def check(self) -> None:
-        """Raise `RequestError` with every complaint, in the order of the lines."""
-        said = [f"{self.file}:{line}: {text}" for line, text in sorted(self.complaints)]
-        if len(said) == 1:
-            raise RequestError(said[0])
-        if said:
-            raise RequestError("\n  ".join([f"{self.file} has {len(said)} mistakes:", *said]))
-
-
-@dataclass(frozen=True)
-class Item:
-    """One value of a file, the key under which it stands (`faults[0].when`), and its line."""
-
-    page: Page
-    node: yaml.Node
-    key: str
-    line: int
+class Written(Item):
+    """One value of a YAML file; what it holds is a node."""
 
     @property
     def is_mapping(self) -> bool:
         """Whether this is a mapping, well-formed or not."""
-        return isinstance(self.node, yaml.MappingNode)
+        return isinstance(self.held, yaml.MappingNode)
 
-    def refuse(self, said: str) -> None:
-        """Note what is wrong with this value."""
-        self.page.refuse(self.line, self.key, said)
+    @property
+    def is_list(self) -> bool:
+        """Whether this is a list."""
+        return isinstance(self.held, yaml.SequenceNode)
 
-    def plain(self) -> Any:
-        """Return the value of a scalar; of anything else, the word for what it is."""
-        if not isinstance(self.node, yaml.ScalarNode):
-            return Unplain("a mapping" if self.is_mapping else "a list")
+    def _scalar(self) -> Any:
         try:
-            return SafeConstructor().construct_object(self.node)
+            return SafeConstructor().construct_object(self.held)
         except (ValueError, yaml.YAMLError):  # a date that is none, a tag of another language
-            return Unplain(f"{self.node.value!r} with the tag {self.node.tag}")
+            return Unplain(f"{self.held.value!r} with the tag {self.held.tag}")
 
-    def fields(self) -> dict[str, Item] | None:
-        """Return a mapping's values by key; None, and a complaint, where it is no mapping."""
-        if not isinstance(self.node, yaml.MappingNode):
-            self.refuse(f"{self.plain()!r} is no mapping: write keys and values below it")
-            return None
-        found: dict[str, Item] = {}
-        for key, value in self.node.value:
+    def _pairs(self) -> Iterator[tuple[str, int, Any]]:
+        for key, value in self.held.value:
             name = key.value if isinstance(key, yaml.ScalarNode) else "?"
-            line = key.start_mark.line + 1
-            path = f"{self.key}.{name}" if self.key else name
-            if name in found:
-                before = found[name].line
-                self.page.refuse(line, path, f"stands twice, in line {before} too: keep one")
-            else:
-                found[name] = Item(self.page, value, path, line)
-        return found
+            yield name, key.start_mark.line + 1, value
 
-    def items(self) -> list[Item] | None:
-        """Return a list's values; None, and a complaint, where it is no list."""
-        if not isinstance(self.node, yaml.SequenceNode):
-            self.refuse(f"{self.plain()!r} is no list: write [...], or lines that begin with -")
-            return None
-        return [
-            Item(self.page, node, f"{self.key}[{number}]", node.start_mark.line + 1)
-            for number, node in enumerate(self.node.value)
-        ]
-
-    def find(self, *path: str | int) -> Item:
-        """Return the value that a path leads to, or the nearest one before it that is there."""
-        here = self
-        for step in path:
-            if isinstance(step, str):
-                below = (here.fields() or {}).get(step)
-            else:
-                below = (here.items() or [])[step]
-            if below is None:
-                return here
-            here = below
-        return here
+    def _values(self) -> Iterator[tuple[int, Any]]:
+        yield from ((node.start_mark.line + 1, node) for node in self.held.value)
 
 
-@dataclass(frozen=True)
-class Unplain:
-    """What stands where a scalar should; its text is for an error."""
+def compose(text: str, page: Page, write: str) -> Written:
+    """Return a file's one document, or raise `RequestError` with the line that is no YAML.
 
-    said: str
-
-    def __repr__(self) -> str:
-        return self.said
-
-
-def compose(text: str, file: str, folder: str = ".") -> Item:
-    """Return a file's one document, or raise `RequestError` with the line that is no YAML."""
+    `write` ends the error of an empty file.
+    """
     try:
         node = _node(text)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise RequestError(f"{file}:{line}: no YAML: {error.problem}") from None
+        raise RequestError(f"{page.file}:{line}: no YAML: {error.problem}") from None
     except (yaml.YAMLError, RecursionError) as error:
-        raise RequestError(f"{file}: no YAML: {error}") from None
+        raise RequestError(f"{page.file}: no YAML: {error}") from None
     if node is None:
-        raise RequestError(f"{file} is empty: write a scenario; docs/scenarios.md tells its fields")
-    return Item(Page(file, folder), node, "", node.start_mark.line + 1)
+        raise RequestError(f"{page.file} is empty: write {write}")
+    return Written(page, node, "", node.start_mark.line + 1)
 
 
 def _node(text: str) -> yaml.Node | None:
@@ -139,13 +65,3 @@ def _node(text: str) -> yaml.Node | None:
         return yaml.compose(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except yaml.YAMLError:
         return yaml.compose(text, yaml.SafeLoader)
-
-
-def none_of(value: Any, words: Iterable[str]) -> str:
-    """Return the sentence for a word that is not known: the nearest that is, and all of them."""
-    known = sorted(map(str, words))
-    if isinstance(value, Unplain):
-        return f"{value!r} cannot stand here: write one of {', '.join(known)}"
-    near = difflib.get_close_matches(str(value), known, 1)
-    hint = f"did you mean {near[0]!r}? Known: " if near else "write one of: "
-    return f"{value!r} is not known; {hint}{', '.join(known)}"

@@ -8,22 +8,27 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from onceproof.schema.page import BAD, Item, none_of
+from onceproof.schema.values import BAD, Item, none_of
 
 
 @dataclass(frozen=True)
 class Scalar:
-    """A scalar that a function accepts; `write` says in words what it accepts."""
+    """A scalar that a function accepts; `write` says in words what it accepts.
+
+    One that is `public` is shown also where a page conceals its values.
+    """
 
     write: str
     accepts: Callable[[Any], bool]
     json: Mapping[str, Any]
+    public: bool = False
 
     def read(self, item: Item) -> Any:
         """Return the scalar as YAML reads it."""
         if self.accepts(value := item.plain()):
             return value
-        item.refuse(f"{value!r} does not fit: write {self.write}")
+        shown = value if self.public else item.shown
+        item.refuse(f"{shown!r} does not fit: write {self.write}")
         return BAD
 
     def schema(self) -> dict[str, Any]:
@@ -87,6 +92,11 @@ def _is_plain(value: Any) -> bool:
     )
 
 
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+TEXT = Scalar("a text, in quotes where it looks like a number", _is_text, {"type": "string"})
 SECONDS = number(0, what="a number of seconds")
 ANY = Scalar(
     "a text, a number, true or false", _is_plain, {"type": ["string", "number", "boolean"]}

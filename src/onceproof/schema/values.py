@@ -1,0 +1,152 @@
+"""A value that somebody wrote, with its key and line, and all that is wrong with it at once."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from onceproof.errors import RequestError
+
+
+class Mark:
+    """A value that is no value."""
+
+
+BAD = Mark()  # it was refused, and a complaint noted
+
+
+@dataclass(frozen=True)
+class Page:
+    """One file or set of options, by the name that people know it by, and the complaints so far.
+
+    `folder` is the file's. A page that `conceals` may hold a secret by mistake.
+    """
+
+    file: str
+    folder: str = "."
+    conceals: bool = False
+    complaints: dict[tuple[int, str], None] = field(default_factory=dict)
+
+    def refuse(self, line: int, key: str, said: str) -> None:
+        """Note what is wrong at a line; what was said before is not said twice."""
+        self.complaints[line, f"{key}: {said}" if key else said] = None
+
+    def check(self) -> None:
+        """Raise `RequestError` with every complaint, in the order of the lines."""
+        said = [
+            f"{self.file}:{line}: {text}" if line else f"{self.file}: {text}"
+            for line, text in sorted(self.complaints)
+        ]
+        if len(said) == 1:
+            raise RequestError(said[0])
+        if said:
+            raise RequestError("\n  ".join([f"{self.file} has {len(said)} mistakes:", *said]))
+
+
+@dataclass(frozen=True)
+class Unplain:
+    """What stands where a scalar should; its text is for an error."""
+
+    said: str
+
+    def __repr__(self) -> str:
+        return self.said
+
+
+@dataclass(frozen=True)
+class Item:
+    """One value in memory, and the key under which it stands (`faults[0].when`).
+
+    Its line is 0; `onceproof.schema.page` has those of files.
+    """
+
+    page: Page
+    held: Any
+    key: str = ""
+    line: int = 0
+
+    @property
+    def is_mapping(self) -> bool:
+        """Whether this is a mapping, well-formed or not."""
+        return isinstance(self.held, Mapping)
+
+    @property
+    def is_list(self) -> bool:
+        """Whether this is a list."""
+        return isinstance(self.held, list | tuple)
+
+    @property
+    def shown(self) -> Any:
+        """What an error shows of this value."""
+        return Unplain("this value") if self.page.conceals else self.plain()
+
+    def refuse(self, said: str) -> None:
+        """Note what is wrong with this value."""
+        self.page.refuse(self.line, self.key, said)
+
+    def plain(self) -> Any:
+        """Return the value of a scalar; of anything else, the word for what it is."""
+        if self.is_mapping or self.is_list:
+            return Unplain("a mapping" if self.is_mapping else "a list")
+        return self._scalar()
+
+    def fields(self) -> dict[str, Item] | None:
+        """Return a mapping's values by key; None, and a complaint, where it is no mapping."""
+        if not self.is_mapping:
+            self.refuse(f"{self.shown!r} is no mapping: write keys and values below it")
+            return None
+        found: dict[str, Item] = {}
+        for name, line, held in self._pairs():
+            path = f"{self.key}.{name}" if self.key else name
+            if name in found:
+                before = found[name].line
+                self.page.refuse(line, path, f"stands twice, in line {before} too: keep one")
+            else:
+                found[name] = type(self)(self.page, held, path, line)
+        return found
+
+    def items(self) -> list[Item] | None:
+        """Return a list's values; None, and a complaint, where it is no list."""
+        if not self.is_list:
+            self.refuse(f"{self.shown!r} is no list: write [...], or lines that begin with -")
+            return None
+        return [
+            type(self)(self.page, held, f"{self.key}[{number}]", line)
+            for number, (line, held) in enumerate(self._values())
+        ]
+
+    def find(self, *path: str | int) -> Item:
+        """Return the value that a path leads to, or the nearest one before it that is there."""
+        here: Item = self
+        for step in path:
+            if isinstance(step, str):
+                below = (here.fields() or {}).get(step)
+            else:
+                below = (here.items() or [])[step]
+            if below is None:
+                return here
+            here = below
+        return here
+
+    def _scalar(self) -> Any:
+        return self.held
+
+    def _pairs(self) -> Iterator[tuple[str, int, Any]]:
+        """Yield each key of a mapping, its line, and what it holds."""
+        yield from ((str(name), 0, held) for name, held in self.held.items())
+
+    def _values(self) -> Iterator[tuple[int, Any]]:
+        """Yield each value of a list with its line."""
+        yield from ((0, held) for held in self.held)
+
+
+def none_of(value: Any, words: Iterable[str]) -> str:
+    """Return the sentence for a word that is not known: the nearest that is, and all of them."""
+    known = sorted(map(str, words))
+    if isinstance(value, Unplain):
+        return f"{value!r} cannot stand here: write one of {', '.join(known)}"
+    near = difflib.get_close_matches(str(value), known, 1)
+    hint = f"did you mean {near[0]!r}? Known: " if near else "write one of: "
+    return f"{value!r} is not known; {hint}{', '.join(known)}"
