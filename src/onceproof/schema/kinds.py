@@ -32,14 +32,16 @@ class Field:
 
 @dataclass(frozen=True)
 class Many:
-    """A list of values of one kind; `empty` refuses one without any."""
+    """A list of values of one kind; `empty` refuses one without any. `alone`: one value will do."""
 
     kind: Kind
     empty: str = ""
+    alone: bool = False
 
     def read(self, item: Item) -> Any:
         """Return a tuple."""
-        if (found := item.items()) == [] and self.empty:
+        found = [item] if self.alone and not item.is_list else item.items()
+        if found == [] and self.empty:
             item.refuse(self.empty)
             return BAD
         values = () if found is None else tuple(self.kind.read(one) for one in found)
@@ -48,7 +50,8 @@ class Many:
     def schema(self) -> dict[str, Any]:
         """Return an array."""
         least = {"minItems": 1} if self.empty else {}
-        return {"type": "array", "items": self.kind.schema()} | least
+        many = {"type": "array", "items": self.kind.schema()} | least
+        return {"anyOf": [self.kind.schema(), many]} if self.alone else many
 
 
 @dataclass(frozen=True)
