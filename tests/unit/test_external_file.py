@@ -158,7 +158,9 @@ def test_all_mistakes_are_told_at_once(written):
     file.write_text(file.read_text().replace("spark: spark://", "spark: park://"))
     with pytest.raises(RequestError) as raised:
         read_external(file)
-    assert str(raised.value).startswith(f"{file} has 2 mistakes:\n  {file}:6: kafka.password: ")
+    first, *said = str(raised.value).splitlines()
+    assert first == f"{file} has 2 mistakes:"
+    assert ["kafka.password: this" in said[0], "spark: 'park://" in said[1]] == [True, True]
 
 
 def test_it_is_opened_by_name_and_its_name_is_whole(written, monkeypatch):

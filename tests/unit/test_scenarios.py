@@ -12,9 +12,9 @@ from onceproof.errors import RequestError
 from onceproof.faults import mechanisms
 from onceproof.faults.triggers import TRIGGERS, kind_of
 from onceproof.guarantee import Guarantee
-from onceproof.job.restart import STRATEGIES
 from onceproof.machine.home import catalogue_folder
-from onceproof.scenario import find_scenario, load_catalogue, restart, triggers
+from onceproof.run import restart
+from onceproof.scenario import find_scenario, load_catalogue, triggers
 from onceproof.scenario.reading import read_file, read_text
 from onceproof.scenario.resolved import resolved
 from onceproof.scenario.schema import file_schema
@@ -210,9 +210,6 @@ def test_the_schema_refuses_what_an_editor_should_mark(sound, bad):
 
 
 def test_what_scenarios_may_name_is_what_runs_can_do():
-    assert {name: set(fields) for name, fields in restart.STRATEGIES.items()} == {
-        name: set(settings) for name, settings in STRATEGIES.items()
-    }
     assert triggers.FIELDS.keys() == TRIGGERS.keys()
     assert set(verbs()) == {verb for one in mechanisms() for verb in one.verbs}
     for target in (name.replace("<partition>", "0") for name in TARGETS):

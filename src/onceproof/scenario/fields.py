@@ -11,8 +11,8 @@ from typing import Any
 from onceproof.guarantee import Anomaly, Guarantee
 from onceproof.references import REFERENCES
 from onceproof.references.declared import WORDS
+from onceproof.run import restart
 from onceproof.run.work import ALLOWED, EARLIEST, FAILED, LATEST, OVER, REFUSED
-from onceproof.scenario import restart
 from onceproof.scenario.fault_fields import FAULT, NAME
 from onceproof.schema.kinds import Either, Field, Many, Shape
 from onceproof.schema.scalars import ANY, ELEMENT, Tree, Word, text, whole
@@ -167,7 +167,7 @@ SCENARIO = Shape(
         ),
         "faults": Field(Many(FAULT), "what strikes, and when", ()),
         "restart": Field(
-            restart.Strategy(), "how the job is started again after it died", restart.DEFAULT
+            restart.Restart(), "how the job is started again after it died", restart.DEFAULT
         ),
         "limits": Field(LIMITS, "how long we are ready to wait", {"run_s": 300, "stall_s": 60}),
         "ends": Field(
