@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from onceproof import sinks, workloads
+from onceproof import sinks
 from onceproof.errors import RequestError
 from onceproof.guarantee import Anomaly, Guarantee, Promise, end_to_end
 from onceproof.naming import located
@@ -93,33 +93,23 @@ def _find(draft: Draft, find: Callable[[], T], name: str, *path: str) -> T | Non
 
 
 def _workload(draft: Draft) -> Workload | None:
-    """Return it with every option; each is tried alone first."""
+    """Return it with every option."""
     if not draft.has("workload"):
         return None
     values = draft.values["workload"]
     name = located(values["name"], draft.folder)
     workload = _find(draft, lambda: find_workload(name), name, "workload", "name")
-    given = {name: value for name, value in values.items() if name not in WORKLOAD.fields}
     if not workload:
         return None
-    needed = {name: given[name] for name in workload.needs if name in given}
-    tried = given if len(needed) == len(workload.needs) else ()
-    fits = [_fits(draft, workload, needed | {name: given[name]}, name) for name in tried]
-    if not all(fits) or not _fits(draft, workload, given):
+    owner = draft.items.get("workload", draft.owner)
+    given = (owner.fields() or {}) if "workload" in draft.items else {}
+    own = {one: item for one, item in given.items() if one not in WORKLOAD.fields}
+    before = len(owner.page.complaints)
+    options = workload.read(owner, own)
+    if options is None or len(owner.page.complaints) > before:
         return None
-    options = workload.resolve(given)
     pinned = _find(draft, lambda: workload.pinned(options, draft.folder), name, "workload")
     return None if pinned is None else Workload(name, values["partitions"], pinned)
-
-
-def _fits(draft: Draft, workload: workloads.Workload, given: Options, *path: str) -> bool:
-    """Whether the workload takes these options; else complain at the path."""
-    try:
-        workload.resolve(given)
-    except RequestError as error:
-        draft.refuse(str(error), "workload", *path)
-        return False
-    return True
 
 
 def _claim(draft: Draft, sink: type[sinks.Sink] | None) -> Claim | None:

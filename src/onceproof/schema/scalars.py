@@ -67,7 +67,7 @@ def whole(least: int = 0, most: int = 2**63 - 1) -> Scalar:
 
 def number(least: float, most: float = math.inf, what: str = "a number") -> Scalar:
     """Numbers in a range, both ends included; never NaN or infinity."""
-    beyond = f" and at most {most:g}" if most < math.inf else ""
+    beyond = f" and at most {most:.10g}" if most < math.inf else ""
 
     def accepts(value: Any) -> bool:
         plain = isinstance(value, int | float) and not isinstance(value, bool)
