@@ -36,13 +36,13 @@ class Page:
     def check(self) -> None:
         """Raise `RequestError` with every complaint, in the order of the lines."""
         said = [
-            f"{self.file}:{line}: {text}" if line else f"{self.file}: {text}"
+            f"{self.file}:{line}: {text}" if line else text
             for line, text in sorted(self.complaints)
         ]
-        if len(said) == 1:
-            raise RequestError(said[0])
-        if said:
+        if len(said) > 1:
             raise RequestError("\n  ".join([f"{self.file} has {len(said)} mistakes:", *said]))
+        for (line, _), text in zip(self.complaints, said, strict=True):
+            raise RequestError(text if line else f"{self.file}: {text}")
 
 
 @dataclass(frozen=True)
