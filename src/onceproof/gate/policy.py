@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -13,6 +12,7 @@ from onceproof.errors import RequestError
 from onceproof.gate.demands import Demands, demands_of
 from onceproof.gate.fields import ALLOW, POLICY
 from onceproof.scenario import Scenario, find_scenario, load_catalogue
+from onceproof.scenario.catalogue import with_tag
 from onceproof.schema.kinds import read_fields
 from onceproof.schema.page import compose
 from onceproof.schema.values import BAD, Item, Page
@@ -95,32 +95,21 @@ def _needs(item: Item, given: Mapping[str, Any], catalogue: list[Scenario]) -> l
         item.find("seeds").refuse(f"{said} passes: {given['seeds']} or more, or fewer seeds")
     if "effect" in given and not given["landed"]:
         item.find("effect").refuse("landed is 0, so no effect is counted: write landed: 1 or more")
-    found = (_tagged if "tag" in given else _named)(item, given, catalogue)
+    found = _found(item, given, catalogue)
     told = {name: given[name] for name in _AS_GIVEN if name in given}
     age = _age(given.get("max_age"))
     return [Need(one.name, max_age=age, demands=demands_of(one), **told) for one in found]
 
 
-def _named(item: Item, given: Mapping[str, Any], catalogue: list[Scenario]) -> list[Scenario]:
-    name = given["scenario"]
-    if found := [one for one in catalogue if one.name == name]:
-        return found
+def _found(item: Item, given: Mapping[str, Any], catalogue: list[Scenario]) -> list[Scenario]:
     try:
-        return [find_scenario(name)]
+        if "tag" in given:
+            return with_tag(given["tag"], catalogue)
+        known = [one for one in catalogue if one.name == given["scenario"]]
+        return known or [find_scenario(given["scenario"])]
     except RequestError as error:
-        item.find("scenario").refuse(str(error))
+        item.find("tag" if "tag" in given else "scenario").refuse(str(error))
         return []
-
-
-def _tagged(item: Item, given: Mapping[str, Any], catalogue: list[Scenario]) -> list[Scenario]:
-    tag = given["tag"]
-    if found := [one for one in catalogue if tag in one.tags]:
-        return found
-    known = sorted({name for one in catalogue for name in one.tags})
-    near = difflib.get_close_matches(tag, known, 1)
-    hint = f"did you mean {near[0]!r}? " if near else ""
-    item.find("tag").refuse(f"no scenario has the tag {tag!r}: {hint}Known: {', '.join(known)}")
-    return []
 
 
 def _age(text: str | None) -> timedelta | None:
