@@ -526,11 +526,24 @@ def test_a_fault_that_cannot_do_anything_is_refused(fault, said):
     assert f"mine.yaml:6: faults[0].{said}" in refused(text)
 
 
-def test_partitions_of_a_topic_of_ours_are_a_number():
-    said = refused(
-        STATELESS.replace("sink: append_topic", "sink: {name: append_topic, partitions: many}")
-    )
-    assert "mine.yaml:3: sink.partitions: 'many' does not fit: write a whole number of at" in said
+@pytest.mark.parametrize(
+    ("sink", "said"),
+    [
+        ("append_topic, partitions: many", "partitions: 'many' does not fit: write a whole number"),
+        (
+            "append_topic, partition: 4",
+            "partition: append_topic has the options partitions, kafka.",
+        ),
+        ("two_phase_topic, when_lost: go", "when_lost: 'go' is not known; write one of: go_on"),
+        (
+            "two_phase_topic, transaction_timeout_ms: 1",
+            "transaction_timeout_ms: 1 does not fit: wr",
+        ),
+    ],
+)
+def test_options_of_a_topic_of_ours_are_read_at_their_line(sink, said):
+    text = refused(STATELESS.replace("sink: append_topic", f"sink: {{name: {sink}}}"))
+    assert f"mine.yaml:3: sink.{said}" in text
 
 
 def test_what_resembles_a_fault_without_effect_is_taken():
