@@ -104,9 +104,7 @@ def _workload(draft: Draft) -> Workload | None:
     owner = draft.items.get("workload", draft.owner)
     given = (owner.fields() or {}) if "workload" in draft.items else {}
     own = {one: item for one, item in given.items() if one not in WORKLOAD.fields}
-    before = len(owner.page.complaints)
-    options = workload.read(owner, own)
-    if options is None or len(owner.page.complaints) > before:
+    if (options := workload.read(owner, own)) is None:
         return None
     pinned = _find(draft, lambda: workload.pinned(options, draft.folder), name, "workload")
     return None if pinned is None else Workload(name, values["partitions"], pinned)

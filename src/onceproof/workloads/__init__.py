@@ -88,9 +88,11 @@ class Workload:
         if found["events"] and found["producers"] > found["events"]:
             said = f"{found['producers']}, and there are only {found['events']} events to share"
             owner.find("producers").refuse(f"{said}: write fewer producers")
+            return None
         if early and found["client"] != CONFLUENT:
             said = f"{found['client']} answers nobody after a time-out: write client: {CONFLUENT}"
             owner.find("delivery_s").refuse(f"{said}, or leave it out")
+            return None
         return {name: found[name] for name in known}
 
 
