@@ -195,10 +195,13 @@ def test_two_writers_of_one_target_do_not_settle_each_others_parts(spark, job):
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"store": "kafka"}, r"option store = 'kafka' is no store: write one of table, files"),
-        ({"address": ""}, r"option address of onceproof_two_phase is missing: write postgresql"),
-        ({"nmae": "x"}, r"option nmae = 'x' is none of .*: write one of store, address, name"),
-        ({"attempt": "0"}, r"option attempt = '0' is no number of a start"),
+        (
+            {"store": "kafka"},
+            r"onceproof_two_phase: store: 'kafka' is not known; write one of: files, table",
+        ),
+        ({"address": ""}, r"address is missing: write address: ... .postgresql"),
+        ({"nmae": "x"}, r"nmae: no such key: 'nmae' is not known; did you mean 'name'"),
+        ({"attempt": "0"}, r"attempt: '0' does not fit: write the start of the job"),
         ({"writer": "a:b"}, r"writer 'a:b' cannot be: write 1 to 90 letters"),
     ],
 )

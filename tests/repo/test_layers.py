@@ -9,7 +9,7 @@ from tests.repo.tree import MODULES, PACKAGE, imports
 LAYERS = [
     ["errors"],
     ["data_files", "database", "digests", "documents", "guarantee", "naming", "variables"],
-    ["fencing", "machine", "verdict"],
+    ["fencing", "machine", "schema", "verdict"],
     ["failpoints", "kafka"],
     ["run", "setup"],
     ["checkpoint", "comparison", "references", "stacks", "workloads"],

@@ -74,26 +74,35 @@ def test_a_file_without_security_store_and_members_is_enough(tmp_path):
 @pytest.mark.parametrize(
     ("path", "value", "said"),
     [
-        (["kafka"], None, "kafka: is missing, or no mapping"),
-        (["kafka", "bootstrap"], ["kafka"], "kafka.bootstrap: 'kafka' is no address"),
+        (["kafka"], None, ":1: kafka is missing: write kafka: ..."),
+        (["kafka"], "h:1", ":1: kafka: this value is no mapping: write keys"),
+        (
+            ["kafka", "bootstrap"],
+            ["kafka"],
+            ":3: kafka.bootstrap[0]: 'kafka' does not fit: write HOST",
+        ),
         (["kafka", "bootstrap"], [], "kafka.bootstrap: names no broker: write [HOST:PORT, ...]"),
-        (["kafka", "bootstrap"], "kafka:99999", "kafka.bootstrap: 'kafka:99999' is no address"),
-        (["spark"], "spark://spark.example:99999", "spark: 'spark://spark.example:99999' is no m"),
+        (["kafka", "bootstrap"], "kafka:99999", "kafka.bootstrap: 'kafka:99999' does not fit"),
+        (["spark"], "spark://spark.example:99999", "spark: 'spark://spark.example:99999' does n"),
         (["store"], "postgresql://u@db:99999/b", "store: is no address of a PostgreSQL"),
         (["store"], "postgresql://u@[h/b", "store: is no address of a PostgreSQL"),
-        (["members", "broker:1", "address"], "k:0", "members.broker:1.address: 'k:0': write HOST"),
-        (["kafka", "protocol"], "SASL", "kafka.protocol: 'SASL': write one of PLAINTEXT"),
+        (["members", "broker:1", "address"], "k:0", "members.broker:1.address: 'k:0' does not f"),
+        (["kafka", "protocol"], "SASL", "kafka.protocol: 'SASL' is not known; did you m"),
         (["kafka", "password"], None, "SASL_SSL and mechanism, user, password: write all"),
         (["kafka", "protocol"], "SSL", "SSL and mechanism, user, password: write all"),
         (["kafka", "certificate"], "${CERT}", "certificate and key: write both"),
-        (["kafka", "passwrod"], "${P}", "no such key in kafka: did you mean password?"),
-        (["spark"], "yarn", "spark: 'yarn' is no master"),
+        (
+            ["kafka", "passwrod"],
+            "${P}",
+            "kafka.passwrod: no such key: 'passwrod' is not known; did you m",
+        ),
+        (["spark"], "yarn", "spark: 'yarn' does not fit: write spark://"),
         (["store"], "mysql://db/x", "store: is no address of a PostgreSQL"),
         (["members", "driver"], {}, "members.driver: is no member: write broker:NODE_ID"),
-        (["members", "broker:1", "address"], None, "members.broker:1.address: '': write HOST:PORT"),
+        (["members", "broker:1", "address"], None, "members.broker:1: address is missing: write a"),
         (["members", "broker:1", "start"], None, "there is no start, which heals a kill"),
-        (["members", "broker:1", "kill"], "k 1", "broker:1.kill: is no command: write its words"),
-        (["members", "broker:1", "cut"], ["c"], "no such key in members.broker:1"),
+        (["members", "broker:1", "kill"], "k 1", "broker:1.kill: this value is no list: write ["),
+        (["members", "broker:1", "cut"], ["c"], "broker:1.cut: no such key: 'cut' is not known"),
     ],
 )
 def test_what_is_wrong_is_refused_with_its_field(written, path, value, said):
@@ -126,12 +135,13 @@ def test_a_secret_by_value_is_refused_and_never_repeated(written, path, value):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("kafka: 2026-13-45\n", "has a value that is none, such as a date"),
-        ("store: !!int hunter2\n", "has a value that is none, such as a date"),
-        ("store: 'hunter2\n", ":2: no YAML: found unexpected end of stream; mend that line"),
-        ("spark: local[1]\nspark: local[2]\n", ":2: spark stands in line 1 too: keep one"),
-        ("kafka:\n  user: a\n  user: b\n", ":3: user stands in line 2 too: keep one"),
-        ("kafka: &a [*a]\n", "kafka: is missing, or no mapping"),
+        ("kafka: 2026-13-45\n", ":1: kafka: this value is no mapping"),
+        ("store: !!int hunter2\n", ":1: store: this value does not fit: write a text"),
+        ("store: 'hunter2\n", ":2: no YAML: found unexpected end of stream"),
+        ("spark: local[1]\nspark: local[2]\n", ":2: spark: stands twice, in line 1 too: keep one"),
+        ("kafka:\n  user: a\n  user: b\n", ":3: kafka.user: stands twice, in line 2 too: keep one"),
+        ("kafka: &a [*a]\n", ":1: kafka: this value is no mapping"),
+        ("", "is empty: write where your stack is"),
     ],
 )
 def test_a_file_that_cannot_be_read_as_it_is_meant_is_refused(tmp_path, text, said):
@@ -142,6 +152,16 @@ def test_a_file_that_cannot_be_read_as_it_is_meant_is_refused(tmp_path, text, sa
     assert str(raised.value).startswith(str(file))
     assert said in str(raised.value)
     assert "hunter2" not in str(raised.value)
+
+
+def test_all_mistakes_are_told_at_once(written):
+    file = written(["kafka", "password"], "hunter2")
+    file.write_text(file.read_text().replace("spark: spark://", "spark: park://"))
+    with pytest.raises(RequestError) as raised:
+        read_external(file)
+    first, *said = str(raised.value).splitlines()
+    assert first == f"{file} has 2 mistakes:"
+    assert ["kafka.password: this" in said[0], "spark: 'park://" in said[1]] == [True, True]
 
 
 def test_it_is_opened_by_name_and_its_name_is_whole(written, monkeypatch):

@@ -13,7 +13,7 @@ from onceproof.errors import RequestError
 from onceproof.gate.policy import Need, read_policy, read_text
 from onceproof.gate.schema import policy_schema
 from onceproof.scenario import load_catalogue
-from onceproof.scenario.schema import text_of
+from onceproof.schema.json_schema import text_of
 
 ROOT = Path(__file__).parents[2]
 ONE = "copy_events__two_phase_table__kill_driver"

@@ -4,8 +4,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from onceproof.errors import StackError
-from onceproof.phases.prepare import await_members
+from onceproof.errors import RequestError, StackError
+from onceproof.phases.plan import make_plan
+from onceproof.phases.prepare import await_members, prepare
+from onceproof.run.plan import Plan
+from onceproof.scenario import find_scenario
 
 
 class Standing:
@@ -55,3 +58,10 @@ def test_all_who_do_not_serve_are_named():
 
 def test_an_orchestrators_parts_are_not_looked_at():
     await_members(Standing([member("airflow:scheduler", "it is dead", "airflow")]), 0)
+
+
+def test_a_client_that_is_not_installed_is_refused_before_a_stack_is_started(tmp_path, monkeypatch):
+    run = make_plan(find_scenario("copy_events__two_phase_table__delivery_timed_out"), 7, tmp_path)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(RequestError, match="client is confluent, which is not installed"):
+        prepare(run, Plan.read(run.plan), tmp_path / "nowhere")

@@ -151,7 +151,7 @@ def test_what_has_timed_out_is_sent_again_as_a_redelivery_until_it_is_acknowledg
 
 
 def test_who_gives_up_early_needs_a_client_that_goes_on_after_it():
-    said = "delivery_s is 2, and kafka-python answers nobody after a time-out: write client: conf"
+    said = "delivery_s: kafka-python answers nobody after a time-out: write client: conf"
     with pytest.raises(RequestError, match=said):
         views(10, delivery_s=2)
 

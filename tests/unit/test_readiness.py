@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from onceproof.doctor import check_scenario
-from onceproof.doctor.job import check_job, check_variables
+from onceproof.doctor.job import check_client, check_job, check_variables
 from onceproof.errors import RequestError
 from onceproof.run.needed_variables import refuse_unset
 from onceproof.scenario.catalogue import find_scenario
@@ -85,6 +85,16 @@ def test_without_a_stack_a_run_starts_its_own(monkeypatch, tmp_path):
     *_, found = check_scenario("copy_events__append_table__calm", None)
     assert (found.name, found.ok) == ("stack", True)
     assert "starts one of its own" in found.value
+
+
+def test_a_client_that_is_not_installed_is_said(monkeypatch):
+    found = find_scenario("copy_events__append_table__calm")
+    options = {**found.input.options, "client": "confluent"}
+    asked = replace(found, inputs=(replace(found.input, options=options),))
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    (check,) = check_client(asked)
+    assert (check.ok, check.value) == (False, "confluent is not installed")
+    assert "install onceproof[kafka], or write client: kafka-python" in check.remedy
 
 
 def test_variables_that_are_not_set_are_said(monkeypatch):

@@ -3,7 +3,7 @@ from random import Random
 import pytest
 
 from onceproof.errors import RequestError
-from onceproof.job.restart import STRATEGIES, strategy_of
+from onceproof.run.restart import STRATEGIES, strategy_of
 
 
 def pauses(restart, times):
@@ -50,7 +50,7 @@ def test_jitter_comes_from_the_seed_and_stays_within_its_share():
 
 
 def test_a_strategy_that_is_none_is_refused_with_those_there_are():
-    with pytest.raises(RequestError, match=r"'fixed' is none: write none, fixed-delay, failure"):
+    with pytest.raises(RequestError, match=r"strategy: 'fixed' is not known; did you mean 'fixed-"):
         strategy_of({"strategy": "fixed"}, Random(7))
 
 

@@ -12,11 +12,12 @@ from onceproof.errors import RequestError
 from onceproof.faults.registry import MECHANISMS, all_targets, verbs
 from onceproof.faults.triggers import TRIGGERS, kind_of
 from onceproof.guarantee import Guarantee
-from onceproof.job.restart import STRATEGIES
 from onceproof.machine.home import catalogue_folder
-from onceproof.scenario import find_scenario, load_catalogue, restart, triggers
+from onceproof.run import restart
+from onceproof.scenario import find_scenario, load_catalogue, triggers
 from onceproof.scenario.reading import read_file, read_text
-from onceproof.scenario.schema import file_schema, text_of
+from onceproof.scenario.schema import file_schema
+from onceproof.schema.json_schema import text_of
 
 ROOT = Path(__file__).parents[2]
 SOUND = """\
@@ -207,9 +208,6 @@ def test_the_schema_refuses_what_an_editor_should_mark(sound, bad):
 
 
 def test_what_scenarios_may_name_is_what_runs_can_do():
-    assert {name: set(fields) for name, fields in restart.STRATEGIES.items()} == {
-        name: set(settings) for name, settings in STRATEGIES.items()
-    }
     assert triggers.FIELDS.keys() == TRIGGERS.keys()
     for target in (name.replace("<partition>", "0") for name in all_targets()):
         assert [one for one in MECHANISMS if any(one.takes(verb, target) for verb in verbs())]

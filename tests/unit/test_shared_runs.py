@@ -178,5 +178,7 @@ def test_options_are_a_sink_and_its_target():
 def test_an_option_that_is_missing_is_named_as_it_is_written(name):
     written = "checkpointLocation" if name == "checkpointlocation" else name
     given = {key: text for key, text in GIVEN.items() if key != name}
-    with pytest.raises(RequestError, match=f"option {written} of onceproof_two_phase is missing"):
+    with pytest.raises(
+        RequestError, match=f"onceproof_two_phase: {written} is missing: write {written}: "
+    ):
         sink_of(given, COLUMNS)

@@ -7,13 +7,15 @@ import pytest
 
 from onceproof.sinks import SINKS
 
-# Of ours, what sinks stand on: errors, waiting, traits, failpoints, and reading a checkpoint.
+# Of ours, what sinks stand on: errors, waiting, traits, failpoints, their options (which are read
+# without YAML), and reading a checkpoint.
 MAY = {"onceproof"} | {
     f"onceproof.{name}"
     for name in (
         *("checkpoint", "checkpoint.log", "kafka", "kafka.admin", "kafka.security"),
         *("documents", "errors", "failpoints", "fencing", "guarantee", "naming", "variables"),
         *("machine", "machine.polling", "run", "run.plan", "run.schema_1", "verdict"),
+        *("schema", "schema.kinds", "schema.scalars", "schema.values"),
     )
 }
 HEAVY = {"pyspark", "pandas", "duckdb", "pyarrow", "psycopg", "kafka", "confluent_kafka"} | {

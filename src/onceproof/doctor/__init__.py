@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from onceproof.doctor.job import check_job, check_variables
+from onceproof.doctor.job import check_client, check_job, check_variables
 from onceproof.doctor.stack import check_stack
 from onceproof.errors import OnceproofError, RequestError
 from onceproof.scenario.catalogue import find_scenario
@@ -25,7 +25,12 @@ def check_scenario(asked: str, home: Path | None) -> list[Check]:
     except RequestError as error:
         return [Check("scenario", False, f"{asked} cannot be run", str(error))]
     told = f"{scenario.name} of {scenario.file}, with its reference and its sink"
-    found = [Check("scenario", True, told), *check_variables(scenario), *check_job(scenario)]
+    found = [
+        Check("scenario", True, told),
+        *check_client(scenario),
+        *check_variables(scenario),
+        *check_job(scenario),
+    ]
     try:
         stack = _stack(home)
     except OnceproofError as error:

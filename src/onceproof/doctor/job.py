@@ -17,6 +17,7 @@ from onceproof.scenario import Scenario
 from onceproof.scenario.commands import fill
 from onceproof.setup.checks import Check
 from onceproof.setup.jars import read_lock
+from onceproof.workloads import refuse_client
 
 _FILE = re.compile(r"[^{}:=,]+\.(py|jar|zip|egg|conf|properties|sql|yaml|yml)")
 _PYTHON = re.compile(r"python[\d.]*")
@@ -50,6 +51,16 @@ def check_variables(scenario: Scenario) -> list[Check]:
     except RequestError as error:
         return [Check("variables", False, f"of {', '.join(names)} not all are set", str(error))]
     return [Check("variables", True, ", ".join(names))] if names else []
+
+
+def check_client(scenario: Scenario) -> list[Check]:
+    """Look whether the client that sends the events is installed."""
+    options = scenario.input.options
+    try:
+        refuse_client(options)
+    except RequestError as error:
+        return [Check("client", False, f"{options['client']} is not installed", str(error))]
+    return [Check("client", True, options["client"])]
 
 
 def _files(words: list[str]) -> list[Check]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from onceproof.past.entry import DEGREES
-from onceproof.scenario.kinds import Field, Many, Shape
-from onceproof.scenario.scalars import Scalar, Word, number, text, whole
+from onceproof.schema.kinds import Field, Many, Shape
+from onceproof.schema.scalars import Scalar, Word, number, text, whole
 
 
 def _is_issue(value: object) -> bool:
@@ -48,7 +48,10 @@ NEED = Shape(
 )
 POLICY = Shape(
     {
-        "require": Field(Many(NEED), "what must have passed"),
+        "require": Field(
+            Many(NEED, "is empty: a gate that asks for nothing is always open"),
+            "what must have passed",
+        ),
         "known_issues": Field(Many(_ISSUE), "known issues that are let through", ()),
     }
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -13,8 +12,10 @@ from onceproof.errors import RequestError
 from onceproof.gate.demands import Demands, demands_of
 from onceproof.gate.fields import ALLOW, POLICY
 from onceproof.scenario import Scenario, find_scenario, load_catalogue
-from onceproof.scenario.kinds import read_fields
-from onceproof.scenario.page import BAD, Item, compose
+from onceproof.scenario.catalogue import with_tag
+from onceproof.schema.kinds import read_fields
+from onceproof.schema.page import compose
+from onceproof.schema.values import BAD, Item, Page
 
 _AS_GIVEN = ("passes", "seeds", "landed", "effect", "runs", "rate", "flaky")
 _UNITS = {"m": "minutes", "h": "hours", "d": "days"}
@@ -70,16 +71,12 @@ def read_policy(path: Path) -> Policy:
 
 def read_text(text: str, file: str) -> Policy:
     """Return the policy of a file's text."""
-    if not text.strip():
-        raise RequestError(f"{file} is empty: write what the gate requires; see docs/gate.md")
-    root = compose(text, file)
+    root = compose(text, Page(file), "what the gate requires; see docs/gate.md")
     if (items := root.fields()) is None:
         root.page.check()
         raise RequestError(f"{file} holds no policy: see docs/gate.md")
     values = read_fields(root, items, POLICY)
     needs: list[Need] = []
-    if values["require"] == ():
-        items["require"].refuse("is empty: a gate that asks for nothing is always open")
     if values["require"] is not BAD:
         catalogue = load_catalogue()
         for number, need in enumerate(values["require"]):
@@ -98,32 +95,21 @@ def _needs(item: Item, given: Mapping[str, Any], catalogue: list[Scenario]) -> l
         item.find("seeds").refuse(f"{said} passes: {given['seeds']} or more, or fewer seeds")
     if "effect" in given and not given["landed"]:
         item.find("effect").refuse("landed is 0, so no effect is counted: write landed: 1 or more")
-    found = (_tagged if "tag" in given else _named)(item, given, catalogue)
+    found = _found(item, given, catalogue)
     told = {name: given[name] for name in _AS_GIVEN if name in given}
     age = _age(given.get("max_age"))
     return [Need(one.name, max_age=age, demands=demands_of(one), **told) for one in found]
 
 
-def _named(item: Item, given: Mapping[str, Any], catalogue: list[Scenario]) -> list[Scenario]:
-    name = given["scenario"]
-    if found := [one for one in catalogue if one.name == name]:
-        return found
+def _found(item: Item, given: Mapping[str, Any], catalogue: list[Scenario]) -> list[Scenario]:
     try:
-        return [find_scenario(name)]
+        if "tag" in given:
+            return with_tag(given["tag"], catalogue)
+        known = [one for one in catalogue if one.name == given["scenario"]]
+        return known or [find_scenario(given["scenario"])]
     except RequestError as error:
-        item.find("scenario").refuse(str(error))
+        item.find("tag" if "tag" in given else "scenario").refuse(str(error))
         return []
-
-
-def _tagged(item: Item, given: Mapping[str, Any], catalogue: list[Scenario]) -> list[Scenario]:
-    tag = given["tag"]
-    if found := [one for one in catalogue if tag in one.tags]:
-        return found
-    known = sorted({name for one in catalogue for name in one.tags})
-    near = difflib.get_close_matches(tag, known, 1)
-    hint = f"did you mean {near[0]!r}? " if near else ""
-    item.find("tag").refuse(f"no scenario has the tag {tag!r}: {hint}Known: {', '.join(known)}")
-    return []
 
 
 def _age(text: str | None) -> timedelta | None:

@@ -10,19 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from onceproof.gate.fields import POLICY
-from onceproof.scenario.schema import text_of
+from onceproof.schema.json_schema import text_of, titled
 
 
 def policy_schema() -> dict[str, Any]:
     """Return the schema of a policy's file."""
     shape = POLICY.schema()
-    shape["properties"]["require"] |= {"minItems": 1}
     one_of_two = [{"required": ["scenario"]}, {"required": ["tag"]}]
     shape["properties"]["require"]["items"] |= {"oneOf": one_of_two}
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "A policy for onceproof gate",
-    } | shape
+    return titled("A policy for onceproof gate") | shape
 
 
 if __name__ == "__main__":

@@ -31,7 +31,6 @@ from onceproof.job.progress import InputProgress, RunProgress, committed_records
 from onceproof.job.ran_on import RanOn
 from onceproof.job.reads_log import ReadsLog
 from onceproof.job.recovery import Recovery
-from onceproof.job.restart import strategy_of
 from onceproof.job.struck import StruckJob
 from onceproof.job.supervisor import Supervisor, Watch
 from onceproof.job.targets import open_sink
@@ -44,6 +43,7 @@ from onceproof.run.parts import used_by
 from onceproof.run.plan import FAILED, Plan
 from onceproof.run.prepared import Prepared
 from onceproof.run.records import Op, Outcome
+from onceproof.run.restart import strategy_of
 from onceproof.sinks import Sink
 from onceproof.stacks.members.spark_setup import spark_tools
 from onceproof.stacks.opening import open_stack

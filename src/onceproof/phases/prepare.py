@@ -23,6 +23,7 @@ from onceproof.stacks.local.stack import LocalStack, default_folder
 from onceproof.stacks.members.airflow import Component
 from onceproof.stacks.members.store_login import passfile_of
 from onceproof.stacks.opening import find_stack, open_stack
+from onceproof.workloads import refuse_client
 
 _SERVES_WITHIN_S = 10.0  # one that stands on a busy machine may answer late
 
@@ -33,6 +34,7 @@ def prepare(run: RunDirectory, work: Plan, home: Path | None = None) -> Prepared
     A stack that stands is used as it is; one with a member that does not come to serve is refused.
     """
     refuse_unset(work)
+    refuse_client(work.input.options)
     if run.prepared.exists():
         prepared = Prepared.read(run.prepared)
     else:

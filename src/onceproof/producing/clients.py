@@ -18,7 +18,7 @@ from onceproof.kafka.security import Brokers
 from onceproof.producing.confluent import Confluent
 from onceproof.producing.rows import Sends
 from onceproof.producing.settings import BATCH_BYTES, LINGER_MS, REQUEST_MS
-from onceproof.workloads.options import CONFLUENT
+from onceproof.workloads import CONFLUENT
 
 
 class Client(Protocol):

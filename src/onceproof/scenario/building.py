@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from onceproof import sinks, workloads
+from onceproof import sinks
 from onceproof.errors import RequestError
 from onceproof.guarantee import Anomaly, Guarantee, Promise, end_to_end
 from onceproof.naming import located
@@ -25,11 +25,11 @@ from onceproof.scenario import crosschecks, fault_checks
 from onceproof.scenario.commands import OF_THE_JOB, default_command, named
 from onceproof.scenario.draft import Draft
 from onceproof.scenario.fields import OUTPUT, SCENARIO, TAKEN_ONCE, WORKLOAD
-from onceproof.scenario.kinds import read_fields
 from onceproof.scenario.model import Scenario
 from onceproof.scenario.of_a_job import check_calm, located_options, runtime_of
-from onceproof.scenario.page import Item
 from onceproof.scenario.plain_secrets import check_secrets
+from onceproof.schema.kinds import read_fields
+from onceproof.schema.values import Item
 from onceproof.sinks import find_sink
 from onceproof.sinks.outputs import is_output
 from onceproof.verdict import Claim, Grade
@@ -106,33 +106,21 @@ def _find(draft: Draft, find: Callable[[], T], name: str, *path: str) -> T | Non
 
 
 def _workload(draft: Draft) -> InputPart | None:
-    """Return it with every option; each is tried alone first."""
+    """Return it with every option."""
     if not draft.has("workload"):
         return None
     values = draft.values["workload"]
     name = located(values["name"], draft.folder)
     workload = _find(draft, lambda: find_workload(name), name, "workload", "name")
-    given = {name: value for name, value in values.items() if name not in WORKLOAD.fields}
     if not workload:
         return None
-    needed = {name: given[name] for name in workload.needs if name in given}
-    tried = given if len(needed) == len(workload.needs) else ()
-    fits = [_fits(draft, workload, needed | {name: given[name]}, name) for name in tried]
-    if not all(fits) or not _fits(draft, workload, given):
+    owner = draft.items.get("workload", draft.owner)
+    given = (owner.fields() or {}) if "workload" in draft.items else {}
+    own = {one: item for one, item in given.items() if one not in WORKLOAD.fields}
+    if (options := workload.read(owner, own)) is None:
         return None
-    options = workload.resolve(given)
     pinned = _find(draft, lambda: workload.pinned(options, draft.folder), name, "workload")
     return None if pinned is None else InputPart(INPUT, name, "", values["partitions"], pinned)
-
-
-def _fits(draft: Draft, workload: workloads.Workload, given: Options, *path: str) -> bool:
-    """Whether the workload takes these options; else complain at the path."""
-    try:
-        workload.resolve(given)
-    except RequestError as error:
-        draft.refuse(str(error), "workload", *path)
-        return False
-    return True
 
 
 def _claim(draft: Draft, sink: type[sinks.Sink] | None) -> Claim | None:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from onceproof.guarantee import Guarantee
 from onceproof.references import Reference
 from onceproof.scenario.commands import OF_THE_JOB, PLACEHOLDERS, has_lone_bracket, named
 from onceproof.scenario.draft import Draft
-from onceproof.scenario.page import none_of
-from onceproof.scenario.scalars import whole
+from onceproof.schema.kinds import Field
+from onceproof.schema.values import none_of
 from onceproof.sinks import OUTPUTS, SINKS, Sink, find_sink
 
 _STATE_FORMAT_2 = re.compile(r"checkpointformatversion\W*2", re.IGNORECASE)
-_PARTITIONS = whole(1, 1000)
 _LOSSY = re.compile(r"failondataloss\W*false", re.IGNORECASE)
 
 
@@ -36,11 +36,9 @@ def check_name(draft: Draft) -> None:
 
 
 def check_command(draft: Draft) -> None:
-    """A command has words, starts the driver here, and its placeholders are known."""
+    """A command starts the driver here, and its placeholders are known."""
     if not draft.has("pipeline") or (command := draft.own_command) is None:
         return
-    if not command:
-        draft.refuse("is empty: write the words that start the job", "pipeline", "command")
     if "--deploy-mode cluster" in " ".join(command).replace("=", " "):
         said = "has its driver run where no fault reaches it: write --deploy-mode client"
         draft.refuse(said, "pipeline", "command")
@@ -127,19 +125,14 @@ def _settings_of(draft: Draft) -> str:
 
 
 def check_sink_options(draft: Draft) -> None:
-    """Of ours, sinks of topics have options, and settings of Kafka's clients beside them."""
-    if not draft.has("sink") or draft.sink_name not in SINKS:
+    """A sink of ours takes its own options, and one of a topic settings of Kafka's clients."""
+    if not draft.has("sink") or draft.sink_name not in SINKS or not draft.sink_options:
         return
     sink = find_sink(draft.sink_name)
-    known: tuple[str, ...] = getattr(sink, "options", ())
-    for name, value in draft.sink_options.items():
-        if name == "partitions" and name in known and not _PARTITIONS.accepts(value):
-            draft.refuse(f"{value!r} does not fit: write {_PARTITIONS.write}", "sink", name)
-        if name in known or (sink.store == "kafka" and name.startswith("kafka.")):
-            continue
-        has = (
-            f"has the options {', '.join([*known, 'kafka.<setting>'])}"
-            if known
-            else "has no options"
-        )
-        draft.refuse(f"{draft.sink_name} {has}: leave it out", "sink", name)
+    known: Mapping[str, Field] = getattr(sink, "options", {})
+    for name, item in (draft.items["sink"].fields() or {}).items():
+        if name in known:
+            known[name].kind.read(item)
+        elif name != "name" and not (sink.store == "kafka" and name.startswith("kafka.")):
+            has = f"the options {', '.join([*known, 'kafka.<setting>'])}" if known else "no options"
+            item.refuse(f"{draft.sink_name} has {has}: leave it out")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from onceproof.scenario.page import BAD, Item
+from onceproof.schema.values import BAD, Item
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ from typing import Any
 from onceproof.faults import Option
 from onceproof.faults.registry import all_targets, find_target, options, verbs
 from onceproof.run.plan import DEMANDS
-from onceproof.scenario.kinds import Field, Kind, Shape
-from onceproof.scenario.page import BAD, Item, none_of
-from onceproof.scenario.scalars import Word, text, whole
 from onceproof.scenario.triggers import When
+from onceproof.schema.kinds import Field, Kind, Shape
+from onceproof.schema.scalars import Word, text, whole
+from onceproof.schema.values import BAD, Item, none_of
 
 NAME = text(r"[a-z][a-z0-9_]{0,59}", "at most 60 small letters, digits and _")
 

@@ -11,12 +11,12 @@ from typing import Any
 from onceproof.guarantee import Anomaly, Guarantee
 from onceproof.references import REFERENCES
 from onceproof.references.declared import WORDS
+from onceproof.run import restart
 from onceproof.run.plan import ALLOWED, EARLIEST, FAILED, LATEST, OVER, REFUSED
-from onceproof.scenario import restart
 from onceproof.scenario.fault_fields import FAULT, NAME
-from onceproof.scenario.kinds import Either, Field, Many, Shape
-from onceproof.scenario.page import Item
-from onceproof.scenario.scalars import ANY, ELEMENT, Every, Tree, Word, text, whole
+from onceproof.schema.kinds import Either, Field, Many, Shape
+from onceproof.schema.scalars import ANY, ELEMENT, Tree, Word, text, whole
+from onceproof.schema.values import BAD, Item
 from onceproof.sinks import OUTPUTS, SINKS
 from onceproof.sinks.tables.casts import TYPES
 from onceproof.verdict import Grade
@@ -45,6 +45,30 @@ class Element:
         return {"anyOf": [{"enum": list(self.ours)}, ELEMENT.schema()]}
 
 
+_UNITS = ("milliseconds", "seconds", "minutes", "millisecond", "second", "minute")
+
+
+@dataclass(frozen=True)
+class Every:
+    """A time between the starts of two batches; a continuous trigger is refused."""
+
+    def read(self, item: Item) -> Any:
+        """Return the text."""
+        named = item.fields() if item.is_mapping else None
+        if "continuous" in (named or ()) or "continuous" in str(item.plain()).lower():
+            item.refuse(
+                "a continuous trigger has no batches, so nothing of ours can write exactly once"
+                " under it: write a time such as 6 seconds, or leave it out"
+            )
+            return BAD
+        return _TIME.read(item)
+
+    def schema(self) -> dict[str, Any]:
+        """Return the pattern of times."""
+        return _TIME.schema()
+
+
+_TIME = text(rf"[1-9]\d* ({'|'.join(_UNITS)})", "a time such as 6 seconds, or leave it out")
 _WORD = text(r"[^\0]+", "a text, in quotes where it looks like a number")
 _COLUMN = text(r"[^\0`]+", "the name of a column")
 _PLACE = text(r"(key|value)(\..+)?", "key, value, or value.FIELD where that is JSON")
@@ -70,7 +94,10 @@ RUNTIME = {
 }
 PIPELINE = Shape(
     {
-        "command": Field(Many(_WORD), "the command that starts the job, word by word"),
+        "command": Field(
+            Many(_WORD, "is empty: write the words that start the job"),
+            "the command that starts the job, word by word",
+        ),
         "reference": Field(
             Element(WORDS),
             "what it should have written: `each_once`, `calm`, or `module:attribute`",
@@ -140,7 +167,7 @@ SCENARIO = Shape(
         ),
         "faults": Field(Many(FAULT), "what strikes, and when", ()),
         "restart": Field(
-            restart.Strategy(), "how the job is started again after it died", restart.DEFAULT
+            restart.Restart(), "how the job is started again after it died", restart.DEFAULT
         ),
         "limits": Field(LIMITS, "how long we are ready to wait", {"run_s": 300, "stall_s": 60}),
         "ends": Field(

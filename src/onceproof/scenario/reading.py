@@ -12,8 +12,10 @@ import yaml
 from onceproof.errors import RequestError
 from onceproof.scenario.building import build
 from onceproof.scenario.model import Scenario
-from onceproof.scenario.page import Item, compose, none_of
+from onceproof.schema.page import Written, compose
+from onceproof.schema.values import Item, Page, none_of
 
+_WRITE = "a scenario; docs/scenarios.md tells its fields"
 _DEEP = ("workload", "limits")  # of these, defaults give what is not said, key by key
 
 
@@ -22,20 +24,25 @@ def read_file(path: Path, shown: str = "") -> list[Scenario]:
 
     A file with mistakes raises one `RequestError` that names each of them with its line.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise RequestError(f"{shown or path} cannot be read: {error}") from None
     folder = str(path.resolve().parent)
-    return [replace(one, folder=folder) for one in read_text(text, shown or str(path), folder)]
+    found = read_text(_text(path, shown), shown or str(path), folder)
+    return [replace(one, folder=folder) for one in found]
+
+
+def names_in(path: Path, shown: str = "") -> list[str]:
+    """Return the names of a file's scenarios, of which none is built and nothing else is read."""
+    root = compose(_text(path, shown), Page(shown or str(path)), _WRITE)
+    fields = root.fields() or {}
+    parts = (fields["scenarios"].items() or []) if "scenarios" in fields else [root]
+    return [str(one["name"].plain()) for part in parts if "name" in (one := part.fields() or {})]
 
 
 def read_text(text: str, file: str, folder: str = ".") -> list[Scenario]:
     """Return the scenarios of a file's text; files that it names are named from its folder."""
-    root = compose(text, file, folder)
+    root = compose(text, Page(file, folder), _WRITE)
     found: list[Scenario] = []
     names: dict[str, int] = {}
-    for owner, fields in _parts(root):
+    for owner, fields in _scenarios(root):
         scenario = build(owner, fields)
         if scenario and scenario.name in names:
             said = f"{scenario.name!r} stands in line {names[scenario.name]} too: give it another"
@@ -49,12 +56,22 @@ def read_text(text: str, file: str, folder: str = ".") -> list[Scenario]:
 
 def read_fields_of(fields: Mapping[str, Any], folder: str, file: str) -> Scenario:
     """Return the one scenario with these fields."""
-    text = yaml.safe_dump(dict(fields), sort_keys=False)
-    (found,) = read_text(text, file or "the scenario's fields", folder)
+    root = Item(Page(file or "the scenario", folder), fields)
+    found = build(root, root.fields() or {})
+    root.page.check()
+    if found is None:
+        raise RequestError(f"{root.page.file} is no scenario, and does not say why")
     return replace(found, folder=folder)
 
 
-def _parts(root: Item) -> list[tuple[Item, dict[str, Item]]]:
+def _text(path: Path, shown: str) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise RequestError(f"{shown or path} cannot be read: {error}") from None
+
+
+def _scenarios(root: Item) -> list[tuple[Item, dict[str, Item]]]:
     """Return each scenario of a file, and its fields with the defaults put under them."""
     fields = root.fields() or {}
     if "scenarios" not in fields:
@@ -81,8 +98,8 @@ def _merge(defaults: Mapping[str, Item], own: Mapping[str, Item]) -> dict[str, I
 
 
 def _under(defaults: Item, own: Item) -> Item:
-    given: Any = own.node.value
+    given, node = own.held.value, own.held
     names = {key.value for key, _ in given}
-    pairs = [*given, *((key, one) for key, one in defaults.node.value if key.value not in names)]
-    node = yaml.MappingNode(own.node.tag, pairs, own.node.start_mark, own.node.end_mark)
-    return Item(own.page, node, own.key, own.line)
+    pairs = [*given, *((key, one) for key, one in defaults.held.value if key.value not in names)]
+    merged = yaml.MappingNode(node.tag, pairs, node.start_mark, node.end_mark)
+    return Written(own.page, merged, own.key, own.line)

@@ -5,16 +5,15 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from onceproof.scenario.fields import OURS, SCENARIO, WORKLOAD
-from onceproof.scenario.scalars import ELEMENT
+from onceproof.schema.json_schema import text_of, titled
+from onceproof.schema.kinds import property_of
+from onceproof.schema.scalars import ELEMENT
 from onceproof.workloads import SENDING, WORKLOADS
-from onceproof.workloads.options import Fields, Number, Option, Whole
 
 
 def file_schema() -> dict[str, Any]:
@@ -38,8 +37,7 @@ def file_schema() -> dict[str, Any]:
         },
     }
     return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "A file of scenarios for onceproof",
+        **titled("A file of scenarios for onceproof"),
         "if": {"type": "object", "required": ["scenarios"]},
         "then": several,
         "else": fields,
@@ -47,16 +45,9 @@ def file_schema() -> dict[str, Any]:
     }
 
 
-def text_of(schema: Mapping[str, Any]) -> str:
-    """Return the text of the schema's file."""
-    return json.dumps(schema, indent=2) + "\n"
-
-
 def _workload() -> dict[str, Any]:
     """Return a workload of ours with its options; of somebody else's anything is taken."""
     shape = WORKLOAD.schema()
-    known = {name: one for ours in WORKLOADS for name, one in {**SENDING, **ours.options}.items()}
-    options = {name: _option(one) for name, one in known.items()}
     theirs = {"type": "object", "required": ["name"], "properties": {"name": ELEMENT.schema()}}
     ours = {"enum": list(OURS), "default": OURS[0]}
     return {
@@ -64,18 +55,21 @@ def _workload() -> dict[str, Any]:
         "then": {"type": "object"},
         "else": {
             "additionalProperties": False,
-            "properties": shape["properties"] | {"name": ours} | options,
+            "properties": shape["properties"] | {"name": ours} | _options(),
         },
         "additionalProperties": True,
     }
 
 
-def _option(option: Option) -> dict[str, Any]:
-    if isinstance(option, Whole):
-        return {"type": "integer", "minimum": option.least, "maximum": option.most}
-    if isinstance(option, Number):
-        return {"type": "number", "minimum": 0, "maximum": option.most}
-    return {"type": "object"} if isinstance(option, Fields) else {"type": "string"}
+def _options() -> dict[str, Any]:
+    """Return the options of all workloads of ours: of each what those that have it agree on."""
+    found: dict[str, Any] = {}
+    for workload in WORKLOADS:
+        for name, option in {**SENDING, **workload.options}.items():
+            one = property_of(option)
+            other = found.get(name, one)
+            found[name] = {key: value for key, value in one.items() if other.get(key) == value}
+    return found
 
 
 if __name__ == "__main__":

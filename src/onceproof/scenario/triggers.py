@@ -7,9 +7,9 @@ from typing import Any
 
 from onceproof.failpoints import NAMES
 from onceproof.faults.triggers import TRIGGERS
-from onceproof.scenario.kinds import Field, Kind, Shape
-from onceproof.scenario.page import BAD, Item
-from onceproof.scenario.scalars import Scalar, Word
+from onceproof.schema.kinds import Field, Kind, Shape
+from onceproof.schema.scalars import Scalar, Word
+from onceproof.schema.values import BAD, Item
 
 _SHARE = {"type": "number", "minimum": 0, "exclusiveMaximum": 1}
 _COUNT = {"type": "integer", "minimum": 0}

@@ -6,25 +6,38 @@ Sending them, the sentinel after them, and the ledger of what was sent are alike
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from onceproof.errors import RequestError
 from onceproof.naming import find_attribute
+from onceproof.schema.kinds import Field, Shape, read_fields
+from onceproof.schema.scalars import Word, number, whole
+from onceproof.schema.values import BAD, Item, Page
 from onceproof.workloads import as_is, page_views, records, template
-from onceproof.workloads.options import CONFLUENT, Client, Number, Option, Whole, resolve
 from onceproof.workloads.sentinel import sentinel as _far_ahead
 
-# What every workload has: how many events, and how they are sent. `rate` is records a second over
-# all producers; 0 is as fast as possible. `delivery_s` is how long a record may wait for its
-# acknowledgement until it is sent again; 0 is longer than any outage.
-SENDING: Mapping[str, Option] = {
-    "events": Whole(20_000, 0, 1_000_000_000),
-    "producers": Whole(1, 1, 64),
-    "rate": Number(2000, 10_000_000, 2000),
-    "client": Client(),
-    "delivery_s": Number(0, 600, 2),
+CONFLUENT, KAFKA_PYTHON = "confluent", "kafka-python"
+# What every workload has: how many events, and how they are sent.
+SENDING: Mapping[str, Field] = {
+    "events": Field(whole(0, 1_000_000_000), "how many events", 20_000),
+    "producers": Field(whole(1, 64), "processes that share them", 1),
+    "rate": Field(
+        number(0, 10_000_000), "records a second over all producers; 0: as fast as possible", 2000
+    ),
+    "client": Field(
+        Word((CONFLUENT, KAFKA_PYTHON)),
+        f"who sends; left out: {CONFLUENT} where it is installed, else {KAFKA_PYTHON}",
+        None,
+    ),
+    "delivery_s": Field(
+        number(0, 600),
+        "how long a record may wait for its acknowledgement until it is sent again; 0: longer than"
+        " any outage",
+        0,
+    ),
 }
 
 
@@ -51,31 +64,53 @@ class Workload:
     """
 
     name: str
-    options: Mapping[str, Option]
+    options: Mapping[str, Field]
     events: Callable[[Mapping[str, Any], int, int], Iterator[Any]]
     pinned: Callable[[Mapping[str, Any], str], Mapping[str, Any]] = _as_given
     sentinel: Callable[[Mapping[str, Any], int], Any] = _ours
 
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """The options that have no default."""
-        return tuple(name for name, one in self.options.items() if one.default is None)
-
     def resolve(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return every option with its value, or raise `RequestError` for what is bad."""
-        where = f"workload {self.name}"
-        found = resolve(where, {**SENDING, **self.options}, given)
+        page = Page(f"workload {self.name}")
+        item = Item(page, given)
+        found = self.read(item, item.fields() or {})
+        page.check()
+        return found or {}
+
+    def read(self, owner: Item, given: Mapping[str, Item]) -> dict[str, Any] | None:
+        """Return every option with its value; None, with complaints noted, where one is bad."""
+        known = {**SENDING, **self.options}
+        found = read_fields(owner, given, Shape(known))
+        if BAD in found.values():
+            return None
+        early = found["delivery_s"]
+        found.setdefault("client", CONFLUENT if early or has_confluent() else KAFKA_PYTHON)
         if found["events"] and found["producers"] > found["events"]:
-            raise RequestError(
-                f"{where}: producers is {found['producers']}, and there are only"
-                f" {found['events']} events to share: write fewer producers"
-            )
-        if found["delivery_s"] and found["client"] != CONFLUENT:
-            raise RequestError(
-                f"{where}: delivery_s is {found['delivery_s']:g}, and {found['client']} answers"
-                f" nobody after a time-out: write client: {CONFLUENT}, or leave it out"
-            )
-        return found
+            said = f"{found['producers']}, and there are only {found['events']} events to share"
+            owner.find("producers").refuse(f"{said}: write fewer producers")
+            return None
+        if early and found["client"] != CONFLUENT:
+            said = f"{found['client']} answers nobody after a time-out: write client: {CONFLUENT}"
+            owner.find("delivery_s").refuse(f"{said}, or leave it out")
+            return None
+        return {name: found[name] for name in known}
+
+
+def has_confluent() -> bool:
+    """Whether confluent-kafka is installed."""
+    try:
+        return importlib.util.find_spec("confluent_kafka") is not None
+    except ImportError:  # a finder that keeps it from being imported
+        return False
+
+
+def refuse_client(options: Mapping[str, Any]) -> None:
+    """Raise `RequestError` if the client of a workload is not installed, before it is needed."""
+    if options["client"] == CONFLUENT and not has_confluent():
+        raise RequestError(
+            f"the workload's client is {CONFLUENT}, which is not installed: install"
+            f" onceproof[kafka], or write client: {KAFKA_PYTHON}"
+        )
 
 
 WORKLOADS: tuple[Workload, ...] = (

@@ -14,11 +14,14 @@ from itertools import islice
 from typing import Any
 
 from onceproof.errors import RequestError
-from onceproof.workloads.options import Option, Text
+from onceproof.schema.kinds import Field
+from onceproof.schema.scalars import TEXT
 
-OPTIONS: Mapping[str, Option] = {
-    "sentinel": Text("the value of a last record, far ahead of all in time", ""),
-    "event_time": Text("the field of the value that holds the event time, such as order.at", ""),
+OPTIONS: Mapping[str, Field] = {
+    "sentinel": Field(TEXT, "the value of a last record, far ahead of all in time", ""),
+    "event_time": Field(
+        TEXT, "the field of the value that holds the event time, such as order.at", ""
+    ),
 }
 _CHUNK = 20_000
 _IN_MS = 100_000_000_000  # numbers from here on are milliseconds, smaller ones seconds

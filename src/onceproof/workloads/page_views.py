@@ -11,18 +11,22 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from onceproof.workloads.options import Number, Option, Whole
+from onceproof.schema.kinds import Field
+from onceproof.schema.scalars import number, whole
 
 START_MS = 1_700_000_000_000
 _DAY_MS = 24 * 60 * 60 * 1000
-OPTIONS: Mapping[str, Option] = {
-    "keys": Whole(100, 1, 1_000_000),
-    "skew": Number(1.0, 5, 1.0),
-    "span_ms": Whole(60_000, 1, 365 * _DAY_MS),
-    "jitter_ms": Whole(500, 0, _DAY_MS),
-    "late": Number(0.0, 1, 0.05),
-    "late_by_ms": Whole(20_000, 0, _DAY_MS),
-    "redelivered": Number(0.0, 1, 0.05),
+_SHARE = number(0, 1)
+OPTIONS: Mapping[str, Field] = {
+    "keys": Field(whole(1, 1_000_000), "how many apps are viewed", 100),
+    "skew": Field(number(0, 5), "how uneven; 0: all alike", 1.0),
+    "span_ms": Field(
+        whole(1, 365 * _DAY_MS), "the event time over which a producer's events are spread", 60_000
+    ),
+    "jitter_ms": Field(whole(0, _DAY_MS), "how far an event may lie before its time", 500),
+    "late": Field(_SHARE, "share of the events that lie far before their time", 0.0),
+    "late_by_ms": Field(whole(0, _DAY_MS), "how far", 20_000),
+    "redelivered": Field(_SHARE, "share of the events that is sent a second time", 0.0),
 }
 # Made at once; another number would give other events for the same seed.
 _CHUNK = 20_000

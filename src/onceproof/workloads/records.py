@@ -12,15 +12,16 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from onceproof import naming
 from onceproof.errors import RequestError
-from onceproof.naming import whole
+from onceproof.schema.kinds import Field
+from onceproof.schema.scalars import TEXT, whole
 from onceproof.workloads import as_is
 from onceproof.workloads.as_is import Record
-from onceproof.workloads.options import Option, Text, Whole
 
-OPTIONS: Mapping[str, Option] = {
-    "file": Text("the file of the records, named from the scenario's folder"),
-    "events": Whole(0, 0, 1_000_000_000),  # 0: as many as the file has
+OPTIONS: Mapping[str, Field] = {
+    "file": Field(TEXT, "the file of the records, named from the scenario's folder"),
+    "events": Field(whole(0, 1_000_000_000), "how many events; 0: as many as the file has", 0),
     **as_is.OPTIONS,
 }
 _KNOWN = ("key", "key_base64", "value", "value_base64", "headers")
@@ -29,7 +30,7 @@ _CHUNK = 20_000
 
 def pinned(options: Mapping[str, Any], folder: str) -> Mapping[str, Any]:
     """Return the options with the file's whole path, and with as many events as it has."""
-    path = Path(whole(options["file"], folder))
+    path = Path(naming.whole(options["file"], folder))
     found = read(path)
     if options["event_time"]:
         for one in found:

@@ -11,14 +11,18 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from onceproof.errors import RequestError
+from onceproof.schema.kinds import Field, Shape
+from onceproof.schema.scalars import TEXT, Tree
 from onceproof.workloads import as_is, page_views
 from onceproof.workloads.as_is import Record
-from onceproof.workloads.options import Fields, Option, Text
 from onceproof.workloads.typed_fields import Drawn, objects
 
-OPTIONS: Mapping[str, Option] = {
-    "value": Fields("the fields of the JSON object, such as {order_id: id, amount: int 1 100}"),
-    "key": Text("the field that is the record's key too", ""),
+OPTIONS: Mapping[str, Field] = {
+    "value": Field(
+        Shape({}, others=Tree()),
+        "the fields of the JSON object, such as {order_id: id, amount: int 1 100}",
+    ),
+    "key": Field(TEXT, "the field that is the record's key too", ""),
     **{name: one for name, one in page_views.OPTIONS.items() if name not in ("keys", "skew")},
     "sentinel": as_is.OPTIONS["sentinel"],
 }
@@ -26,6 +30,8 @@ OPTIONS: Mapping[str, Option] = {
 
 def pinned(options: Mapping[str, Any], folder: str) -> Mapping[str, Any]:  # noqa: ARG001
     """Return the options, or raise for fields of no known type."""
+    if not options["value"]:
+        raise RequestError("value is empty: write fields, such as {order_id: id}")
     objects(options["value"], Drawn([0], [0], _rng(0, 0)))
     if options["key"] and options["key"] not in options["value"]:
         raise RequestError(

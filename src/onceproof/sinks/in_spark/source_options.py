@@ -5,56 +5,51 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from onceproof.errors import RequestError
+from onceproof.schema.kinds import Field, Shape, read_given
+from onceproof.schema.scalars import TEXT, Word, text
 from onceproof.sinks import Target
 from onceproof.sinks.protocol import checked_writer
 
 NAME = "onceproof_two_phase"
 STORES = {"table": "two_phase_table", "files": "two_phase_files"}
-# Each option as it is written, and what it is.
-OPTIONS = {
-    "store": f"one of {', '.join([*STORES, *STORES.values()])}",
-    "address": "postgresql://user@host:port/database, or a folder",
-    "name": "schema.table, or the name of a folder below the address",
-    "checkpointLocation": "the query's checkpoint, an absolute path",
-    "writer": "the name under which the query remembers its batches",
-    "attempt": "the start of the job, a whole number from 1",
-}
-_NEEDED = tuple(OPTIONS)[:4]
+OPTIONS = Shape(
+    {
+        "store": Field(
+            Word((*STORES, *STORES.values())), f"one of {', '.join([*STORES, *STORES.values()])}"
+        ),
+        "address": Field(TEXT, "postgresql://user@host:port/database, or a folder"),
+        "name": Field(TEXT, "schema.table, or the name of a folder below the address"),
+        "checkpointLocation": Field(TEXT, "the query's checkpoint, an absolute path"),
+        "writer": Field(TEXT, "the name under which the query remembers its batches", ""),
+        "attempt": Field(
+            text("0*[1-9][0-9]*", "the start of the job, a whole number from 1"),
+            "the start of the job",
+            "1",
+        ),
+    }
+)
 
 
 def sink_of(options: Mapping[str, str], columns: Mapping[str, str]) -> tuple[str, Target]:
-    """Return the sink's name and its target, or raise `RequestError` for the option to blame."""
-    known = {name.lower(): name for name in OPTIONS}
-    given = {name.lower(): str(text).strip() for name, text in options.items()}
-    for name, text in given.items():
-        if name not in known:
-            raise _wrong(name, text, f"is none of {NAME}: write one of {', '.join(OPTIONS)}")
-    for name in _NEEDED:
-        if not given.get(name.lower()):
-            raise RequestError(f"option {name} of {NAME} is missing: write {OPTIONS[name]}")
-    store = given["store"]
-    if store not in (*STORES, *STORES.values()):
-        raise _wrong("store", store, f"is no store: write {OPTIONS['store']}")
-    attempt = given.get("attempt", "1")
-    if not attempt.isdecimal() or not int(attempt):
-        raise _wrong("attempt", attempt, f"is no number of a start: write {OPTIONS['attempt']}")
+    """Return the sink's name and its target, or raise `RequestError` for the options to blame.
+
+    Spark's names of options are of any case, and one without a text is left out.
+    """
+    known = {name.lower(): name for name in OPTIONS.fields}
+    texts = {known.get(name.lower(), name): str(told).strip() for name, told in options.items()}
+    given = read_given(NAME, OPTIONS, {name: told for name, told in texts.items() if told})
     target = Target(
         address=given["address"],
         name=given["name"],
         columns=columns,
         key=(),
-        attempt=int(attempt),
-        checkpoint=given["checkpointlocation"],
-        writer=checked_writer(given["writer"]) if given.get("writer") else "",
+        attempt=int(given["attempt"]),
+        checkpoint=given["checkpointLocation"],
+        writer=checked_writer(given["writer"]) if given["writer"] else "",
     )
-    return STORES.get(store, store), target
+    return STORES.get(given["store"], given["store"]), target
 
 
 def columns_of(schema: Any) -> dict[str, str]:
     """Return the columns of a schema of Spark, by Spark's names of their types."""
     return {field.name: field.dataType.simpleString() for field in schema.fields}
-
-
-def _wrong(name: str, text: str, what: str) -> RequestError:
-    return RequestError(f"option {name} = {text!r} {what}")

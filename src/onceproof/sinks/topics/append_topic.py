@@ -12,7 +12,7 @@ from onceproof.guarantee import Guarantee
 from onceproof.sinks.tables.writer import halves
 from onceproof.sinks.topics.cluster import Cluster
 from onceproof.sinks.topics.frames import as_records
-from onceproof.sinks.topics.making import drop, make_target
+from onceproof.sinks.topics.making import OPTIONS, drop, make_target
 from onceproof.sinks.topics.sink import TopicSink
 
 
@@ -22,7 +22,7 @@ class AppendTopic(TopicSink):
 
     family = "append"
     guarantee = Guarantee.AT_LEAST_ONCE
-    options: ClassVar = ("partitions",)
+    options: ClassVar = OPTIONS
     modes: ClassVar = ("append", "update")
     steps: ClassVar = ("write_half", "written", "sink_committed")
 

@@ -6,11 +6,16 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
+from onceproof.schema.kinds import Field
+from onceproof.schema.scalars import whole
 from onceproof.sinks import Target
 from onceproof.sinks.topics.cluster import Cluster, described
 
 _REPLICAS, _IN_SYNC = 3, 2
 _PARTITIONS = 4
+OPTIONS: Mapping[str, Field] = {
+    "partitions": Field(whole(1, 1000), "partitions that the topic gets", _PARTITIONS)
+}
 
 
 def make_target(client: Any, target: Target) -> None:

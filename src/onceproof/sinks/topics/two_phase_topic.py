@@ -10,6 +10,8 @@ from typing import Any, ClassVar
 
 from onceproof import failpoints
 from onceproof.guarantee import Guarantee
+from onceproof.schema.kinds import Field
+from onceproof.schema.scalars import Word, whole
 from onceproof.sinks.in_spark.driver_side import write_by_parts, writer_of
 from onceproof.sinks.protocol import Part
 from onceproof.sinks.protocol.coordinated import CoordinatedParts
@@ -20,7 +22,7 @@ from onceproof.sinks.topics.cluster import Cluster
 from onceproof.sinks.topics.coordinator import Coordinators
 from onceproof.sinks.topics.frames import as_records, record_target
 from onceproof.sinks.topics.journal import TopicJournal, journal_of, writer_of_topic
-from onceproof.sinks.topics.making import drop, is_there, make_kept, make_target
+from onceproof.sinks.topics.making import OPTIONS, drop, is_there, make_kept, make_target
 from onceproof.sinks.topics.part import BeginTransaction, TopicPart
 from onceproof.sinks.topics.sink import TopicSink
 
@@ -34,7 +36,13 @@ class TwoPhaseTopic(TopicSink):
 
     family = "two_phase"
     guarantee = Guarantee.EXACTLY_ONCE
-    options: ClassVar = ("partitions", "transaction_timeout_ms", "when_lost")
+    options: ClassVar = {
+        **OPTIONS,
+        "transaction_timeout_ms": Field(
+            whole(1000, 2**31 - 1), "what brokers allow is meant", None
+        ),
+        "when_lost": Field(Word(("stop", "go_on")), "of a batch that brokers aborted", "stop"),
+    }
     modes: ClassVar = ("append", "update", "complete")
     steps: ClassVar = (
         *failpoints.TASK,

@@ -15,7 +15,7 @@ from onceproof.sinks.protocol.wal import Wal
 from onceproof.sinks.topics.cluster import Cluster
 from onceproof.sinks.topics.frames import as_records, record_target
 from onceproof.sinks.topics.journal import journal_of, writer_of_topic
-from onceproof.sinks.topics.making import drop, make_kept, make_target, partitions_of
+from onceproof.sinks.topics.making import OPTIONS, drop, make_kept, make_target, partitions_of
 from onceproof.sinks.topics.part import BeginStaged
 from onceproof.sinks.topics.sink import TopicSink
 from onceproof.sinks.topics.staged import StagedTopic
@@ -30,7 +30,7 @@ class WalTopic(TopicSink):
 
     family = "wal"
     guarantee = Guarantee.AT_LEAST_ONCE
-    options: ClassVar = ("partitions",)
+    options: ClassVar = OPTIONS
     modes: ClassVar = ("append", "update", "complete")
     steps: ClassVar = (
         *failpoints.TASK,

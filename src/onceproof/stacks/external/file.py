@@ -5,26 +5,28 @@ No secret stands in it: `${NAME}` names the environment variable that holds one.
 
 from __future__ import annotations
 
-import difflib
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from onceproof.errors import RequestError
 from onceproof.kafka.security import MECHANISMS, PROTOCOLS, Brokers, Security
+from onceproof.schema.kinds import Field, Many, Shape
+from onceproof.schema.page import compose
+from onceproof.schema.scalars import TEXT, Scalar, Word
+from onceproof.schema.values import BAD, Item, Page
 from onceproof.stacks import VERBS, Verb
-from onceproof.stacks.external.strict_yaml import parse_strict
 from onceproof.variables import is_named
 
 _CURE_OF: Mapping[Verb, Verb] = {"kill": "start", "stop": "start", "pause": "resume"}
 _HOST = re.compile(r"[\w.-]+:\d{1,5}|\[[0-9a-fA-F:]+\]:\d{1,5}")
 _MASTER = re.compile(r"spark://\S+:\d{1,5}|local(\[[^\]]*\])?")
 _MEMBER = re.compile(r"broker:\d{1,9}|worker:\d{1,9}|master|store")
-_FIELDS = ("kafka", "spark", "store", "members")
-_SECURITY = tuple(one.name for one in fields(Security))
+_LOGIN = ("mechanism", "user", "password")
+_FILES = ("ca", "certificate", "key", "key_password")
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ class External:
 
 
 def read_external(path: Path) -> External:
-    """Read a stack's file, or raise `RequestError` with the field that is wrong."""
+    """Read a stack's file, or raise `RequestError` with all that is wrong with it."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -55,127 +57,72 @@ def read_external(path: Path) -> External:
             f"{path} cannot be read ({error}): write external:FILE, with the file that names your"
             " stack; docs/external.md tells its fields"
         ) from None
-    return _Reading(path).read(parse_strict(path, text))
+    page = Page(str(path), conceals=True)
+    root = compose(text, page, "where your stack is; docs/external.md tells its fields")
+    found = _FILE.read(root)
+    if found is not BAD:
+        _check_security(root.find("kafka"), found["kafka"])
+        _check_store(root.find("store"), found["store"])
+        for name, one in found["members"].items():
+            _check_member(root.find("members", name), name, one)
+    page.check()
+    kafka = found["kafka"]
+    return External(
+        path,
+        Brokers(kafka.pop("bootstrap"), Security(**kafka)),
+        found["spark"],
+        found["store"],
+        {name: _named(one) for name, one in found["members"].items()},
+    )
 
 
-@dataclass(frozen=True)
-class _Reading:
-    """Reads one file; what it refuses is never shown where it might be a secret."""
-
-    file: Path
-
-    def refuse(self, field: str, said: str) -> NoReturn:
-        raise RequestError(f"{self.file}: {field}: {said}")
-
-    def read(self, found: Any) -> External:
-        parts = self.mapping("the file", found, _FIELDS)
-        kafka = self.mapping("kafka", parts.get("kafka"), ("bootstrap", *_SECURITY))
-        spark = self.text("spark", parts.get("spark"))
-        if not _MASTER.fullmatch(spark) or (spark.startswith("spark:") and not _is_port(spark)):
-            self.refuse("spark", f"{spark!r} is no master: write spark://HOST:PORT, or local[2]")
-        store = self.text("store", parts.get("store", ""))
-        members = self.mapping("members", parts.get("members") or {}, None)
-        return External(
-            self.file,
-            Brokers(self.bootstrap(kafka.pop("bootstrap", None)), self.security(kafka)),
-            spark,
-            self.store(store),
-            {name: self.member(f"members.{name}", name, one) for name, one in members.items()},
-        )
-
-    def mapping(self, field: str, found: Any, known: Iterable[str] | None) -> dict[str, Any]:
-        if not isinstance(found, dict):
-            names = f" such as {', '.join(known)}" if known else ""
-            self.refuse(field, f"is missing, or no mapping: write keys and values{names} below it")
-        for name in found:
-            if known is not None and name not in known:
-                near = difflib.get_close_matches(str(name), list(known), 1)
-                hint = f"did you mean {near[0]}? " if near else ""
-                self.refuse(f"{name}", f"no such key in {field}: {hint}{', '.join(known)}")
-        return {str(name): one for name, one in found.items()}
-
-    def text(self, field: str, found: Any) -> str:
-        if not isinstance(found, str):
-            self.refuse(field, "is missing, or no text: write one, in quotes where YAML needs them")
-        return found
-
-    def bootstrap(self, found: Any) -> tuple[str, ...]:
-        many = found if isinstance(found, list) else [found]
-        if not many:
-            self.refuse("kafka.bootstrap", "names no broker: write [HOST:PORT, ...]")
-        for one in many:
-            if not isinstance(one, str) or not _is_address(one):
-                self.refuse("kafka.bootstrap", f"{one!r} is no address: write [HOST:PORT, ...]")
-        return tuple(many)
-
-    def security(self, found: dict[str, Any]) -> Security:
-        given = {name: self.text(f"kafka.{name}", text) for name, text in found.items()}
-        for name, words in (("protocol", PROTOCOLS), ("mechanism", MECHANISMS)):
-            if name in given and given[name] not in words:
-                self.refuse(f"kafka.{name}", f"{given[name]!r}: write one of {', '.join(words)}")
-        for name in given.keys() - {"protocol", "mechanism"}:
-            if not is_named(given[name]):  # it may be the secret itself, so it is not shown
-                self.refuse(f"kafka.{name}", "is no ${NAME}: name the variable that holds it")
-        security = Security(**given)
-        is_sasl, has_login = "SASL" in security.protocol, [*map(given.get, _LOGIN)]
-        if is_sasl != all(has_login) or is_sasl != any(has_login):
-            self.refuse(
-                "kafka", f"{security.protocol} and {', '.join(_LOGIN)}: write all four, or none"
-            )
-        return self.tls(security)
-
-    def tls(self, security: Security) -> Security:
-        has_files = any((security.ca, security.certificate, security.key, security.key_password))
-        if has_files and "SSL" not in security.protocol:
-            said = f"is {security.protocol}, which takes no certificates: write SSL or SASL_SSL"
-            self.refuse("kafka.protocol", said)
-        if bool(security.certificate) != bool(security.key):
-            self.refuse("kafka", "certificate and key: write both, or neither")
-        return security
-
-    def store(self, text: str) -> str:
-        if not text or is_named(text):
-            return text
-        parts = _split(text)
-        if parts is None or parts.scheme not in ("postgresql", "postgres") or not parts.hostname:
-            said = "write postgresql://USER:${NAME}@HOST:PORT/DATABASE, or ${NAME}"
-            self.refuse("store", f"is no address of a PostgreSQL: {said}")
-        told = parse_qs(parts.query).items()
-        secrets = [
-            parts.password,
-            *(one for name, many in told if _is_secret(name) for one in many),
-        ]
-        if any(one and not is_named(one) for one in secrets):
-            self.refuse("store", "has a password by value: write ${NAME} in its place")
-        return text
-
-    def member(self, field: str, name: str, found: Any) -> Named:
-        if not _MEMBER.fullmatch(name):
-            self.refuse(field, "is no member: write broker:NODE_ID, worker:NUMBER, master or store")
-        parts = self.mapping(field, found, ("address", *VERBS))
-        address = self.text(f"{field}.address", parts.pop("address", ""))
-        if ":" in name and not _is_address(address):
-            said = "of a broker where clients reach it, of a worker its page"
-            self.refuse(f"{field}.address", f"{address!r}: write HOST:PORT, {said}")
-        commands = {verb: self.command(f"{field}.{verb}", one) for verb, one in parts.items()}
-        for verb, cure in _CURE_OF.items():
-            if verb in commands and cure not in commands:
-                said = f'there is no {cure}, which heals a {verb}: write it (["true"] where'
-                self.refuse(field, f"{said} something of yours does it)")
-        return Named(address, {verb: commands[verb] for verb in VERBS if verb in commands})
-
-    def command(self, field: str, found: Any) -> tuple[str, ...]:
-        if not isinstance(found, list) or not found or not all(isinstance(w, str) for w in found):
-            self.refuse(field, "is no command: write its words as a list of texts")
-        return tuple(found)
+def _named(given: Mapping[str, Any]) -> Named:
+    return Named(given["address"], {verb: given[verb] for verb in VERBS if verb in given})
 
 
-_LOGIN = ("mechanism", "user", "password")
+def _check_security(kafka: Item, given: Mapping[str, Any]) -> None:
+    """A login is whole and stands with SASL, certificates with TLS."""
+    protocol, has_login = given["protocol"], [name in given for name in _LOGIN]
+    if not all(has_login) if "SASL" in protocol else any(has_login):
+        kafka.refuse(f"{protocol} and {', '.join(_LOGIN)}: write all four, or none")
+    if "SSL" not in protocol and any(name in given for name in _FILES):
+        said = f"is {protocol}, which takes no certificates: write SSL or SASL_SSL"
+        kafka.find("protocol").refuse(said)
+    if ("certificate" in given) != ("key" in given):
+        kafka.refuse("certificate and key: write both, or neither")
 
 
-def _is_address(text: str) -> bool:
-    """Whether a text is HOST:PORT, with a port that can be."""
-    return _HOST.fullmatch(text) is not None and _is_port(text)
+def _check_store(item: Item, text: str) -> None:
+    """An address of a PostgreSQL, without a password by value; or none."""
+    if not text or is_named(text):
+        return
+    parts = _split(text)
+    if parts is None or parts.scheme not in ("postgresql", "postgres") or not parts.hostname:
+        said = "write postgresql://USER:${NAME}@HOST:PORT/DATABASE, or ${NAME}"
+        item.refuse(f"is no address of a PostgreSQL: {said}")
+        return
+    told = parse_qs(parts.query).items()
+    secrets = [parts.password, *(one for name, many in told if _is_secret(name) for one in many)]
+    if any(one and not is_named(one) for one in secrets):
+        item.refuse("has a password by value: write ${NAME} in its place")
+
+
+def _check_member(item: Item, name: str, given: Mapping[str, Any]) -> None:
+    """It is one that there can be, reached where that is needed, and can be healed."""
+    if not _MEMBER.fullmatch(name):
+        item.refuse("is no member: write broker:NODE_ID, worker:NUMBER, master or store")
+    if ":" in name and not given["address"]:
+        said = "of a broker where clients reach it, of a worker its page"
+        item.refuse(f"address is missing: write address: HOST:PORT, {said}")
+    for verb, cure in _CURE_OF.items():
+        if verb in given and cure not in given:
+            said = f'there is no {cure}, which heals a {verb}: write it (["true"] where'
+            item.refuse(f"{said} something of yours does it)")
+
+
+def _is_address(text: Any) -> bool:
+    """Whether this is HOST:PORT, with a port that can be."""
+    return isinstance(text, str) and _HOST.fullmatch(text) is not None and _is_port(text)
 
 
 def _is_port(text: str) -> bool:
@@ -194,3 +141,58 @@ def _split(text: str) -> SplitResult | None:
 def _is_secret(name: str) -> bool:
     """Whether a parameter of an address holds a secret: `password`, `sslpassword` and others."""
     return "password" in name.lower() or "secret" in name.lower()
+
+
+def _is_master(text: Any) -> bool:
+    if not isinstance(text, str) or not _MASTER.fullmatch(text):
+        return False
+    return not text.startswith("spark:") or _is_port(text)
+
+
+def _is_variable(text: Any) -> bool:
+    return isinstance(text, str) and is_named(text)
+
+
+_JSON = {"type": "string"}
+_ADDRESS = Scalar("HOST:PORT", _is_address, _JSON, public=True)
+_VARIABLE = Scalar("${NAME}, which names the variable that holds it", _is_variable, _JSON)
+_COMMAND = Field(Many(TEXT, "is empty: write the words of a command"), "a command", None)
+_FILE = Shape(
+    {
+        "kafka": Field(
+            Shape(
+                {
+                    "bootstrap": Field(
+                        Many(_ADDRESS, "names no broker: write [HOST:PORT, ...]", alone=True),
+                        "[HOST:PORT, ...]",
+                    ),
+                    "protocol": Field(Word(PROTOCOLS), "how clients connect", "PLAINTEXT"),
+                    "mechanism": Field(Word(MECHANISMS), "with SASL", None),
+                    **{
+                        name: Field(_VARIABLE, "the variable that holds it", None)
+                        for name in ("user", "password", *_FILES)
+                    },
+                }
+            ),
+            "keys and values, of them bootstrap",
+        ),
+        "spark": Field(
+            Scalar("spark://HOST:PORT, or local[2]", _is_master, _JSON, public=True),
+            "spark://HOST:PORT, or local[2]",
+        ),
+        "store": Field(TEXT, "the address of a PostgreSQL", ""),
+        "members": Field(
+            Shape(
+                {},
+                others=Shape(
+                    {
+                        "address": Field(_ADDRESS, "HOST:PORT", ""),
+                        **dict.fromkeys(VERBS, _COMMAND),
+                    }
+                ),
+            ),
+            "what can be struck",
+            {},
+        ),
+    }
+)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, replace
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from onceproof.errors import RequestError, StackError
 from onceproof.kafka.security import PLAIN, Brokers
@@ -14,8 +14,10 @@ from onceproof.machine.polling import wait_for
 from onceproof.stacks import Stack
 from onceproof.stacks.links.member import Links, tell
 from onceproof.stacks.links.rules import ANYONE, Rule
-from onceproof.stacks.local.stack import LocalStack
 from onceproof.stacks.roles import find_role, pick
+
+if TYPE_CHECKING:
+    from onceproof.stacks.local.stack import LocalStack
 
 BROKERS = "brokers"
 # Who connects: a broker by its name, or one of these; the driver of one run alone is driver=RUN.
@@ -26,6 +28,8 @@ _FELT_WITHIN_S = 20.0
 
 def lacks_links(stack: Stack) -> str:
     """Say why nothing can be done to the links of a stack; empty if it can."""
+    from onceproof.stacks.local.stack import LocalStack  # scenarios are read without it
+
     if isinstance(stack, LocalStack) and Links.name in stack.members:
         return ""
     how = "bring it up with --links" if isinstance(stack, LocalStack) else "take a local stack"
@@ -117,6 +121,6 @@ def pairs_of(member: str, who: str, brokers: Sequence[str]) -> list[tuple[str, s
 
 
 def _linked(stack: Stack) -> LocalStack:
-    if (said := lacks_links(stack)) or not isinstance(stack, LocalStack):
+    if said := lacks_links(stack):
         raise RequestError(said)
-    return stack
+    return cast("LocalStack", stack)

@@ -1,4 +1,4 @@
-"""Lists and mappings of a scenario file: how each is read, and its JSON schema."""
+"""Lists and mappings: how each is read, and its JSON schema."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from onceproof.scenario.page import BAD, Item, Mark, none_of
+from onceproof.schema.values import BAD, Item, Mark, Page, none_of
 
 REQUIRED = Mark()
 
@@ -32,19 +32,26 @@ class Field:
 
 @dataclass(frozen=True)
 class Many:
-    """A list of values of one kind."""
+    """A list of values of one kind; `empty` refuses one without any. `alone`: one value will do."""
 
     kind: Kind
+    empty: str = ""
+    alone: bool = False
 
     def read(self, item: Item) -> Any:
         """Return a tuple."""
-        found = item.items()
+        found = [item] if self.alone and not item.is_list else item.items()
+        if found == [] and self.empty:
+            item.refuse(self.empty)
+            return BAD
         values = () if found is None else tuple(self.kind.read(one) for one in found)
         return BAD if found is None or BAD in values else values
 
     def schema(self) -> dict[str, Any]:
         """Return an array."""
-        return {"type": "array", "items": self.kind.schema()}
+        least = {"minItems": 1} if self.empty else {}
+        many = {"type": "array", "items": self.kind.schema()} | least
+        return {"anyOf": [self.kind.schema(), many]} if self.alone else many
 
 
 @dataclass(frozen=True)
@@ -66,7 +73,7 @@ class Shape:
             "type": "object",
             "required": [name for name, one in self.fields.items() if one.default is REQUIRED],
             "additionalProperties": self.others.schema() if self.others else False,
-            "properties": {name: _property(one) for name, one in self.fields.items()},
+            "properties": {name: property_of(one) for name, one in self.fields.items()},
         }
 
 
@@ -109,7 +116,16 @@ def _example(one: Field) -> str:
     return f"... ({one.about})"
 
 
-def _property(one: Field) -> dict[str, Any]:
+def read_given(where: str, kind: Kind, given: Any) -> Any:
+    """Return what a kind reads of a value in memory, or raise `RequestError` with what is wrong."""
+    page = Page(where)
+    found = kind.read(Item(page, given))
+    page.check()
+    return found
+
+
+def property_of(one: Field) -> dict[str, Any]:
+    """Return the JSON schema of a field."""
     told = one.kind.schema() | {"description": one.about}
     plain = isinstance(one.default, str | int | float | tuple)
     default = list(one.default) if isinstance(one.default, tuple) else one.default

@@ -1,14 +1,11 @@
-"""A YAML file as values that know their line and key, and all that is wrong with it at once."""
+"""A value that somebody wrote, with its key and line, and all that is wrong with it at once."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
-
-import yaml
-from yaml.constructor import SafeConstructor
 
 from onceproof.errors import RequestError
 
@@ -22,10 +19,14 @@ BAD = Mark()  # it was refused, and a complaint noted
 
 @dataclass(frozen=True)
 class Page:
-    """One file, by the name that people know it by, its folder, and the complaints so far."""
+    """One file or set of options, by the name that people know it by, and the complaints so far.
+
+    `folder` is the file's. A page that `conceals` may hold a secret by mistake.
+    """
 
     file: str
     folder: str = "."
+    conceals: bool = False
     complaints: dict[tuple[int, str], None] = field(default_factory=dict)
 
     def refuse(self, line: int, key: str, said: str) -> None:
@@ -34,79 +35,14 @@ class Page:
 
     def check(self) -> None:
         """Raise `RequestError` with every complaint, in the order of the lines."""
-        said = [f"{self.file}:{line}: {text}" for line, text in sorted(self.complaints)]
-        if len(said) == 1:
-            raise RequestError(said[0])
-        if said:
-            raise RequestError("\n  ".join([f"{self.file} has {len(said)} mistakes:", *said]))
-
-
-@dataclass(frozen=True)
-class Item:
-    """One value of a file, the key under which it stands (`faults[0].when`), and its line."""
-
-    page: Page
-    node: yaml.Node
-    key: str
-    line: int
-
-    @property
-    def is_mapping(self) -> bool:
-        """Whether this is a mapping, well-formed or not."""
-        return isinstance(self.node, yaml.MappingNode)
-
-    def refuse(self, said: str) -> None:
-        """Note what is wrong with this value."""
-        self.page.refuse(self.line, self.key, said)
-
-    def plain(self) -> Any:
-        """Return the value of a scalar; of anything else, the word for what it is."""
-        if not isinstance(self.node, yaml.ScalarNode):
-            return Unplain("a mapping" if self.is_mapping else "a list")
-        try:
-            return SafeConstructor().construct_object(self.node)
-        except (ValueError, yaml.YAMLError):  # a date that is none, a tag of another language
-            return Unplain(f"{self.node.value!r} with the tag {self.node.tag}")
-
-    def fields(self) -> dict[str, Item] | None:
-        """Return a mapping's values by key; None, and a complaint, where it is no mapping."""
-        if not isinstance(self.node, yaml.MappingNode):
-            self.refuse(f"{self.plain()!r} is no mapping: write keys and values below it")
-            return None
-        found: dict[str, Item] = {}
-        for key, value in self.node.value:
-            name = key.value if isinstance(key, yaml.ScalarNode) else "?"
-            line = key.start_mark.line + 1
-            path = f"{self.key}.{name}" if self.key else name
-            if name in found:
-                before = found[name].line
-                self.page.refuse(line, path, f"stands twice, in line {before} too: keep one")
-            else:
-                found[name] = Item(self.page, value, path, line)
-        return found
-
-    def items(self) -> list[Item] | None:
-        """Return a list's values; None, and a complaint, where it is no list."""
-        if not isinstance(self.node, yaml.SequenceNode):
-            self.refuse(f"{self.plain()!r} is no list: write [...], or lines that begin with -")
-            return None
-        return [
-            Item(self.page, node, f"{self.key}[{number}]", node.start_mark.line + 1)
-            for number, node in enumerate(self.node.value)
+        said = [
+            f"{self.file}:{line}: {text}" if line else text
+            for line, text in sorted(self.complaints)
         ]
-
-    def find(self, *path: str | int) -> Item:
-        """Return the value that a path leads to, or the nearest one before it that is there."""
-        here = self
-        for step in path:
-            if isinstance(step, str):
-                below = (here.fields() or {}).get(step)
-            else:
-                below = (here.items() or [])[step]
-            if below is None:
-                return here
-            here = below
-        return here
+        if len(said) > 1:
+            raise RequestError("\n  ".join([f"{self.file} has {len(said)} mistakes:", *said]))
+        for (line, _), text in zip(self.complaints, said, strict=True):
+            raise RequestError(text if line else f"{self.file}: {text}")
 
 
 @dataclass(frozen=True)
@@ -119,26 +55,91 @@ class Unplain:
         return self.said
 
 
-def compose(text: str, file: str, folder: str = ".") -> Item:
-    """Return a file's one document, or raise `RequestError` with the line that is no YAML."""
-    try:
-        node = _node(text)
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise RequestError(f"{file}:{line}: no YAML: {error.problem}") from None
-    except (yaml.YAMLError, RecursionError) as error:
-        raise RequestError(f"{file}: no YAML: {error}") from None
-    if node is None:
-        raise RequestError(f"{file} is empty: write a scenario; docs/scenarios.md tells its fields")
-    return Item(Page(file, folder), node, "", node.start_mark.line + 1)
+@dataclass(frozen=True)
+class Item:
+    """One value in memory, and the key under which it stands (`faults[0].when`).
 
+    Its line is 0; `onceproof.schema.page` has those of files.
+    """
 
-def _node(text: str) -> yaml.Node | None:
-    """Read with the parser in C where there is one; what it refuses the other tells in words."""
-    try:
-        return yaml.compose(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    except yaml.YAMLError:
-        return yaml.compose(text, yaml.SafeLoader)
+    page: Page
+    held: Any
+    key: str = ""
+    line: int = 0
+
+    @property
+    def is_mapping(self) -> bool:
+        """Whether this is a mapping, well-formed or not."""
+        return isinstance(self.held, Mapping)
+
+    @property
+    def is_list(self) -> bool:
+        """Whether this is a list."""
+        return isinstance(self.held, list | tuple)
+
+    @property
+    def shown(self) -> Any:
+        """What an error shows of this value."""
+        return Unplain("this value") if self.page.conceals else self.plain()
+
+    def refuse(self, said: str) -> None:
+        """Note what is wrong with this value."""
+        self.page.refuse(self.line, self.key, said)
+
+    def plain(self) -> Any:
+        """Return the value of a scalar; of anything else, the word for what it is."""
+        if self.is_mapping or self.is_list:
+            return Unplain("a mapping" if self.is_mapping else "a list")
+        return self._scalar()
+
+    def fields(self) -> dict[str, Item] | None:
+        """Return a mapping's values by key; None, and a complaint, where it is no mapping."""
+        if not self.is_mapping:
+            self.refuse(f"{self.shown!r} is no mapping: write keys and values below it")
+            return None
+        found: dict[str, Item] = {}
+        for name, line, held in self._pairs():
+            path = f"{self.key}.{name}" if self.key else name
+            if name in found:
+                before = found[name].line
+                self.page.refuse(line, path, f"stands twice, in line {before} too: keep one")
+            else:
+                found[name] = type(self)(self.page, held, path, line)
+        return found
+
+    def items(self) -> list[Item] | None:
+        """Return a list's values; None, and a complaint, where it is no list."""
+        if not self.is_list:
+            self.refuse(f"{self.shown!r} is no list: write [...], or lines that begin with -")
+            return None
+        return [
+            type(self)(self.page, held, f"{self.key}[{number}]", line)
+            for number, (line, held) in enumerate(self._values())
+        ]
+
+    def find(self, *path: str | int) -> Item:
+        """Return the value that a path leads to, or the nearest one before it that is there."""
+        here: Item = self
+        for step in path:
+            if isinstance(step, str):
+                below = (here.fields() or {}).get(step)
+            else:
+                below = (here.items() or [])[step]
+            if below is None:
+                return here
+            here = below
+        return here
+
+    def _scalar(self) -> Any:
+        return self.held
+
+    def _pairs(self) -> Iterator[tuple[str, int, Any]]:
+        """Yield each key of a mapping, its line, and what it holds."""
+        yield from ((str(name), 0, held) for name, held in self.held.items())
+
+    def _values(self) -> Iterator[tuple[int, Any]]:
+        """Yield each value of a list with its line."""
+        yield from ((0, held) for held in self.held)
 
 
 def none_of(value: Any, words: Iterable[str]) -> str:

@@ -8,22 +8,27 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from onceproof.scenario.page import BAD, Item, none_of
+from onceproof.schema.values import BAD, Item, none_of
 
 
 @dataclass(frozen=True)
 class Scalar:
-    """A scalar that a function accepts; `write` says in words what it accepts."""
+    """A scalar that a function accepts; `write` says in words what it accepts.
+
+    One that is `public` is shown also where a page conceals its values.
+    """
 
     write: str
     accepts: Callable[[Any], bool]
     json: Mapping[str, Any]
+    public: bool = False
 
     def read(self, item: Item) -> Any:
         """Return the scalar as YAML reads it."""
         if self.accepts(value := item.plain()):
             return value
-        item.refuse(f"{value!r} does not fit: write {self.write}")
+        shown = value if self.public else item.shown
+        item.refuse(f"{shown!r} does not fit: write {self.write}")
         return BAD
 
     def schema(self) -> dict[str, Any]:
@@ -62,7 +67,7 @@ def whole(least: int = 0, most: int = 2**63 - 1) -> Scalar:
 
 def number(least: float, most: float = math.inf, what: str = "a number") -> Scalar:
     """Numbers in a range, both ends included; never NaN or infinity."""
-    beyond = f" and at most {most:g}" if most < math.inf else ""
+    beyond = f" and at most {most:.10g}" if most < math.inf else ""
 
     def accepts(value: Any) -> bool:
         plain = isinstance(value, int | float) and not isinstance(value, bool)
@@ -87,6 +92,11 @@ def _is_plain(value: Any) -> bool:
     )
 
 
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+TEXT = Scalar("a text, in quotes where it looks like a number", _is_text, {"type": "string"})
 SECONDS = number(0, what="a number of seconds")
 ANY = Scalar(
     "a text, a number, true or false", _is_plain, {"type": ["string", "number", "boolean"]}
@@ -112,29 +122,3 @@ class Tree:
     def schema(self) -> dict[str, Any]:
         """Return anything."""
         return {"type": ["string", "number", "boolean", "object"]}
-
-
-_UNITS = ("milliseconds", "seconds", "minutes", "millisecond", "second", "minute")
-
-
-@dataclass(frozen=True)
-class Every:
-    """A time between the starts of two batches; a continuous trigger is refused."""
-
-    def read(self, item: Item) -> Any:
-        """Return the text."""
-        named = item.fields() if item.is_mapping else None
-        if "continuous" in (named or ()) or "continuous" in str(item.plain()).lower():
-            item.refuse(
-                "a continuous trigger has no batches, so nothing of ours can write exactly once"
-                " under it: write a time such as 6 seconds, or leave it out"
-            )
-            return BAD
-        return _TIME.read(item)
-
-    def schema(self) -> dict[str, Any]:
-        """Return the pattern of times."""
-        return _TIME.schema()
-
-
-_TIME = text(rf"[1-9]\d* ({'|'.join(_UNITS)})", "a time such as 6 seconds, or leave it out")
