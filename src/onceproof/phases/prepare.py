@@ -20,7 +20,7 @@ from onceproof.run.needed_variables import refuse_unset
 from onceproof.run.prepared import Prepared
 from onceproof.run.records import Op
 from onceproof.run.work import Work
-from onceproof.sinks import find_sink
+from onceproof.sinks import STORES, Store, find_sink
 from onceproof.stacks import Stack
 from onceproof.stacks.local.stack import LocalStack, default_folder
 from onceproof.stacks.members.airflow import Component
@@ -88,19 +88,21 @@ def await_members(stack: Stack, within_s: float = _SERVES_WITHIN_S) -> None:
 
 def prepared_on(run: RunDirectory, stack: Stack, work: Work, *, own: bool) -> Prepared:
     """Return where a run finds what it needs on a stack that serves."""
-    members, kind = stack.members, find_sink(work.sink.name).store
-    needed = ("master", "store") if kind == "postgresql" else ("master",)
-    if missing := [name for name in needed if name not in members]:
+    members, store = stack.members, STORES.get(find_sink(work.sink.name).store, Store())
+    if missing := [name for name in ("master", *store.needs) if name not in members]:
         raise StackError(f"the stack {stack.name} has no {' and no '.join(missing)}: add it")
     bootstrap = ",".join(stack.bootstrap)
-    store = members["store"].address if "store" in members else ""
-    addresses = {"files": str(run.output.absolute()), "kafka": bootstrap}
+    addresses = {
+        "output": str(run.output.absolute()),
+        "bootstrap": bootstrap,
+        "store": members["store"].address if "store" in members else "",
+    }
     return Prepared(
         stack.name,
         own,
         bootstrap,
         members["master"].address,
-        addresses.get(kind, store),
+        addresses[store.address],
         stack.security.named() if stack.security != PLAIN else {},
     )
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from onceproof.guarantee import Guarantee
 from onceproof.references import Reference
 from onceproof.scenario.commands import OF_THE_JOB, PLACEHOLDERS, has_lone_bracket, named
 from onceproof.scenario.draft import Draft
 from onceproof.scenario.page import none_of
-from onceproof.scenario.scalars import whole
-from onceproof.sinks import OUTPUTS, SINKS, Sink, find_sink
+from onceproof.sinks import OUTPUTS, SINKS, Option, Sink, find_sink
 
 _STATE_FORMAT_2 = re.compile(r"checkpointformatversion\W*2", re.IGNORECASE)
-_PARTITIONS = whole(1, 1000)
 _LOSSY = re.compile(r"failondataloss\W*false", re.IGNORECASE)
 
 
@@ -131,10 +130,10 @@ def check_sink_options(draft: Draft) -> None:
     if not draft.has("sink") or draft.sink_name not in SINKS:
         return
     sink = find_sink(draft.sink_name)
-    known: tuple[str, ...] = getattr(sink, "options", ())
+    known: Mapping[str, Option | None] = getattr(sink, "options", {})
     for name, value in draft.sink_options.items():
-        if name == "partitions" and name in known and not _PARTITIONS.accepts(value):
-            draft.refuse(f"{value!r} does not fit: write {_PARTITIONS.write}", "sink", name)
+        if (option := known.get(name)) and not option.fits(value):
+            draft.refuse(f"{value!r} does not fit: write {option.write}", "sink", name)
         if name in known or (sink.store == "kafka" and name.startswith("kafka.")):
             continue
         has = (

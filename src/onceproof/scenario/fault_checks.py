@@ -16,6 +16,7 @@ from onceproof.scenario.draft import Draft
 from onceproof.scenario.how import check_mechanism
 from onceproof.scenario.targets import find_target
 from onceproof.sinks import Sink
+from onceproof.sinks.outputs import is_elsewhere
 
 _ENDS_AN_ATTEMPT = ("damage", "lose", "rescale")
 _OF_WHO_WAITS = {("raise", "driver"), ("start", "driver"), ("hijack", "transaction")}
@@ -90,7 +91,7 @@ def _without_effect(
     if target in _OF_KAFKA and sink and (sink.store, sink.family) == ("kafka", "append"):
         said = f"{sink.__name__} adds records outside of any transaction: write another target"
         return f"{said}, or the sink two_phase_topic"
-    if (verb, target) == ("fill", "output") and sink and "folder" in draft.sink_options:
+    if (verb, target) == ("fill", "output") and is_elsewhere(sink, draft.sink_options):
         return (
             "the output lies in a folder of yours, on no disk of the run's own: leave folder out"
             " and let the job write to {target}, or write checkpoint"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from onceproof.errors import RequestError
 from onceproof.sinks import Target
-from onceproof.sinks.outputs import Place, is_own, output
+from onceproof.sinks.outputs import COUNT, TEXT, Place, is_own, output
 from onceproof.sinks.topics.cluster import Cluster
 from onceproof.sinks.topics.making import drop as drop_topic
 from onceproof.sinks.topics.making import make_target
@@ -48,7 +48,8 @@ Topic = output(
     Place(
         store="kafka",
         called=CALLED,
-        options=("partitions",),
+        example="NAME",
+        options={CALLED: TEXT, "partitions": COUNT},
         shown=lambda target: target.name,
         prepare=prepare,
         reader=TopicReader,

@@ -6,11 +6,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from onceproof.errors import RequestError
 from onceproof.run.plan import Writes
 from onceproof.sinks import Reader, Target
+from onceproof.sinks.tables.memory import TableMemory
 from onceproof.sinks.tables.reader import TableReader
-from onceproof.sinks.tables.table import read
+from onceproof.sinks.tables.table import parts_of, read
 from onceproof.sinks.tables.writer_session import WriterSession
+
+_WRITERS = "select writer from {writers} order by writer"
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,16 @@ class TableSink:
     def read(self, folder: Path) -> tuple[int, str]:
         """Write the table as parquet."""
         return read(self.target, folder)
+
+    def writers(self) -> list[str]:
+        """Return the writers of the table's schema; raises if none of its sinks remembers."""
+        if not TableMemory(self._session).is_made():
+            schema, _ = parts_of(self.target)
+            raise RequestError(
+                f"{self.target.name} has no writers: in schema {schema} is no onceproof_writers,"
+                " which a sink makes that remembers its batches. Name the table that it writes to"
+            )
+        return [name for (name,) in self._session.ask(_WRITERS)]
 
     @cached_property
     def _session(self) -> WriterSession:

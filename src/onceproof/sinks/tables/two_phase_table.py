@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -11,6 +11,7 @@ from onceproof import failpoints
 from onceproof.guarantee import Guarantee
 from onceproof.sinks.in_spark.driver_side import write_by_parts, writer_of
 from onceproof.sinks.protocol.two_phase import TwoPhase
+from onceproof.sinks.sweep import Left, counted, decided
 from onceproof.sinks.tables.memory import TableMemory
 from onceproof.sinks.tables.prepared_parts import PreparedParts
 from onceproof.sinks.tables.sink import TableSink
@@ -53,6 +54,18 @@ class TwoPhaseTable(TableSink):
     def open(self) -> tuple[int, int]:
         """Return how many transactions are prepared; the store does not tell their rows."""
         return len(self._store.open()), 0
+
+    def left(self) -> list[Left]:
+        """Return the transactions that are prepared."""
+        memory = TableMemory(self._session)
+        return [
+            Left("prepared", part, decided(memory, part), since)
+            for part, since in self._store.prepared().items()
+        ]
+
+    def settle(self, left: Sequence[Left]) -> Mapping[str, int]:  # noqa: ARG002
+        """Commit or roll back what is prepared."""
+        return counted(self.recover())
 
     def drop(self) -> None:
         """Roll back what is prepared, and drop the table and its memory."""

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
 from onceproof import failpoints
 from onceproof.guarantee import Guarantee
 from onceproof.sinks.in_spark.driver_side import write_by_parts, writer_of
+from onceproof.sinks.protocol import Part
 from onceproof.sinks.protocol.wal import Wal
+from onceproof.sinks.sweep import Left, counted, staged
+from onceproof.sinks.tables.casts import TYPES
 from onceproof.sinks.tables.sink import TableSink
 from onceproof.sinks.tables.staged_rows import StagedRows
-from onceproof.sinks.tables.table import drop, make
+from onceproof.sinks.tables.table import WROTE, drop, make, parts_of
+
+_COLUMNS = """select column_name, udt_name from information_schema.columns
+ where table_schema = %s and table_name = %s order by ordinal_position"""
+_IS_THERE = "select 1 from pg_tables where schemaname = %s and tablename = %s"
+_STAGED = "select _part from {staged} where split_part(_part, ':', 1) = %s group by 1 order by 1"
 
 
 @dataclass(frozen=True)
@@ -74,3 +82,19 @@ class WalTableAtomic(WalTable):
     guarantee = Guarantee.EXACTLY_ONCE
     atomic_batches = True
     steps: ClassVar = (*failpoints.TASK, "staged", "sink_committed", "apply_half", "marked")
+
+    def left(self) -> list[Left]:
+        """Return what is staged, by this sink or by the other."""
+        schema, table = parts_of(self.target)
+        if not self._session.ask(_IS_THERE, schema, f"{table}__staged"):
+            return []
+        named = {part for one in self._log.waiting() for part in one.parts}
+        found = self._session.ask(_STAGED, self._session.writer)
+        return staged(self.target, [Part.of(name) for (name,) in found], named)
+
+    def settle(self, left: Sequence[Left]) -> Mapping[str, int]:  # noqa: ARG002
+        """Add what the commit log has; which columns the table has the store tells."""
+        names = {kind: name for name, kind in TYPES.items()}
+        found = self._session.ask(_COLUMNS, *parts_of(self.target))
+        columns = {name: names[kind] for name, kind in found if name not in WROTE}
+        return counted(type(self)(replace(self.target, columns=columns)).recover())

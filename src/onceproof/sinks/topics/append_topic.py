@@ -13,7 +13,7 @@ from onceproof.sinks.tables.writer import halves
 from onceproof.sinks.topics.cluster import Cluster
 from onceproof.sinks.topics.frames import as_records
 from onceproof.sinks.topics.making import drop, make_target
-from onceproof.sinks.topics.sink import TopicSink
+from onceproof.sinks.topics.sink import PARTITIONS, TopicSink
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class AppendTopic(TopicSink):
 
     family = "append"
     guarantee = Guarantee.AT_LEAST_ONCE
-    options: ClassVar = ("partitions",)
+    options: ClassVar = {"partitions": PARTITIONS}
     modes: ClassVar = ("append", "update")
     steps: ClassVar = ("write_half", "written", "sink_committed")
 

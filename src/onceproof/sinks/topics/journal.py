@@ -32,6 +32,11 @@ def journal_of(topic: str, writer: str) -> str:
     return f"{topic}.{writer}{_TAIL}"
 
 
+def stage_of(topic: str, writer: str) -> str:
+    """Return the name of the topic in which a writer's log stages records for a target."""
+    return f"{topic}.{writer}.staged"
+
+
 def writers_of(topic: str, names: Sequence[str]) -> list[str]:
     """Return the writers whose journals are among topics."""
     found = [name.removesuffix(_TAIL).rpartition(".") for name in names if name.endswith(_TAIL)]

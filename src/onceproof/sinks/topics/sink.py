@@ -5,10 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from onceproof.errors import RequestError
 from onceproof.run.plan import Writes
-from onceproof.sinks import Reader, Target
+from onceproof.sinks import Option, Reader, Target
+from onceproof.sinks.topics.cluster import Cluster
+from onceproof.sinks.topics.journal import writers_of
 from onceproof.sinks.topics.open_transactions import blockers, open_in
 from onceproof.sinks.topics.reader import TopicReader, read
+
+_MOST = 1000
+PARTITIONS = Option(
+    f"a whole number of at least 1 and at most {_MOST}",
+    lambda value: isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= _MOST,
+)
 
 
 @dataclass(frozen=True)
@@ -29,6 +38,17 @@ class TopicSink:
     def open_names(self) -> list[str]:
         """Return the transactional ids of what is open in the topic."""
         return blockers(self.target)
+
+    def writers(self) -> list[str]:
+        """Return the writers whose journals stand beside the topic; raises if there is none."""
+        topics = Cluster.of(self.target).ask(lambda client: client.list_topics())
+        found = writers_of(self.target.name, topics)
+        if not found:
+            raise RequestError(
+                f"{self.target.name} has no writers: beside it is no topic {self.target.name}."
+                "<writer>.decisions, which a sink makes that remembers its batches"
+            )
+        return found
 
     def reader(self) -> Reader:
         """Return somebody who looks at what is committed, again and again."""

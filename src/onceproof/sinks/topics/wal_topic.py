@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,12 +12,13 @@ from onceproof import failpoints
 from onceproof.guarantee import Guarantee
 from onceproof.sinks.in_spark.driver_side import write_by_parts, writer_of
 from onceproof.sinks.protocol.wal import Wal
+from onceproof.sinks.sweep import Left, counted, staged
 from onceproof.sinks.topics.cluster import Cluster
 from onceproof.sinks.topics.frames import as_records, record_target
-from onceproof.sinks.topics.journal import journal_of, writer_of_topic
-from onceproof.sinks.topics.making import drop, make_kept, make_target, partitions_of
+from onceproof.sinks.topics.journal import journal_of, stage_of, writer_of_topic
+from onceproof.sinks.topics.making import drop, is_there, make_kept, make_target, partitions_of
 from onceproof.sinks.topics.part import BeginStaged
-from onceproof.sinks.topics.sink import TopicSink
+from onceproof.sinks.topics.sink import PARTITIONS, TopicSink
 from onceproof.sinks.topics.staged import StagedTopic
 
 
@@ -30,7 +31,7 @@ class WalTopic(TopicSink):
 
     family = "wal"
     guarantee = Guarantee.AT_LEAST_ONCE
-    options: ClassVar = ("partitions",)
+    options: ClassVar = {"partitions": PARTITIONS}
     modes: ClassVar = ("append", "update", "complete")
     steps: ClassVar = (
         *failpoints.TASK,
@@ -57,6 +58,18 @@ class WalTopic(TopicSink):
         with closing(self.log()) as log:
             return self._driver(log).recover()
 
+    def left(self) -> list[Left]:
+        """Return what is staged."""
+        if not is_there(Cluster.of(self.target), self.stage):
+            return []
+        with closing(self.log()) as log:
+            named = {part for one in log.waiting() for part in one.parts}
+            return staged(self.target, log.parts(), named)
+
+    def settle(self, left: Sequence[Left]) -> Mapping[str, int]:  # noqa: ARG002
+        """Send what the commit log has."""
+        return counted(self.recover())
+
     def drop(self) -> None:
         """Remove the topics."""
         drop(Cluster.of(self.target), self.target.name, self.stage, self.journal)
@@ -64,7 +77,7 @@ class WalTopic(TopicSink):
     @property
     def stage(self) -> str:
         """The topic that is staged in."""
-        return f"{self.target.name}.{self._writer}.staged"
+        return stage_of(self.target.name, self._writer)
 
     @property
     def journal(self) -> str:
