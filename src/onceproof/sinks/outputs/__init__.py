@@ -145,7 +145,7 @@ def output(name: str, place: Place, options: Mapping[str, Any] = {}) -> type[Sin
         "guarantee": Guarantee(options.get("guarantee", Guarantee.EXACTLY_ONCE)),
         "writes": Writes(options.get("writes", Writes.APPEND)),
     }
-    return cast(type[Sink], type(name, (Output,), traits))
+    return cast("type[Sink]", type(name, (Output,), traits))
 
 
 def check(name: str, at: Place, options: Mapping[str, Any]) -> None:
