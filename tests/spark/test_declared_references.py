@@ -5,7 +5,7 @@ import pytest
 from onceproof.checkpoint.coverage import Range
 from onceproof.errors import EvidenceError, RequestError
 from onceproof.machine.home import onceproof_home
-from onceproof.phases.assigned import as_sent
+from onceproof.phases.recompute import as_sent
 from onceproof.references.declared import reference_of
 from onceproof.run.work import PipelinePart
 from onceproof.spark.session import spark_session

@@ -8,8 +8,7 @@ import pytest
 from onceproof.checkpoint.coverage import committed_batches
 from onceproof.errors import EvidenceError
 from onceproof.machine.home import onceproof_home
-from onceproof.phases.assigned import as_engine_read
-from onceproof.phases.recompute import recompute_in
+from onceproof.phases.recompute import as_engine_read, recompute_in
 from onceproof.references import find_reference, windows
 from onceproof.run.work import Work
 from onceproof.spark.session import spark_session
