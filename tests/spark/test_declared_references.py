@@ -9,7 +9,7 @@ from onceproof.phases.recompute import as_sent
 from onceproof.references.declared import reference_of
 from onceproof.run.work import PipelinePart
 from onceproof.spark.session import spark_session
-from onceproof.stacks.members.spark_setup import spark_tools
+from onceproof.stacks.members.programs import spark_tools
 
 pytestmark = pytest.mark.spark
 LEDGER = (

@@ -12,7 +12,7 @@ from onceproof.phases.recompute import as_engine_read, recompute_in
 from onceproof.references import find_reference, windows
 from onceproof.run.work import Work
 from onceproof.spark.session import spark_session
-from onceproof.stacks.members.spark_setup import spark_tools
+from onceproof.stacks.members.programs import spark_tools
 from tests.spark import row_by_row
 from tests.spark.made_input import make, write
 

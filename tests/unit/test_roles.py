@@ -3,7 +3,7 @@ from random import Random
 import pytest
 
 from onceproof.errors import RequestError
-from onceproof.stacks.roles import find_role, java_hash, pick
+from onceproof.stacks.aiming import find_role, java_hash, pick
 
 NAMES = ["broker:1", "broker:2", "master", "worker:1", "store"]
 

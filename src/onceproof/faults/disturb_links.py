@@ -15,7 +15,7 @@ from onceproof.faults import Mechanism, Proof, Scene
 from onceproof.faults.checks import Case, Check, fits, whole
 from onceproof.faults.strike_member import run_target
 from onceproof.run.work import FaultPart
-from onceproof.stacks.links.rules import ANYONE, DEEDS, WAYS, Counts, Rule
+from onceproof.stacks.links import ANYONE, DEEDS, WAYS, Counts, Rule
 from onceproof.stacks.links.verbs import ALL, disturb, pairs_of
 from onceproof.stacks.links.verbs import heal as heal_links
 

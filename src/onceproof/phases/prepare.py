@@ -24,7 +24,7 @@ from onceproof.sinks import STORES, Store, find_sink
 from onceproof.stacks import Stack
 from onceproof.stacks.local.stack import LocalStack, default_folder
 from onceproof.stacks.members.airflow import Component
-from onceproof.stacks.members.store_login import passfile_of
+from onceproof.stacks.members.store import passfile_of
 from onceproof.stacks.opening import find_stack, open_stack
 
 _SERVES_WITHIN_S = 10.0  # one that stands on a busy machine may answer late

@@ -10,7 +10,7 @@ from onceproof.faults import ATTEMPT_ENDS, find_mechanism
 from onceproof.scenario.draft import Draft
 from onceproof.scenario.kinds import Field, Shape
 from onceproof.scenario.scalars import Word, text, whole
-from onceproof.stacks.links.rules import WAYS
+from onceproof.stacks.links import WAYS
 from onceproof.stacks.links.verbs import SOURCES
 
 HOW = Shape(

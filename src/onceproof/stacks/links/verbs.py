@@ -11,10 +11,10 @@ from typing import Any
 from onceproof.errors import RequestError, StackError
 from onceproof.machine.polling import wait_for
 from onceproof.stacks import Stack
+from onceproof.stacks.aiming import find_role, pick
+from onceproof.stacks.links import ANYONE, Rule
 from onceproof.stacks.links.member import Links, tell
-from onceproof.stacks.links.rules import ANYONE, Rule
 from onceproof.stacks.local.stack import LocalStack
-from onceproof.stacks.roles import find_role, pick
 
 BROKERS = "brokers"
 # Who connects: a broker by its name, or one of these; the driver of one run alone is driver=RUN.
