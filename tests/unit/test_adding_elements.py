@@ -12,7 +12,7 @@ from onceproof.setup.checks import Check
 from onceproof.sinks import Look
 from onceproof.sinks.files.reader import write_rows
 from onceproof.sinks.outputs import FOLDER, TEXT, Place, output
-from onceproof.sinks.outputs.plain_rows import batch_of
+from onceproof.sinks.exact_cells import batch_of
 
 
 class Nothing:

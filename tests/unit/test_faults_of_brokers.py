@@ -9,7 +9,7 @@ from onceproof.errors import StackError
 from onceproof.faults import Scene, find_mechanism
 from onceproof.kafka.security import Security
 from onceproof.run.work import FaultPart
-from onceproof.sinks.protocol.transactions import Seen
+from onceproof.sinks.protocol.coordinated import Seen
 
 
 class Stack:

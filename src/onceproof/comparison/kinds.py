@@ -14,6 +14,9 @@ from decimal import Decimal
 
 WIDEST_DECIMAL = 38
 NUMBERS = ("integer", "decimal", "floating")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+# So many digits tell every number of so many bits from all others.
+_DIGITS = {64: 17, 32: 9}
 
 
 @dataclass(frozen=True)
@@ -93,11 +96,6 @@ def _common_parts(one: Kind, other: Kind) -> Kind | None:
             return None
         parts.append((name, part))
     return Kind(one.name, parts=tuple(parts))
-
-
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
-# So many digits tell every number of so many bits from all others.
-_DIGITS = {64: 17, 32: 9}
 
 
 def is_held(text: str, bits: int) -> bool:

@@ -18,6 +18,9 @@ from onceproof.past.entry import Entry
 from onceproof.past.issues import Issue, matches, shows
 from onceproof.verdict import EXIT_AS_CLAIMED, EXIT_NOT_AS_CLAIMED, EXIT_UNKNOWN, Grade
 
+Trouble = Callable[[Entry], str]
+Other = Callable[[Entry, Demands | None, Entry], str]
+
 
 class Kind(StrEnum):
     """What a reason does: the first two close the gate."""
@@ -46,10 +49,6 @@ class Decision:
     exit: int
     version: str
     reasons: tuple[Reason, ...]
-
-
-Trouble = Callable[[Entry], str]
-Other = Callable[[Entry, Demands | None, Entry], str]
 
 
 @dataclass(frozen=True)

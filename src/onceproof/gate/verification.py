@@ -14,6 +14,13 @@ from onceproof.past.entry import Entry, evidence_digest
 from onceproof.run.directory import RunDirectory
 from onceproof.verdict import Grade
 
+_OURS = ("onceproof", "pyspark")
+_VERSION = "the version of "
+_SHOWN = 6  # another Spark has some two hundred other jars
+_RAN_ON = ("spark", "java", "python")
+# Of these a run may have imported less than another before it was struck.
+_WHERE_BOTH = ("files", "packages")
+
 
 def trouble_of(entry: Entry) -> str:
     """Return what is wrong with a run's evidence, empty if it is as it was first judged.
@@ -57,14 +64,6 @@ def other_of(entry: Entry, demands: Demands | None, first: Entry) -> str:
         return other_ground(*documents, first.run)
     except EvidenceError:
         return ""
-
-
-_OURS = ("onceproof", "pyspark")
-_VERSION = "the version of "
-_SHOWN = 6  # another Spark has some two hundred other jars
-_RAN_ON = ("spark", "java", "python")
-# Of these a run may have imported less than another before it was struck.
-_WHERE_BOTH = ("files", "packages")
 
 
 def other_code(plan: Mapping[str, Any], first: Mapping[str, Any], name: str) -> str:

@@ -36,6 +36,12 @@ from onceproof.run.plan import Plan, Writes
 from onceproof.run.work import EARLIEST, Work
 
 _LATE_TYPES = "id long, key string, event_ms long, topic string, partition int, offset long"
+_NO_QUERY = (1 << 31) - 1  # of what none has read: behind all others
+_BEFORE_ALL_MS = -(1 << 62)
+_READ = "topic string, partition int, begin long, end long, batch int, unread boolean, query int"
+_RANGE = "topic string, partition int, begin long, end long, batch int, late_ms long, bucket long"
+_SAMPLES = 20
+_FORMAT = "spark.sql.streaming.stateStore.checkpointFormatVersion"
 
 
 def recompute_in(spark: Any, run: RunDirectory, work: Work) -> Mapping[str, Any]:
@@ -160,12 +166,6 @@ def _replace(folder: Path, frame: Any) -> None:
     os.replace(part, folder)
 
 
-_NO_QUERY = (1 << 31) - 1  # of what none has read: behind all others
-_BEFORE_ALL_MS = -(1 << 62)
-_READ = "topic string, partition int, begin long, end long, batch int, unread boolean, query int"
-_RANGE = "topic string, partition int, begin long, end long, batch int, late_ms long, bucket long"
-
-
 def as_engine_read(ledger: Any, log: list[Planned]) -> Events:
     """Return the rows of the ledger that the log covers, with their batches, and its watermarks."""
     spark = ledger.sparkSession
@@ -243,10 +243,6 @@ def _with_batches(ledger: Any, log: list[Planned]) -> Any:
     read = F.broadcast(ledger.sparkSession.createDataFrame(rows, _RANGE))
     joined = by_bucket.join(read, ["topic", "partition", "bucket"])
     return joined.where("offset >= begin and offset < end").drop("begin", "end", "bucket")
-
-
-_SAMPLES = 20
-_FORMAT = "spark.sql.streaming.stateStore.checkpointFormatVersion"
 
 
 def compare_state(

@@ -24,6 +24,9 @@ from onceproof.workloads.options import CONFLUENT
 _ASK_PARTITIONS_EVERY_S = 2.0
 _ASK_AT_MOST_S = 0.5
 _TIMED_OUT = "_MSG_TIMED_OUT"
+REQUEST_MS = 4000
+LINGER_MS = 10
+BATCH_BYTES = 256 * 1024
 
 
 class Confluent:
@@ -197,8 +200,3 @@ def make_client(
         return KafkaPython(bootstrap, topic, patience_s)
     early = options["delivery_s"]
     return Confluent(bootstrap, topic, early or patience_s, sends_again=bool(early))
-
-
-REQUEST_MS = 4000
-LINGER_MS = 10
-BATCH_BYTES = 256 * 1024

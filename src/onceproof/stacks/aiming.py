@@ -20,6 +20,10 @@ from onceproof.stacks.members.brokers import ask, metadata_quorum
 
 # Does the verb to the member of this name; calls what it is given last before it strikes.
 Act = Callable[[str, Callable[[], None]], dict[str, Any]]
+_TRANSACTIONS = "__transaction_state"
+_MOVES_WITHIN_S = 30
+NOBODY = -1
+_NO_SUCH_TOPIC = 3  # in Kafka's protocol
 
 
 def aim(
@@ -80,12 +84,6 @@ def healed(stack: Stack) -> None:
     for member in stack.status():
         if not member.healthy and member.kind != Component.kind:
             stack.apply("resume" if member.pid else "start", member.name, Random(0))
-
-
-_TRANSACTIONS = "__transaction_state"
-_MOVES_WITHIN_S = 30
-NOBODY = -1
-_NO_SUCH_TOPIC = 3  # in Kafka's protocol
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,11 @@ from onceproof.past.entry import Entry
 from onceproof.past.issues import Issue, result_of
 from onceproof.verdict import Grade
 
+NIGHTS = 14
+_NO_PLAN = "runs without a plan"
+# A night has passed without a run: there is one each day, and it may begin late and take long.
+STALE = timedelta(hours=36)
+
 
 class Standing(StrEnum):
     """What a run means to whoever looks in the morning, from the best to the worst."""
@@ -44,10 +49,6 @@ def standing(entry: Entry, issues: Sequence[Issue], now: datetime) -> tuple[Stan
     if found is Standing.AS_CLAIMED and not entry.is_proved:
         return Standing.UNKNOWN, None
     return found, next((issue for issue in issues if issue.number == number), None)
-
-
-NIGHTS = 14
-_NO_PLAN = "runs without a plan"
 
 
 @dataclass(frozen=True)
@@ -170,10 +171,6 @@ def _of_row(columns: Sequence[Column], cells: Sequence[Cell | None]) -> Standing
             if not column.outside:
                 return max(recent, key=lambda found: found.rank)
     return recent[0]
-
-
-# A night has passed without a run: there is one each day, and it may begin late and take long.
-STALE = timedelta(hours=36)
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,7 @@ _HEADERS = {
 }
 # A report shows rows of other people: in a sandbox it is no page of Airflow's, whatever is in it.
 _OF_REPORTS = _HEADERS | {"Content-Security-Policy": f"{_ONLY_THIS_PAGE}; sandbox"}
+_HERE = Path(__file__).parent
 
 
 @dataclass(frozen=True)
@@ -119,9 +120,6 @@ def _link(entry: Entry, runs: Path) -> str:
     """Return the address of a run's report from the pages beside it; empty where there is none."""
     shown = not entry.pruned and report_of(Path(entry.directory), runs)
     return f"report/{quote(entry.run, safe='')}" if shown else ""
-
-
-_HERE = Path(__file__).parent
 
 
 def nights_html(grid: Grid, gates: Gates, now: datetime) -> str:

@@ -58,6 +58,7 @@ _WRITTEN = {kind: native.upper() for native, kind in _FLAT.items()} | {
     NOTHING: "VARCHAR",
     Kind("timestamp", 6): "TIMESTAMP",
 }
+_SALT = "7"
 
 
 def columns_of(relation: Any) -> list[Column]:
@@ -135,9 +136,6 @@ def _sorted(value: str, kind: Kind, depth: int = 0) -> str:
 def quoted(name: str) -> str:
     """Return a name as SQL."""
     return '"' + name.replace('"', '""') + '"'
-
-
-_SALT = "7"
 
 
 def row_hashes(columns: Sequence[tuple[str, Kind]]) -> tuple[str, str]:

@@ -35,6 +35,8 @@ _NODE = (
     "name, type, type_length, num_children, precision, converted_type, logical_type, duckdb_type"
 )
 
+INT96 = "INT96"
+
 
 @dataclass(frozen=True)
 class Source:
@@ -118,9 +120,6 @@ def _is_read_as(column: Column, first: Column) -> bool:
         return True
     both = column.kind, first.kind
     return all(kind is not None and kind.name == "integer" for kind in both)
-
-
-INT96 = "INT96"
 
 
 def as_stored(connection: Any, path: str, columns: Sequence[Column]) -> list[Column]:

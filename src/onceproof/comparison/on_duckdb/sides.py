@@ -31,6 +31,11 @@ from onceproof.database import listed, literal
 from onceproof.errors import RequestError
 
 _TYPED_FIRST = ("parquet", "json", "csv", "tsv")
+_DAY = r"[0-9]{1,6}-[0-9]{1,2}-[0-9]{1,2}"
+_TIME = r"[0-9]{1,2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,%d}0*)?)?"
+_OFFSET = r" ?(Z|UTC|[+-][0-9]{2}(:[0-9]{2}){0,2})"
+# So few digits, and so small an exponent, that the number's own text tells it from all others.
+_SHORT = {64: (15, r"([eE][+-]?[0-9]{1,2})?"), 32: (6, r"([eE][+-]?[0-9])?")}
 
 
 def open_sides(
@@ -159,13 +164,6 @@ def _refuse_other_headers(connection: Any, side: str, files: Files) -> None:
     if headers:
         refuse_other_names(side, files, headers)
         refuse_shadowed(side, files, headers[0][1], folder_columns(side, files))
-
-
-_DAY = r"[0-9]{1,6}-[0-9]{1,2}-[0-9]{1,2}"
-_TIME = r"[0-9]{1,2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,%d}0*)?)?"
-_OFFSET = r" ?(Z|UTC|[+-][0-9]{2}(:[0-9]{2}){0,2})"
-# So few digits, and so small an exponent, that the number's own text tells it from all others.
-_SHORT = {64: (15, r"([eE][+-]?[0-9]{1,2})?"), 32: (6, r"([eE][+-]?[0-9])?")}
 
 
 def is_castable(kind: Kind) -> bool:

@@ -37,6 +37,10 @@ _NUMBERS = {
 }
 # Sources of links that only the job or its producer has.
 _OF_THE_JOB = ("driver=", "executor=", "producer")
+EVENTS = ("task_failed", "executor_lost", "stage_again", "batch_again")
+LEAST_S = 2.0
+TIMES = 3
+Spans = Iterable[tuple[Record, Record]]
 
 
 @dataclass(frozen=True)
@@ -128,9 +132,6 @@ def _unknown(evidence: Evidence, engine: Engine, window: Window) -> str:
     return next((why for attempt, why in engine.unknown.items() if attempt in lived), "")
 
 
-EVENTS = ("task_failed", "executor_lost", "stage_again", "batch_again")
-
-
 @dataclass(frozen=True)
 class Event:
     """One event of the engine: what, in which attempt, and when by the wall clock."""
@@ -187,11 +188,6 @@ def _events(evidence: Evidence, attempt: int, proof: Mapping[str, Any]) -> list[
             f"{name} holds {len(found):,} events, and the history says {proof['events']:,}"
         )
     return found
-
-
-LEAST_S = 2.0
-TIMES = 3
-Spans = Iterable[tuple[Record, Record]]
 
 
 def slower(evidence: Evidence, window: Window) -> dict[str, float]:

@@ -18,7 +18,7 @@ from onceproof.sinks import Reader, Target
 from onceproof.sinks.files.folders import data_of, drop, folder_of, make, visible
 from onceproof.sinks.files.reader import FolderReader, read
 from onceproof.sinks.files.store import FileStore, file_name, part_of
-from onceproof.sinks.in_spark.driver_side import write_by_parts, writer_of
+from onceproof.sinks.in_spark.part_tasks import write_by_parts, writer_of
 from onceproof.sinks.protocol.two_phase import TwoPhase
 from onceproof.sinks.sweep import Fate, Left, counted, decided
 

@@ -17,15 +17,13 @@ from onceproof.data_files import data_files
 from onceproof.errors import RequestError, StackError
 from onceproof.setup.checks import Check
 from onceproof.sinks import Reader, Sink, Target
-from onceproof.sinks.exact_cells import exact_text, from_json
+from onceproof.sinks.exact_cells import batch_of, cells_of, exact_text, from_json, unsigned
 from onceproof.sinks.files.folders import File
-from onceproof.sinks.files.manifest import MANIFEST, Manifest
 from onceproof.sinks.files.parquet_rows import schema
 from onceproof.sinks.files.reader import FolderReader
 from onceproof.sinks.files.reader import read as read_files
+from onceproof.sinks.files.spark_files import MANIFEST, Manifest
 from onceproof.sinks.outputs import FOLDER, MAY_BE_EMPTIED, MAY_EMPTY, Place, is_own, output
-from onceproof.sinks.outputs.parquet_cells import cells_of
-from onceproof.sinks.outputs.plain_rows import batch_of, unsigned
 
 CALLED = "folder"
 Rows = Callable[[File, Target], Iterator[Any]]

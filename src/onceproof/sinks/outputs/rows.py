@@ -17,9 +17,9 @@ from typing import Any
 from onceproof.errors import StackError
 from onceproof.naming import find_attribute
 from onceproof.sinks import LOOK, Look, Target
+from onceproof.sinks.exact_cells import batch_of
 from onceproof.sinks.files.reader import shown, write_rows
 from onceproof.sinks.outputs import FUNCTION, Asked, Place, output
-from onceproof.sinks.outputs.plain_rows import batch_of
 
 _REST = [name for name in LOOK if name != "copies"]
 

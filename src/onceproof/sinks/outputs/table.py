@@ -16,8 +16,8 @@ from onceproof.setup.checks import Check
 from onceproof.sinks import Look, Target
 from onceproof.sinks.outputs import MAY_BE_EMPTIED, MAY_EMPTY, TEXT, Asked, Place, is_own, output
 from onceproof.sinks.tables import table as tables
-from onceproof.sinks.tables.reader import TableReader
 from onceproof.sinks.tables.sessions import transaction
+from onceproof.sinks.tables.sink import TableReader
 
 CALLED = "table"
 

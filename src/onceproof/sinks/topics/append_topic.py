@@ -10,9 +10,8 @@ from onceproof import failpoints
 from onceproof.errors import RequestError
 from onceproof.guarantee import Guarantee
 from onceproof.sinks.tables.writer import halves
-from onceproof.sinks.topics.cluster import Cluster
-from onceproof.sinks.topics.frames import as_records
-from onceproof.sinks.topics.making import drop, make_target
+from onceproof.sinks.topics.cluster import Cluster, drop, make_target
+from onceproof.sinks.topics.rows import as_records
 from onceproof.sinks.topics.sink import PARTITIONS, TopicSink
 
 

@@ -12,7 +12,7 @@ from onceproof.machine.polling import wait_for
 from onceproof.sinks import Target
 from onceproof.sinks.protocol import checked_writer
 from onceproof.sinks.topics.cluster import Cluster, described
-from onceproof.sinks.topics.news import ALL, TopicNews
+from onceproof.sinks.topics.reader import ALL, TopicNews
 
 _APPENDED_WITHIN_S = 60.0
 _TAIL = ".decisions"

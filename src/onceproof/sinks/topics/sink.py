@@ -9,8 +9,8 @@ from onceproof.errors import RequestError
 from onceproof.run.plan import Writes
 from onceproof.sinks import Option, Reader, Target
 from onceproof.sinks.topics.cluster import Cluster
+from onceproof.sinks.topics.coordinator import blockers, open_in
 from onceproof.sinks.topics.journal import writers_of
-from onceproof.sinks.topics.open_transactions import blockers, open_in
 from onceproof.sinks.topics.reader import TopicReader, read
 
 _MOST = 1000

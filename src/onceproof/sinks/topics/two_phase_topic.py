@@ -11,20 +11,18 @@ from typing import Any, ClassVar
 
 from onceproof import failpoints
 from onceproof.guarantee import Guarantee
-from onceproof.sinks.in_spark.driver_side import write_by_parts, writer_of
+from onceproof.sinks.in_spark.part_tasks import write_by_parts, writer_of
 from onceproof.sinks.protocol import Part
-from onceproof.sinks.protocol.coordinated import CoordinatedParts
+from onceproof.sinks.protocol.coordinated import CoordinatedParts, Seen, part_of
 from onceproof.sinks.protocol.journal import JournalMemory
-from onceproof.sinks.protocol.transactions import Seen, part_of
 from onceproof.sinks.protocol.two_phase import TwoPhase
 from onceproof.sinks.sweep import Fate, Left, counted, decided
 from onceproof.sinks.topics.checks import check, check_rights, goes_on, timeout_ms
-from onceproof.sinks.topics.cluster import Cluster
+from onceproof.sinks.topics.cluster import Cluster, drop, is_there, make_kept, make_target
 from onceproof.sinks.topics.coordinator import Coordinators
-from onceproof.sinks.topics.frames import as_records, record_target
 from onceproof.sinks.topics.journal import TopicJournal, journal_of, stage_of, writer_of_topic
-from onceproof.sinks.topics.making import drop, is_there, make_kept, make_target
 from onceproof.sinks.topics.part import BeginTransaction, TopicPart
+from onceproof.sinks.topics.rows import as_records, record_target
 from onceproof.sinks.topics.sink import PARTITIONS, TopicSink
 
 

@@ -26,6 +26,10 @@ SOCKET = "ONCEPROOF_DOCKER_SOCKET"
 _USUAL = "unix:///var/run/docker.sock"
 _ANSWERS_WITHIN_S = 100  # longer than a member may take to stop
 _LABEL = "com.docker.compose"
+_STOPS_WITHIN_S = 60
+_HEALTHY_WITHIN_S = 120
+_KILLED = 137  # 128 and the number of SIGKILL
+_LOOK_EVERY_S = 0.02
 
 
 @dataclass(frozen=True)
@@ -97,12 +101,6 @@ def look_at(container: str) -> Container:
 def order(container: str, what: str, **query: Any) -> None:
     """Have something done to a container."""
     call("POST", f"containers/{container}/{what}", **query)
-
-
-_STOPS_WITHIN_S = 60
-_HEALTHY_WITHIN_S = 120
-_KILLED = 137  # 128 and the number of SIGKILL
-_LOOK_EVERY_S = 0.02
 
 
 def _living(member: Member, container: str, verb: Verb) -> Container:

@@ -30,6 +30,9 @@ _TAKES_HOLD_WITHIN_S = 60
 _SILENT_LOOKS, _BETWEEN_S = 3, 1.0  # one look may fail on a busy machine
 _SERVES_WITHIN_S = 120
 _SAID = 500
+KAFKA = "kafka"  # all brokers together, however many there are
+_ANSWERS_WITHIN_S = 2
+_HOST = re.compile(r"spark://(.+):\d+")
 
 
 @dataclass(frozen=True)
@@ -144,11 +147,6 @@ def await_service(member: Elsewhere) -> str:
     except StackError as error:
         raise StackError(f"{error}: {said}") from None
     return ""
-
-
-KAFKA = "kafka"  # all brokers together, however many there are
-_ANSWERS_WITHIN_S = 2
-_HOST = re.compile(r"spark://(.+):\d+")
 
 
 def look_at(name: str, external: External) -> str:

@@ -37,6 +37,8 @@ from onceproof.stacks.state import DOOR, Launch, State
 
 PARTS = ("kafka", "spark", "store")
 _NEEDED_BYTES = 1 << 29
+_ARCHIVE = "-XX:SharedArchiveFile="
+log = logging.getLogger(__name__)
 
 
 def refuse_wrong(
@@ -163,10 +165,6 @@ def _launch_cluster(state: State, home: Path, *, is_quick: bool) -> dict[str, La
     numbers = range(1, state.workers + 1)
     workers = {f"worker:{i}": cluster.launch_worker(state, i, tools) for i in numbers}
     return {"master": cluster.launch_master(state, tools)} | workers
-
-
-_ARCHIVE = "-XX:SharedArchiveFile="
-log = logging.getLogger(__name__)
 
 
 def start_all(state: State) -> None:

@@ -32,6 +32,19 @@ from onceproof.stacks.tools import run_tool
 
 PARTS = ("api-server", "scheduler", "dag-processor", "triggerer")
 PORTS = ("airflow",)
+USER = "admin"
+STACK = "ONCEPROOF_STACK_HOME"
+# Airflow's own pauses between one task and the next would be a third of a short run, and what a
+# scheduler that died has left would be looked for after five minutes.
+_SCHEDULER = {
+    "scheduler_idle_sleep_time": 0.2,
+    "orphaned_tasks_check_interval": 20,
+    "task_instance_heartbeat_timeout": 120,
+}
+# Their servers of task logs would listen on every address of the machine. The API server finds the
+# logs in the folder that they share.
+_WITH_LOG_SERVERS = ("scheduler", "triggerer")
+_KEPT = ("PATH", "JAVA_HOME", "HOME", "LANG", "PYTHONPATH")
 
 
 @dataclass(frozen=True)
@@ -89,21 +102,6 @@ class Component:
             return f"Airflow's health page does not answer: {error}"
         found = health.get(self.part.replace("-", "_"), health["metadatabase"])
         return "" if found["status"] == "healthy" else f"it is {found['status'] or 'not heard of'}"
-
-
-USER = "admin"
-STACK = "ONCEPROOF_STACK_HOME"
-# Airflow's own pauses between one task and the next would be a third of a short run, and what a
-# scheduler that died has left would be looked for after five minutes.
-_SCHEDULER = {
-    "scheduler_idle_sleep_time": 0.2,
-    "orphaned_tasks_check_interval": 20,
-    "task_instance_heartbeat_timeout": 120,
-}
-# Their servers of task logs would listen on every address of the machine. The API server finds the
-# logs in the folder that they share.
-_WITH_LOG_SERVERS = ("scheduler", "triggerer")
-_KEPT = ("PATH", "JAVA_HOME", "HOME", "LANG", "PYTHONPATH")
 
 
 def launch_airflow(state: State, runs: Path) -> dict[str, Launch]:

@@ -34,6 +34,46 @@ OUTSIDE = "outside"  # a fourth, where clients come from beyond the brokers' own
 # The voters' own word is older than this only while one of them does not follow.
 _FOLLOWS_WITHIN_MS = 3000
 _LOOKS = 6
+_HEAP = ("-Xms64m", "-Xmx256m", "-Xss512k", "-XX:MaxDirectMemorySize=128m")
+_LOG4J = """<Configuration status="ERROR"><Appenders><Console name="out">
+<PatternLayout pattern="%d{ISO8601} %p %c{1} %m%n"/></Console></Appenders><Loggers>
+<Logger name="kafka.server.KafkaConfig" level="WARN"/>
+<Logger name="org.apache.kafka.common.config" level="WARN"/>
+<Root level="INFO"><AppenderRef ref="out"/></Root></Loggers></Configuration>"""
+# Small, quick to notice a death, and with transactions that never expire in practice: a prepared
+# transaction must outlive any outage that a scenario plans.
+_SETTINGS = {
+    "process.roles": "broker,controller",
+    "controller.listener.names": "CONTROLLER",
+    "inter.broker.listener.name": "BROKER",
+    "listener.security.protocol.map": ",".join(
+        f"{name.upper()}:PLAINTEXT" for name in (*LISTENERS, OUTSIDE)
+    ),
+    "num.partitions": 4,
+    "offsets.topic.num.partitions": 4,
+    "transaction.state.log.num.partitions": 4,
+    "share.coordinator.state.topic.num.partitions": 1,
+    "auto.create.topics.enable": "false",
+    "group.initial.rebalance.delay.ms": 0,
+    "broker.session.timeout.ms": 3000,
+    "broker.heartbeat.interval.ms": 500,
+    "controller.quorum.election.timeout.ms": 500,
+    "controller.quorum.election.backoff.max.ms": 200,
+    "controller.quorum.fetch.timeout.ms": 1000,
+    "replica.lag.time.max.ms": 3000,
+    # A dead container refuses nothing: who connects to it hears nothing at all.
+    "socket.connection.setup.timeout.ms": 1000,
+    "socket.connection.setup.timeout.max.ms": 2000,
+    "replica.fetch.backoff.ms": 200,
+    "transaction.max.timeout.ms": 2147483647,
+    "transactional.id.expiration.ms": 3600000,  # ids of ours are never used again
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": 1000,
+    "num.network.threads": 2,
+    "num.io.threads": 2,
+    "background.threads": 2,
+    "num.recovery.threads.per.data.dir": 1,
+    "log.cleaner.dedupe.buffer.size": 2097152,
+}
 
 
 @dataclass(frozen=True)
@@ -124,48 +164,6 @@ def metadata_quorum(client: Any) -> dict[str, Any]:
     """Return the controllers' quorum: `leader_id`, `leader_epoch`, `current_voters`."""
     answer: dict[str, Any] = client.describe_metadata_quorum()["topics"][0]["partitions"][0]
     return answer
-
-
-_HEAP = ("-Xms64m", "-Xmx256m", "-Xss512k", "-XX:MaxDirectMemorySize=128m")
-_LOG4J = """<Configuration status="ERROR"><Appenders><Console name="out">
-<PatternLayout pattern="%d{ISO8601} %p %c{1} %m%n"/></Console></Appenders><Loggers>
-<Logger name="kafka.server.KafkaConfig" level="WARN"/>
-<Logger name="org.apache.kafka.common.config" level="WARN"/>
-<Root level="INFO"><AppenderRef ref="out"/></Root></Loggers></Configuration>"""
-# Small, quick to notice a death, and with transactions that never expire in practice: a prepared
-# transaction must outlive any outage that a scenario plans.
-_SETTINGS = {
-    "process.roles": "broker,controller",
-    "controller.listener.names": "CONTROLLER",
-    "inter.broker.listener.name": "BROKER",
-    "listener.security.protocol.map": ",".join(
-        f"{name.upper()}:PLAINTEXT" for name in (*LISTENERS, OUTSIDE)
-    ),
-    "num.partitions": 4,
-    "offsets.topic.num.partitions": 4,
-    "transaction.state.log.num.partitions": 4,
-    "share.coordinator.state.topic.num.partitions": 1,
-    "auto.create.topics.enable": "false",
-    "group.initial.rebalance.delay.ms": 0,
-    "broker.session.timeout.ms": 3000,
-    "broker.heartbeat.interval.ms": 500,
-    "controller.quorum.election.timeout.ms": 500,
-    "controller.quorum.election.backoff.max.ms": 200,
-    "controller.quorum.fetch.timeout.ms": 1000,
-    "replica.lag.time.max.ms": 3000,
-    # A dead container refuses nothing: who connects to it hears nothing at all.
-    "socket.connection.setup.timeout.ms": 1000,
-    "socket.connection.setup.timeout.max.ms": 2000,
-    "replica.fetch.backoff.ms": 200,
-    "transaction.max.timeout.ms": 2147483647,
-    "transactional.id.expiration.ms": 3600000,  # ids of ours are never used again
-    "transaction.abort.timed.out.transaction.cleanup.interval.ms": 1000,
-    "num.network.threads": 2,
-    "num.io.threads": 2,
-    "background.threads": 2,
-    "num.recovery.threads.per.data.dir": 1,
-    "log.cleaner.dedupe.buffer.size": 2097152,
-}
 
 
 def launch(state: State, number: int, tools: KafkaTools, *options: str) -> Launch:

@@ -20,6 +20,16 @@ from onceproof.stacks.state import Launch, State
 from onceproof.stacks.tools import SparkTools
 
 EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
+WORKER_MEMORY = "1g"
+# Of two applications on the stack at once, each gets an executor of one core on every worker.
+CORES = 2
+_HEAP = ("-Xms32m", "-Xmx128m", "-Xss512k")
+# A port that is taken is an error, not a reason to take the next one; and the master's second door
+# for jobs would have a fixed port, one for the whole machine.
+_NO_OTHER_PORTS = ("-Dspark.port.maxRetries=0", "-Dspark.master.rest.enabled=false")
+# A worker keeps what executors left where they ran for an hour, not for a week.
+_CLEARED = ("-Dspark.worker.cleanup.enabled=true", "-Dspark.worker.cleanup.appDataTtl=3600")
+_DEPLOY = "org.apache.spark.deploy"
 
 
 @dataclass(frozen=True)
@@ -145,18 +155,6 @@ def page_of(host: str, port: int) -> Any:
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     with opener.open(f"http://{host}:{port}/json/", timeout=1) as answer:
         return json.load(answer)
-
-
-WORKER_MEMORY = "1g"
-# Of two applications on the stack at once, each gets an executor of one core on every worker.
-CORES = 2
-_HEAP = ("-Xms32m", "-Xmx128m", "-Xss512k")
-# A port that is taken is an error, not a reason to take the next one; and the master's second door
-# for jobs would have a fixed port, one for the whole machine.
-_NO_OTHER_PORTS = ("-Dspark.port.maxRetries=0", "-Dspark.master.rest.enabled=false")
-# A worker keeps what executors left where they ran for an hour, not for a week.
-_CLEARED = ("-Dspark.worker.cleanup.enabled=true", "-Dspark.worker.cleanup.appDataTtl=3600")
-_DEPLOY = "org.apache.spark.deploy"
 
 
 def launch_master(state: State, tools: SparkTools) -> Launch:

@@ -44,6 +44,7 @@ _SETTINGS = {
     "dynamic_shared_memory_type": "mmap",
 }
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "TZ": "UTC"}
+_LIMIT_S = 60
 
 
 @dataclass(frozen=True)
@@ -195,9 +196,6 @@ def refuse_unseen(state: State, main: Identity) -> None:
             f"/proc/{main.pid}/cwd and exe, of the user that PostgreSQL runs as, cannot be read: "
             "give this process the capability SYS_PTRACE, or start the stack --without store"
         )
-
-
-_LIMIT_S = 60
 
 
 def login_of(state: State) -> Path:
