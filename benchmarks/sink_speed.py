@@ -31,7 +31,7 @@ from onceproof.sinks.data_source import register
 from onceproof.sinks.files.store import part_of
 from onceproof.spark.session import spark_session
 from onceproof.stacks.local.stack import LocalStack
-from onceproof.stacks.members.spark_setup import spark_tools
+from onceproof.stacks.members.programs import spark_tools
 
 TURNS, BATCHES, SMALL_BATCHES, TASKS = 3, 6, 20, 2
 FORMATS = {"format:table": "two_phase_table", "format:files": "two_phase_files"}

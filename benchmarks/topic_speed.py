@@ -37,7 +37,7 @@ from onceproof.machine.home import onceproof_home
 from onceproof.sinks import Target, find_sink
 from onceproof.spark.session import spark_session
 from onceproof.stacks.local.stack import LocalStack
-from onceproof.stacks.members.spark_setup import spark_tools
+from onceproof.stacks.members.programs import spark_tools
 
 TUNED = {"kafka.linger.ms": "20", "kafka.batch.size": "262144"}
 KINDS = {

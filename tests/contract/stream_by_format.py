@@ -10,7 +10,7 @@ from pathlib import Path
 from onceproof.machine.home import onceproof_home
 from onceproof.sinks.data_source import register
 from onceproof.spark.session import spark_session
-from onceproof.stacks.members.spark_setup import spark_tools
+from onceproof.stacks.members.programs import spark_tools
 
 
 def start(spark, folder, options):

@@ -19,7 +19,7 @@ from onceproof.sinks import Target, find_sink
 from onceproof.sinks.data_source import Batches
 from onceproof.sinks.protocol import SupersededError
 from onceproof.spark.session import spark_session
-from onceproof.stacks.members.spark_setup import spark_tools
+from onceproof.stacks.members.programs import spark_tools
 from tests.contract import stream_by_format
 
 pytestmark = [pytest.mark.stack, pytest.mark.spark]

@@ -18,7 +18,7 @@ from onceproof.run.plan import Writes
 from onceproof.sinks import SINKS, OwnQuery, Target, find_sink
 from onceproof.spark.session import spark_session
 from onceproof.stacks.members.brokers import ask
-from onceproof.stacks.members.spark_setup import spark_tools
+from onceproof.stacks.members.programs import spark_tools
 from tests.unit.handwritten_checkpoint import offsets, write_checkpoint, write_file
 
 pytestmark = [pytest.mark.stack, pytest.mark.spark]

@@ -9,8 +9,8 @@ import pytest
 from onceproof.errors import RequestError, StackError
 from onceproof.machine.identity import Identity
 from onceproof.machine.polling import wait_for
+from onceproof.stacks.links import Rule
 from onceproof.stacks.links.member import tell
-from onceproof.stacks.links.rules import Rule
 from onceproof.stacks.links.verbs import disturb, heal
 from tests.contract.topics import in_sync, make_topic
 

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from onceproof.machine.home import onceproof_home
 from onceproof.sinks import Target, find_sink
 from onceproof.spark.session import spark_session
-from onceproof.stacks.members.spark_setup import spark_tools
+from onceproof.stacks.members.programs import spark_tools
 
 pytestmark = [pytest.mark.stack, pytest.mark.spark]
 COLUMNS = {"name": "string", "views": "bigint"}

@@ -13,7 +13,7 @@ from onceproof.phases.observe import observe
 from onceproof.run.directory import RunDirectory
 from onceproof.sinks import Target, find_sink
 from onceproof.spark.session import spark_session
-from onceproof.stacks.members.spark_setup import spark_tools
+from onceproof.stacks.members.programs import spark_tools
 from tests.unit.handwritten_checkpoint import write_checkpoint
 
 pytestmark = [pytest.mark.stack, pytest.mark.spark]

@@ -12,7 +12,7 @@ from onceproof.errors import RequestError
 from onceproof.machine.home import onceproof_home
 from onceproof.sinks import Target, find_sink
 from onceproof.spark.session import spark_session
-from onceproof.stacks.members.spark_setup import spark_tools
+from onceproof.stacks.members.programs import spark_tools
 
 pytestmark = pytest.mark.spark
 COLUMNS = {"id": "bigint", "name": "string", "At Time": "timestamp"}

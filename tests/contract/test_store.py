@@ -13,11 +13,10 @@ from onceproof.machine.home import onceproof_home
 from onceproof.machine.identity import Identity
 from onceproof.machine.polling import wait_for
 from onceproof.run.plan import FaultPart
-from onceproof.stacks.compose.composed import composed_state
+from onceproof.stacks.compose import composed_state
 from onceproof.stacks.local.stack import LocalStack
-from onceproof.stacks.members.store import launch
-from onceproof.stacks.members.store_login import login_of, password_in
-from onceproof.stacks.members.store_setup import store_tools
+from onceproof.stacks.members.programs import store_tools
+from onceproof.stacks.members.store import launch, login_of, password_in
 
 pytestmark = pytest.mark.stack
 

@@ -42,7 +42,7 @@ class TableScene(Scene):
 
     def __init__(self, name, address, folder, monkeypatch):
         self.kind, self.monkeypatch = find_sink(name), monkeypatch
-        monkeypatch.setattr("onceproof.sinks.in_spark.driver_side.write_parts", write_parts)
+        monkeypatch.setattr("onceproof.sinks.in_spark.part_tasks.write_parts", write_parts)
         self.checkpoint = write_checkpoint(folder / "checkpoint")
         for path in (self.checkpoint / "commits").iterdir():
             path.unlink()
@@ -254,11 +254,11 @@ def test_a_unique_key_makes_an_orphan_fail_the_task_and_the_sweep_lets_the_next_
         return write_parts(target, given, batch, begin, writer, epoch)
 
     sink = scene.sink(1)
-    scene.monkeypatch.setattr("onceproof.sinks.in_spark.driver_side.write_parts", twice)
+    scene.monkeypatch.setattr("onceproof.sinks.in_spark.part_tasks.write_parts", twice)
     with pytest.raises(StackError, match="lock timeout"):
         sink.write(frame(0), 0)
     assert scene.left() == 0
-    scene.monkeypatch.setattr("onceproof.sinks.in_spark.driver_side.write_parts", write_parts)
+    scene.monkeypatch.setattr("onceproof.sinks.in_spark.part_tasks.write_parts", write_parts)
     scene.sink(2).write(frame(0), 0)
     assert without_writer(scene.seen()) == expected([0])
 

@@ -7,8 +7,8 @@ import pytest
 
 from onceproof.errors import StackError
 from onceproof.sinks import Target
-from onceproof.sinks.tables import reader as table_reader
-from onceproof.sinks.tables.reader import TableReader
+from onceproof.sinks.tables import sink as table_reader
+from onceproof.sinks.tables.sink import TableReader
 from onceproof.sinks.tables.table import drop, make
 
 pytestmark = pytest.mark.stack

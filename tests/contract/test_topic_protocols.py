@@ -17,7 +17,7 @@ from onceproof.sinks.in_spark.part_tasks import write_part
 from onceproof.sinks.protocol import Part, SupersededError
 from onceproof.sinks.topics import checks as topic_checks
 from onceproof.sinks.topics.checks import Brokers, refuse, timeout_ms, warnings
-from onceproof.sinks.topics.frames import record_target
+from onceproof.sinks.topics.rows import record_target
 from tests.unit.file_sinks import COLUMNS, PARTS, ROWS, CrashError, Scene, expected, frame
 from tests.unit.file_sinks import without_writer as plain
 from tests.unit.handwritten_checkpoint import commit, write_checkpoint, write_file
@@ -54,7 +54,7 @@ class TopicScene(Scene):
 
     def __init__(self, name, bootstrap, folder, monkeypatch):
         self.kind, self.monkeypatch = find_sink(name), monkeypatch
-        monkeypatch.setattr("onceproof.sinks.in_spark.driver_side.write_parts", write_records)
+        monkeypatch.setattr("onceproof.sinks.in_spark.part_tasks.write_parts", write_records)
         for module in ("two_phase_topic", "wal_topic"):
             monkeypatch.setattr(
                 f"onceproof.sinks.topics.{module}.as_records", lambda target, frame: frame

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from onceproof.sinks.protocol import Decision, Part
-from onceproof.sinks.protocol.coordinated import CoordinatedParts
+from onceproof.sinks.protocol.coordinated import ONGOING, CoordinatedParts, Seen, id_of, part_of
 from onceproof.sinks.protocol.journal import JournalMemory
-from onceproof.sinks.protocol.transactions import ONGOING, Seen, id_of, part_of
 from tests.model.stores import Tick
 from tests.model.transactions import Transactions
 from tests.model.world import StoreError, World

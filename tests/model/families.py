@@ -11,10 +11,9 @@ from typing import Any, Protocol
 from onceproof.guarantee import Guarantee
 from onceproof.sinks.protocol import Part, Transaction
 from onceproof.sinks.protocol.coordinated import CoordinatedParts
-from onceproof.sinks.protocol.remembered import Remembered
 from onceproof.sinks.protocol.two_phase import TwoPhase
 from onceproof.sinks.protocol.wal import Wal
-from onceproof.sinks.protocol.writer import Writer
+from onceproof.sinks.protocol.writer import Remembered, Writer
 from tests.model.coordinator import topic_store
 from tests.model.shared_runs import SharedSink
 from tests.model.stores import (

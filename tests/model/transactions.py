@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from onceproof.sinks.protocol.transactions import ABORTED, COMMITTED, ONGOING, Seen
+from onceproof.sinks.protocol.coordinated import ABORTED, COMMITTED, ONGOING, Seen
 
 _ENDED = {True: COMMITTED, False: ABORTED}
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from onceproof.errors import OnceproofError
 from onceproof.sinks.protocol import Decision, Part, Span
-from onceproof.sinks.protocol.transactions import ONGOING
+from onceproof.sinks.protocol.coordinated import ONGOING
 from tests.model.transactions import Transactions
 
 # Which rows of the input a batch is, as the offset log says: from the first, up to the last.

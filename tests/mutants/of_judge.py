@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from onceproof.comparison.on_duckdb import keys as duckdb_keys
 from onceproof.comparison.on_duckdb import steps as duckdb_steps
 from onceproof.judge.checkers import ended, phases
 from onceproof.phases import judge
@@ -64,13 +63,13 @@ def takes_null_for_a_value(monkeypatch):
 
 
 def counts_distinct_rows(monkeypatch):
-    both = duckdb_keys.Keys._both
+    both = duckdb_steps.Keys._both
 
     def distinct(keys):
         columns = ", ".join(["w", *keys.key, "h1", "h2"])
         return f"(select {columns}, min(f) as f, min(n) as n from {both(keys)} group by all)"
 
-    monkeypatch.setattr(duckdb_keys.Keys, "_both", distinct)
+    monkeypatch.setattr(duckdb_steps.Keys, "_both", distinct)
 
 
 def compares_counts(monkeypatch):

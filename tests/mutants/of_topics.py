@@ -4,9 +4,8 @@ import json
 from collections import Counter
 from dataclasses import replace
 
-from onceproof.sinks.protocol.coordinated import CoordinatedParts
+from onceproof.sinks.protocol.coordinated import ONGOING, CoordinatedParts, part_of
 from onceproof.sinks.protocol.journal import Told
-from onceproof.sinks.protocol.transactions import ONGOING, part_of
 from onceproof.sinks.protocol.two_phase import TwoPhase
 from tests.model.coordinator import ModelTopicPart, topic_store
 from tests.model.transactions import Transactions

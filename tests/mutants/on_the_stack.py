@@ -9,11 +9,9 @@ from dataclasses import dataclass
 from onceproof.guarantee import Guarantee
 from onceproof.sinks.files.two_phase_files import TwoPhaseFiles
 from onceproof.sinks.tables.append_table import AppendTable
-from onceproof.sinks.tables.staged_rows import StagedRows
 from onceproof.sinks.tables.two_phase_table import TwoPhaseTable
-from onceproof.sinks.tables.wal_table import WalTable, WalTableAtomic
-from onceproof.sinks.topics.news import ALL
-from onceproof.sinks.topics.reader import TopicReader
+from onceproof.sinks.tables.wal_table import StagedRows, WalTable, WalTableAtomic
+from onceproof.sinks.topics.reader import ALL, TopicReader
 from onceproof.sinks.topics.two_phase_topic import TwoPhaseTopic
 from tests.mutants import of_two_phase as of
 

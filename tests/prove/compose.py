@@ -15,9 +15,9 @@ import time
 
 from onceproof.airflow.client import OVER, Airflow
 from onceproof.machine.polling import wait_for
-from onceproof.stacks.compose.composed import composed_state, service
-from onceproof.stacks.compose.engine import SOCKET, call, containers_of
-from onceproof.stacks.members.airflow_launch import USER
+from onceproof.stacks.compose import composed_state, service
+from onceproof.stacks.compose.verbs import SOCKET, call, containers_of
+from onceproof.stacks.members.airflow import USER
 
 PROJECT = "onceproof-prove"
 HOME = f"compose:{PROJECT}"

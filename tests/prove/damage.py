@@ -26,7 +26,7 @@ from onceproof.checkpoint.damage_kinds import KINDS
 from onceproof.machine.home import onceproof_home
 from onceproof.machine.polling import wait_for
 from onceproof.spark.session import spark_session
-from onceproof.stacks.members.spark_setup import spark_tools
+from onceproof.stacks.members.programs import spark_tools
 from tests.spark.made_input import LEDGER, make
 
 _STATE = "org.apache.spark.sql.execution.streaming.state"

@@ -2,6 +2,7 @@
 
 import ast
 import subprocess
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -16,6 +17,7 @@ def tracked() -> list[Path]:
     return [ROOT / name for name in done.stdout.splitlines() if (ROOT / name).is_file()]
 
 
+@cache
 def parse(path: Path) -> ast.Module:
     return ast.parse(path.read_text(), str(path))
 

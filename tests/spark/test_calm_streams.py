@@ -14,7 +14,7 @@ from onceproof.references import REFERENCES, find_reference
 from onceproof.run.directory import RunDirectory
 from onceproof.run.plan import Plan
 from onceproof.spark.session import spark_session
-from onceproof.stacks.members.spark_setup import spark_tools
+from onceproof.stacks.members.programs import spark_tools
 from tests.repo.tree import ROOT
 from tests.spark.made_input import make, write
 

@@ -12,7 +12,7 @@ from onceproof.machine.home import onceproof_home
 from onceproof.machine.polling import wait_for
 from onceproof.spark.session import LOCAL_CLUSTER, spark_session
 from onceproof.stacks.members.cluster import executors
-from onceproof.stacks.members.spark_setup import spark_tools
+from onceproof.stacks.members.programs import spark_tools
 from tests.contract.topics import make_topic
 
 pytestmark = [pytest.mark.stack, pytest.mark.spark]

@@ -6,7 +6,7 @@ import pytest
 
 from onceproof.machine.home import onceproof_home
 from onceproof.spark.session import spark_session
-from onceproof.stacks.members.spark_setup import spark_tools
+from onceproof.stacks.members.programs import spark_tools
 from tests.prove.damage import DONE, Bench, made_rows, make_ready
 
 pytestmark = pytest.mark.spark

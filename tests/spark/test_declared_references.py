@@ -5,11 +5,11 @@ import pytest
 from onceproof.checkpoint.coverage import Range
 from onceproof.errors import EvidenceError, RequestError
 from onceproof.machine.home import onceproof_home
-from onceproof.phases.assigned import as_sent
+from onceproof.phases.recompute import as_sent
 from onceproof.references.declared import reference_of
 from onceproof.run.plan import JobPart
 from onceproof.spark.session import spark_session
-from onceproof.stacks.members.spark_setup import spark_tools
+from onceproof.stacks.members.programs import spark_tools
 
 pytestmark = pytest.mark.spark
 LEDGER = (

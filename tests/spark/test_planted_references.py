@@ -14,7 +14,7 @@ from onceproof.sinks import Target
 from onceproof.sinks.files.folders import visible
 from onceproof.sinks.files.reader import read
 from onceproof.spark.session import spark_session
-from onceproof.stacks.members.spark_setup import spark_tools
+from onceproof.stacks.members.programs import spark_tools
 from tests.spark.made_input import make, write
 from tests.spark.test_calm_streams import job
 

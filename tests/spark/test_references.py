@@ -8,12 +8,11 @@ import pytest
 from onceproof.checkpoint.coverage import committed_batches
 from onceproof.errors import EvidenceError
 from onceproof.machine.home import onceproof_home
-from onceproof.phases.assigned import as_engine_read
-from onceproof.phases.recompute import recompute_in
+from onceproof.phases.recompute import as_engine_read, recompute_in
 from onceproof.references import find_reference, windows
 from onceproof.run.plan import Plan
 from onceproof.spark.session import spark_session
-from onceproof.stacks.members.spark_setup import spark_tools
+from onceproof.stacks.members.programs import spark_tools
 from tests.spark import row_by_row
 from tests.spark.made_input import make, write
 

@@ -14,7 +14,7 @@ from onceproof.job.handle import find_agent
 from onceproof.machine.polling import wait_for
 from onceproof.run.directory import RunDirectory
 from onceproof.stacks.local.stack import LocalStack
-from onceproof.stacks.members.airflow_launch import password_of
+from onceproof.stacks.members.airflow import password_of
 from onceproof.stacks.members.brokers import ask
 from tests.listeners import listeners_of
 from tests.system.test_runs import ROOT, kill, scenario

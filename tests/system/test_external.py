@@ -20,7 +20,7 @@ from onceproof.sinks import Target
 from onceproof.sinks.topics.cluster import Cluster
 from onceproof.stacks.local.ports import free_ports
 from onceproof.stacks.local.stack import LocalStack
-from onceproof.stacks.members import broker_launch
+from onceproof.stacks.members import brokers
 from tests.system.command import document, run
 from tests.system.test_runs import kill, scenario
 
@@ -52,15 +52,15 @@ def theirs(stacks_folder, tmp_path_factory):
         "listener.name.outside.ssl.keystore.type": "PEM",
         "listener.name.outside.ssl.keystore.location": str(folder / "both"),
     }
-    listeners = broker_launch._listeners
+    listeners = brokers._listeners
 
     def with_outside(state, name, *words):
         port = ports[int(name[-1]) - 1]
         return f"{listeners(state, name, *words)},OUTSIDE://127.0.0.1:{port}"
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(broker_launch, "_SETTINGS", broker_launch._SETTINGS | secure)
-        patched.setattr(broker_launch, "_listeners", with_outside)
+        patched.setattr(brokers, "_SETTINGS", brokers._SETTINGS | secure)
+        patched.setattr(brokers, "_listeners", with_outside)
         stack = LocalStack.up(stacks_folder / "theirs")
         patched.setenv("THEIR_PASSWORD", PASSWORD)
         patched.setenv("THEIR_STORE_PASSWORD", OF_THE_STORE)

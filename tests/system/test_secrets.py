@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
-from onceproof.stacks.members.store_login import login_of, password_in
+from onceproof.stacks.members.store import login_of, password_in
 from tests.system.command import run
 
 pytestmark = [pytest.mark.stack, pytest.mark.spark, pytest.mark.system]

@@ -71,7 +71,7 @@ class Scene:
     def __init__(self, name, folder, monkeypatch):
         self.kind = find_sink(name)
         self.monkeypatch = monkeypatch
-        for module in ("in_spark.driver_side", "files.batch_folder"):
+        for module in ("in_spark.part_tasks", "files.batch_folder"):
             monkeypatch.setattr(f"onceproof.sinks.{module}.write_parts", write_parts)
         self.checkpoint = write_checkpoint(folder / "checkpoint")
         self.target = Target(

@@ -3,8 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from onceproof.stacks.members.broker_launch import launch, new_id
-from onceproof.stacks.members.brokers import LISTENERS, Broker
+from onceproof.stacks.members.brokers import LISTENERS, Broker, launch, new_id
 from onceproof.stacks.state import State
 from onceproof.stacks.tools import KafkaTools
 

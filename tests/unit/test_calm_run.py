@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from onceproof.judge.checkers.calm_run import calm_run
-from onceproof.past.digest import evidence_digest
+from onceproof.past.entry import evidence_digest
 from onceproof.run.evidence import Evidence
 from onceproof.verdict import Grade
 from tests.plans import input_of, output_of

@@ -5,10 +5,10 @@ import re
 import pytest
 import yaml
 
-from onceproof.stacks.compose.composed import FOLDER, RUNS, composed_state, service
-from onceproof.stacks.members.broker_launch import launch
+from onceproof.stacks.compose import FOLDER, RUNS, composed_state, service
+from onceproof.stacks.members.brokers import launch
 from onceproof.stacks.members.registry import members
-from onceproof.stacks.members.store_login import login_of
+from onceproof.stacks.members.store import login_of
 from onceproof.stacks.tools import KafkaTools
 from tests.repo.tree import ROOT
 

@@ -3,7 +3,7 @@
 import pytest
 
 from onceproof.errors import RequestError, StackError
-from onceproof.stacks.compose.composed import composed_state
+from onceproof.stacks.compose import composed_state
 from onceproof.stacks.compose.verbs import kill, pause, start, stop
 from onceproof.stacks.members.brokers import Broker
 from tests.unit.engine_of_paper import ALIVE, DEAD, engine

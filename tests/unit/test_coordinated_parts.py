@@ -4,8 +4,7 @@ import pytest
 
 from onceproof import fencing
 from onceproof.sinks.protocol import Decision, Part, Span
-from onceproof.sinks.protocol.coordinated import LostError
-from onceproof.sinks.protocol.transactions import id_of
+from onceproof.sinks.protocol.coordinated import LostError, id_of
 from tests.model.coordinator import HEAD, MARK, topic_store
 from tests.model.world import World
 

@@ -9,7 +9,7 @@ from onceproof.errors import RequestError
 from onceproof.faults.abilities import refuse_unable
 from onceproof.run.plan import FaultPart
 from onceproof.stacks.external.file import read_external
-from onceproof.stacks.external.looks import runs_here
+from onceproof.stacks.external.member import runs_here
 from onceproof.stacks.external.stack import ExternalStack
 from onceproof.stacks.opening import find_stack, is_external, open_stack
 

@@ -10,7 +10,7 @@ from onceproof.faults import Scene
 from onceproof.faults.registry import find_mechanism
 from onceproof.kafka.security import PLAIN, Brokers
 from onceproof.run.plan import FaultPart
-from onceproof.sinks.protocol.transactions import Seen
+from onceproof.sinks.protocol.coordinated import Seen
 
 
 class Stack:

@@ -9,7 +9,7 @@ import pytest
 
 from onceproof.documents import read_object
 from onceproof.gate.demands import demands_of, not_demanded
-from onceproof.gate.same_code import other_code
+from onceproof.gate.verification import other_code
 from onceproof.phases.again import plan_again
 from onceproof.phases.plan import make_plan
 from onceproof.scenario import deciding, find_scenario

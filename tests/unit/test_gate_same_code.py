@@ -6,9 +6,8 @@ from dataclasses import replace
 import pytest
 
 from onceproof.digests import file_digest
-from onceproof.gate.same_code import other_code
-from onceproof.gate.verification import other_of, trouble_of
-from onceproof.past.digest import evidence_digest
+from onceproof.gate.verification import other_code, other_of, trouble_of
+from onceproof.past.entry import evidence_digest
 from onceproof.run.directory import RunDirectory
 from tests.unit.verdict_entries import good, unknown
 

@@ -14,8 +14,8 @@ import pytest
 from onceproof.machine.identity import Identity
 from onceproof.machine.polling import wait_for
 from onceproof.machine.spawning import spawn
+from onceproof.stacks.links import Rule
 from onceproof.stacks.links.member import Links, launch, tell
-from onceproof.stacks.links.rules import Rule
 from onceproof.stacks.links.sources import JOB, words
 from onceproof.stacks.links.verbs import pairs_of
 from onceproof.stacks.local.ports import free_ports

@@ -6,9 +6,7 @@ from datetime import timedelta
 import pytest
 
 from onceproof.past.issues import issue_of
-from onceproof.web.grid import make_grid
-from onceproof.web.standing import Standing, standing
-from onceproof.web.tally import tally
+from onceproof.web.grid import Standing, make_grid, standing, tally
 from tests.unit.verdict_entries import NOW, good, red, unknown
 
 AS_CLAIMED, UNKNOWN, KNOWN_RED, NEW_RED = Standing

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from onceproof.web.places import find_dag_run, report_of
+from onceproof.web.one_run import find_dag_run, report_of
 
 
 @pytest.fixture

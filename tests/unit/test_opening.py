@@ -7,10 +7,10 @@ import pytest
 from onceproof.cli import carry_out
 from onceproof.errors import RequestError, StackError
 from onceproof.spark.settings import driver_host
-from onceproof.stacks.compose.composed import composed_state, service
+from onceproof.stacks.aiming import Role
+from onceproof.stacks.compose import composed_state, service
 from onceproof.stacks.compose.stack import ComposeStack
 from onceproof.stacks.opening import find_stack, open_stack
-from onceproof.stacks.roles import Role
 from tests.unit.engine_of_paper import ALIVE, DEAD, engine
 
 
@@ -116,7 +116,7 @@ def test_a_role_that_moved_before_the_strike_is_not_struck(monkeypatch, tmp_path
 
 
 def seat(epoch):
-    from onceproof.stacks.roles import Seat
+    from onceproof.stacks.aiming import Seat
 
     return Seat("the controllers' quorum", 1, epoch)
 

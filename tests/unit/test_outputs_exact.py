@@ -13,7 +13,7 @@ import pytest
 
 from onceproof.errors import StackError
 from onceproof.sinks import Target, find_sink
-from onceproof.sinks.outputs.plain_rows import batch_of
+from onceproof.sinks.exact_cells import batch_of
 from onceproof.sinks.tables.casts import casting
 
 COLUMNS = {"order_id": "string", "v": "bigint"}

@@ -4,7 +4,7 @@ import pytest
 
 from onceproof.errors import RequestError
 from onceproof.kafka.security import PLAIN, Brokers
-from onceproof.stacks.roles import find_role, java_hash, pick
+from onceproof.stacks.aiming import find_role, java_hash, pick
 
 NOBODY = Brokers((), PLAIN)
 NAMES = ["broker:1", "broker:2", "master", "worker:1", "store"]

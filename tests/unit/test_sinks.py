@@ -5,7 +5,7 @@ import pytest
 
 from onceproof.errors import RequestError, StackError
 from onceproof.sinks import SINKS, Look, Target, find_sink
-from onceproof.sinks.in_spark.task_rows import cut
+from onceproof.sinks.in_spark.part_tasks import cut
 from onceproof.sinks.tables.table import columns, table
 from onceproof.sinks.tables.writer import _as_csv
 

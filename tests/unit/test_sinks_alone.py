@@ -23,11 +23,7 @@ HEAVY = {"pyspark", "pandas", "duckdb", "pyarrow", "psycopg", "kafka", "confluen
 }
 MODULES = [
     *sorted({place.partition(":")[0] for place in SINKS.values()}),
-    *(
-        "onceproof.sinks.data_source",
-        "onceproof.sinks.sweep",
-        "onceproof.sinks.topics.sweep",
-    ),
+    *("onceproof.sinks.data_source", "onceproof.sinks.sweep"),
 ]
 USE = """
 import sys

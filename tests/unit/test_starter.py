@@ -93,7 +93,7 @@ def test_sample_records_in_another_encoding_are_refused(tmp_path):
     [
         ("python jobs/orders.py kafka:9092 orders", "table:t", ("k",), "never says {checkpoint}"),
         ("python jobs/orders.py", "table:t", ("k",), "never says {bootstrap} for the brokers'"),
-        (JDBC, "excel:orders.xls", ("k",), "write table:SCHEMA.TABLE, topic:NAME"),
+        (JDBC, "excel:orders.xls", ("k",), "write table:SCHEMA.TABLE, parquet:FOLDER"),
         (JDBC, "table:t", ("",), "the key is empty"),
         ("python 'jobs", "table:t", ("k",), "has No closing quotation"),
         ("", "table:t", ("k",), "the command is empty"),

@@ -12,7 +12,7 @@ from onceproof.errors import EvidenceError
 from onceproof.gate.verification import trouble_of
 from onceproof.judge.checkers import run_checkers
 from onceproof.judge.document import parts
-from onceproof.past.digest import evidence_digest
+from onceproof.past.entry import evidence_digest
 from onceproof.past.record import entry_of, history_of, judged_again, record_run
 from onceproof.past.store import open_store
 from onceproof.phases.judge import judge_run

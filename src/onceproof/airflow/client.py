@@ -13,7 +13,7 @@ from urllib.parse import quote
 from onceproof.errors import RequestError, StackError
 from onceproof.machine.polling import wait_for
 from onceproof.stacks.local.stack import LocalStack
-from onceproof.stacks.members.airflow_launch import USER, password_of
+from onceproof.stacks.members.airflow import USER, password_of
 
 _LIMIT_S = 60
 OVER = ("success", "failed")

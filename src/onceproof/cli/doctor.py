@@ -12,8 +12,7 @@ from onceproof.cli.run import Home
 from onceproof.machine.home import onceproof_home
 from onceproof.setup.checks import run_checks
 from onceproof.stacks.local.ports import check_ports
-from onceproof.stacks.members.kafka_setup import check_broker_archive
-from onceproof.stacks.members.spark_setup import check_spark_archive
+from onceproof.stacks.members.programs import check_broker_archive, check_spark_archive
 
 
 def register(app: typer.Typer) -> None:

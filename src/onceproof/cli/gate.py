@@ -14,7 +14,7 @@ from onceproof.errors import RequestError
 from onceproof.machine.home import runs_folder
 
 if TYPE_CHECKING:
-    from onceproof.gate.decision import Decision
+    from onceproof.gate.decide import Decision
 
 _SUMMARY = "GITHUB_STEP_SUMMARY"
 

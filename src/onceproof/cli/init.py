@@ -9,12 +9,12 @@ from typing import Annotated
 import typer
 
 from onceproof.errors import RequestError
-from onceproof.scenario.starter import KINDS, Answers, starter
+from onceproof.scenario.starter import Answers, kinds, starter
 
 _ASKED = {
     "command": "The command that starts the job, as you type it",
     "topic": "The topic that it reads, as the command says it",
-    "output": f"Where it writes, as the command says it: {', '.join(KINDS)}",
+    "output": f"Where it writes, as the command says it: {kinds()}",
     "key": "The columns that tell its rows apart, with commas between them",
 }
 

@@ -11,7 +11,7 @@ import typer
 from onceproof.cli.output import AsJson, print_document
 from onceproof.cli.stack import Home, open_named
 from onceproof.errors import RequestError
-from onceproof.stacks.links.rules import ANYONE, WAYS, Deed, Rule
+from onceproof.stacks.links import ANYONE, WAYS, Deed, Rule
 from onceproof.stacks.links.verbs import disturb, heal
 
 Target = Annotated[str, typer.Argument(help="broker:1, broker:controller, broker:all, store ...")]

@@ -17,7 +17,7 @@ from onceproof.errors import RequestError
 from onceproof.machine.home import onceproof_home, runs_folder
 from onceproof.machine.polling import wait_for
 from onceproof.stacks.local.stack import LocalStack
-from onceproof.stacks.members.airflow_launch import USER, password_of
+from onceproof.stacks.members.airflow import USER, password_of
 from onceproof.stacks.state import State
 
 NIGHT = "onceproof_nightly"

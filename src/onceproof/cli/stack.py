@@ -15,12 +15,10 @@ from onceproof.cli.output import AsJson, Runs, print_columns, print_document
 from onceproof.errors import RequestError
 from onceproof.machine.home import onceproof_home, runs_folder
 from onceproof.stacks import VERBS, MemberStatus, Stack, Verb
-from onceproof.stacks.compose.composed import service
+from onceproof.stacks.compose import service
 from onceproof.stacks.local.stack import LocalStack, default_folder
 from onceproof.stacks.local.taking_down import take_down
-from onceproof.stacks.members.kafka_setup import kafka_tools
-from onceproof.stacks.members.spark_setup import spark_tools
-from onceproof.stacks.members.store_setup import store_tools
+from onceproof.stacks.members.programs import kafka_tools, spark_tools, store_tools
 from onceproof.stacks.opening import is_composed, is_external, open_stack
 
 Home = Annotated[

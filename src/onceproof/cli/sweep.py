@@ -74,20 +74,21 @@ def sweep(
 
 def _target(place: str, checkpoint: str, settings: list[str]) -> Sweep:
     from onceproof.sinks import Target
-    from onceproof.sinks.sweep import FolderSweep, TableSweep
+    from onceproof.sinks.sweep import Sweep
 
     if place.startswith(_KAFKA):
         return _topic(place, checkpoint, settings)
     found = find_place("swept", place) if place.startswith(POSTGRES) else None
     if isinstance(found, PostgresTable):
-        return TableSweep(Target(found.address, found.table, {}, (), checkpoint=checkpoint))
+        target = Target(found.address, found.table, {}, (), checkpoint=checkpoint)
+        return Sweep("postgresql", target)
     folder = Path(place).absolute()
-    return FolderSweep(Target(str(folder.parent), folder.name, {}, ()))
+    return Sweep("files", Target(str(folder.parent), folder.name, {}, ()))
 
 
 def _topic(place: str, checkpoint: str, settings: list[str]) -> Sweep:
     from onceproof.sinks import Target
-    from onceproof.sinks.topics.sweep import TopicSweep
+    from onceproof.sinks.sweep import Sweep
 
     address, _, topic = place.removeprefix(_KAFKA).partition("#")
     if not topic:
@@ -99,7 +100,8 @@ def _topic(place: str, checkpoint: str, settings: list[str]) -> Sweep:
     options = {
         f"kafka.{name}": value for name, _, value in (one.partition("=") for one in settings)
     }
-    return TopicSweep(Target(address, topic, {}, (), options=options, checkpoint=checkpoint))
+    target = Target(address, topic, {}, (), options=options, checkpoint=checkpoint)
+    return Sweep("kafka", target)
 
 
 def _list(target: Sweep, known: Sequence[str]) -> None:

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from onceproof.comparison.folders import unreadable
 from onceproof.comparison.json_lines import JsonLines, Number, refused
-from onceproof.comparison.kinds import NOTHING, Kind
-from onceproof.comparison.numbers import is_held
+from onceproof.comparison.kinds import NOTHING, Kind, is_held
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 
-from onceproof.doctor.output import check_output
 from onceproof.errors import OnceproofError, RequestError
 from onceproof.faults.abilities import refuse_unable
 from onceproof.kafka.security import Brokers
 from onceproof.kafka.topics import drop_topic, make_topic, read_back
+from onceproof.references.declared import reference_of
 from onceproof.scenario import Scenario
 from onceproof.setup.checks import Check
+from onceproof.sinks import STORES, Store, Target, find_sink
+from onceproof.sinks.outputs import is_output
 from onceproof.stacks import Stack
 from onceproof.stacks.members.airflow import Component
 from onceproof.variables import concealed, revealed
 
 _PATIENCE_S = 10.0
-_STORE = "postgresql"
 _MAY = (
     "select current_user, current_database(), has_database_privilege(current_database(), 'CREATE')"
 )
@@ -31,7 +32,7 @@ def check_stack(stack: Stack, scenario: Scenario) -> list[Check]:
         for one in stack.status()
         if not one.healthy and one.kind != Component.kind
     }
-    needed = ["master", *(["store"] if scenario.output.store == _STORE else [])]
+    needed = ("master", *STORES.get(scenario.output.store, Store()).needs)
     troubles |= {name: "there is none" for name in needed if name not in stack.members}
     said = "; ".join(f"{name}: {trouble}" for name, trouble in troubles.items())
     remedy = "start what is dead, resume what is paused, mend what its file says of it"
@@ -45,6 +46,19 @@ def check_stack(stack: Stack, scenario: Scenario) -> list[Check]:
         address = stack.members["store"].address
         found += [*_database(address), *check_output(scenario, address)]
     return found
+
+
+def check_output(scenario: Scenario, address: str) -> Iterable[Check]:
+    """Look at the output of a job of somebody else; of a sink of ours nothing need be there."""
+    options = scenario.output.options
+    kind = find_sink(scenario.output.sink, options)
+    if not is_output(kind) or kind.place.check is None:
+        return []
+    if not kind.place.is_named(options):
+        return [Check("output", True, "the run's own, {target} in the command")]
+    reference, name = reference_of(scenario.output), options[kind.place.called]
+    target = Target(address, name, reference.columns, reference.key, options=options)
+    return kind.place.check(target)
 
 
 def _faults(stack: Stack, scenario: Scenario) -> Check:

@@ -16,7 +16,7 @@ from onceproof.faults.checks import Case, Check, fits, whole
 from onceproof.faults.needs import TRANSACTIONS
 from onceproof.faults.strike_member import run_target
 from onceproof.run.plan import FaultPart
-from onceproof.stacks.links.rules import ANYONE, DEEDS, WAYS, Counts, Rule
+from onceproof.stacks.links import ANYONE, DEEDS, WAYS, Counts, Rule
 from onceproof.stacks.links.verbs import ALL, SOURCES, disturb, pairs_of
 from onceproof.stacks.links.verbs import heal as heal_links
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from onceproof.errors import StackError
 from onceproof.faults import Scene
 from onceproof.sinks import Target
-from onceproof.sinks.topics.open_transactions import blockers
+from onceproof.sinks.topics.coordinator import blockers
 
 
 def open_transaction(scene: Scene) -> str:

@@ -7,8 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from onceproof.errors import RequestError
-from onceproof.gate.decide import decide
-from onceproof.gate.decision import Decision
+from onceproof.gate.decide import Decision, decide
 from onceproof.gate.policy import read_policy
 from onceproof.gate.verification import other_of, trouble_of
 from onceproof.past.record import find_store

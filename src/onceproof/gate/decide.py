@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import difflib
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from itertools import islice
 
 from onceproof.errors import RequestError
-from onceproof.gate.decision import Decision, Kind, Reason
 from onceproof.gate.demands import Demands
-from onceproof.gate.many_runs import below_rate, flakes
+from onceproof.gate.fields import REFUSE
 from onceproof.gate.policy import Need, Policy
 from onceproof.past.entry import Entry
 from onceproof.past.issues import Issue, matches, shows
@@ -19,6 +20,35 @@ from onceproof.verdict import EXIT_AS_CLAIMED, EXIT_NOT_AS_CLAIMED, EXIT_UNKNOWN
 
 Trouble = Callable[[Entry], str]
 Other = Callable[[Entry, Demands | None, Entry], str]
+
+
+class Kind(StrEnum):
+    """What a reason does: the first two close the gate."""
+
+    FAILURE = "failure"
+    LACK = "lack"
+    ACCEPTED = "accepted"
+    MET = "met"
+
+
+@dataclass(frozen=True)
+class Reason:
+    """A sentence about one scenario, and the run that shows it; both empty where there is none."""
+
+    kind: Kind
+    scenario: str
+    reason: str
+    run: str = ""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Whether the gate is open for a version, the exit code, and why."""
+
+    open: bool
+    exit: int
+    version: str
+    reasons: tuple[Reason, ...]
 
 
 @dataclass(frozen=True)
@@ -188,3 +218,34 @@ def _of_red(run: Entry, first: str, case: Case) -> tuple[Kind, str]:
     issue = next((one for one in case.known if shows(one, run)), None)
     known = f"known issue {issue.number}, which the policy does not allow: " if issue else ""
     return Kind.FAILURE, f"Not as claimed, {run.verdict}: {known}{first}"
+
+
+def below_rate(
+    need: Need, runs: Sequence[Entry], is_good: Callable[[Entry], bool]
+) -> Iterator[tuple[bool, str, str]]:
+    """Yield, if too few runs are as claimed: whether failures suffice for that, why, and a run."""
+    bad = [run for run in runs if not is_good(run)]
+    if not runs or (len(runs) - len(bad)) / len(runs) >= need.rate:
+        return
+    red = [run for run in bad if run.verdict != Grade.UNKNOWN and not run.as_claimed]
+    said = f"As claimed: {len(runs) - len(bad)} of the newest {len(runs)} runs"
+    is_failure = (len(runs) - len(red)) / len(runs) < need.rate
+    yield is_failure, f"{said}, and the rate must be {need.rate:g}", (red or bad)[0].run
+
+
+def flakes(need: Need, runs: Sequence[Entry]) -> Iterator[tuple[bool, str, str]]:
+    """Yield, where flaky runs are refused, the same for each seed and for UNKNOWN runs."""
+    if need.flaky != REFUSE:
+        return
+    by_seed: dict[int | None, list[Entry]] = defaultdict(list)
+    for run in runs:
+        if run.verdict != Grade.UNKNOWN:
+            by_seed[run.seed].append(run)
+    for seed, some in by_seed.items():
+        red = [run for run in some if not run.as_claimed]
+        if 0 < len(red) < len(some):
+            said = f"Flaky: of {len(some)} runs with seed {seed}, {len(red)} not as claimed"
+            yield True, said, red[0].run
+    if unknown := [run for run in runs if run.verdict == Grade.UNKNOWN]:
+        said = f"Flaky: {len(unknown)} of the newest {len(runs)} runs UNKNOWN"
+        yield False, said, unknown[0].run

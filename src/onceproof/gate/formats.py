@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 from xml.etree import ElementTree as Xml
 
-from onceproof.gate.decision import Decision, Kind, Reason
+from onceproof.gate.decide import Decision, Kind, Reason
 from onceproof.judge.report.junit import plain_text
 from onceproof.judge.report.text import printable
 

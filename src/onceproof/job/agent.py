@@ -45,7 +45,7 @@ from onceproof.run.prepared import Prepared
 from onceproof.run.records import Op, Outcome
 from onceproof.run.restart import strategy_of
 from onceproof.sinks import Sink
-from onceproof.stacks.members.spark_setup import spark_tools
+from onceproof.stacks.members.programs import spark_tools
 from onceproof.stacks.opening import open_stack
 
 _POLL_EVERY_S = 0.25

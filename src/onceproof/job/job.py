@@ -40,8 +40,8 @@ from onceproof.setup.java import QUICK, TIDY
 from onceproof.spark.session import LOCAL_CLUSTER
 from onceproof.spark.settings import driver_host, settings
 from onceproof.stacks.links.sources import JOB
-from onceproof.stacks.members.spark_launch import environment
-from onceproof.stacks.members.store_login import passfile_of, password_in
+from onceproof.stacks.members.cluster import environment
+from onceproof.stacks.members.store import passfile_of, password_in
 from onceproof.stacks.tools import SparkTools
 from onceproof.variables import names_in, revealed, values_in, with_fields
 

@@ -1,4 +1,4 @@
-"""One judged run as a row of the verdict history."""
+"""One judged run as a row of the verdict history, with the digest of its evidence."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from onceproof.digests import files_digest
 from onceproof.run.directory import RunDirectory
+from onceproof.run.parts import evidence_paths, files_of
 from onceproof.verdict import Grade
 
 NEVER_JUDGED = "The run was begun and not judged: it is under way, or was killed before its end"
@@ -162,3 +164,12 @@ def _text(value: Any) -> str:
     """Return a text that every database takes: NUL and what is no Unicode show as ?."""
     told = "" if value is None else str(value)
     return told.encode("utf-8", "replace").decode().replace("\0", "?")
+
+
+def evidence_digest(run: RunDirectory) -> str:
+    """Return the sha256 over all that the judge reads: names and contents, in order.
+
+    A calm run is part of it. Logs, reports, the verdict and the state in the checkpoint are not. A
+    file that is added, missing, renamed or changed makes another digest.
+    """
+    return files_digest(files_of(evidence_paths(run)), run.root)

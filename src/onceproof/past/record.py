@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from onceproof.digests import file_digest
 from onceproof.documents import read_object
 from onceproof.errors import EvidenceError
-from onceproof.past.digest import evidence_digest
-from onceproof.past.entry import Entry, begun_entry, make_entry
+from onceproof.past.entry import Entry, begun_entry, evidence_digest, make_entry
 from onceproof.run.directory import RunDirectory
 from onceproof.run.history import History
 from onceproof.run.records import Op

@@ -14,8 +14,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from onceproof.errors import RequestError
 from onceproof.past.entry import Entry
 from onceproof.past.issues import Issue
-from onceproof.past.opening import migrate, open_engine, told
-from onceproof.past.tables import ISSUES, RUNS
+from onceproof.past.tables import ISSUES, RUNS, migrate, open_engine, told
 
 # What a run is stays as it was first recorded; this is what judging it again may change.
 _JUDGED = (

@@ -28,7 +28,7 @@ from onceproof.run.prepared import Prepared
 from onceproof.spark.session import spark_session
 from onceproof.stacks.local.keeper import keep
 from onceproof.stacks.local.stack import LocalStack
-from onceproof.stacks.members.spark_setup import spark_tools
+from onceproof.stacks.members.programs import spark_tools
 
 MASTER = "local[2]"
 

@@ -18,10 +18,11 @@ from onceproof.run.needed_variables import refuse_unset
 from onceproof.run.plan import Plan
 from onceproof.run.prepared import Prepared
 from onceproof.run.records import Op
+from onceproof.sinks import STORES, Store
 from onceproof.stacks import Stack
 from onceproof.stacks.local.stack import LocalStack, default_folder
 from onceproof.stacks.members.airflow import Component
-from onceproof.stacks.members.store_login import passfile_of
+from onceproof.stacks.members.store import passfile_of
 from onceproof.stacks.opening import find_stack, open_stack
 from onceproof.workloads import refuse_client
 
@@ -92,19 +93,21 @@ def await_members(stack: Stack, within_s: float = _SERVES_WITHIN_S) -> None:
 
 def prepared_on(run: RunDirectory, stack: Stack, work: Plan, *, own: bool) -> Prepared:
     """Return where a run finds what it needs on a stack that serves."""
-    members, kind = stack.members, work.output.store
-    needed = ("master", "store") if kind == "postgresql" else ("master",)
-    if missing := [name for name in needed if name not in members]:
+    members, store = stack.members, STORES.get(work.output.store, Store())
+    if missing := [name for name in ("master", *store.needs) if name not in members]:
         raise StackError(f"the stack {stack.name} has no {' and no '.join(missing)}: add it")
     brokers = stack.brokers
-    store = members["store"].address if "store" in members else ""
-    addresses = {"files": str(run.output.absolute()), "kafka": brokers.bootstrap}
+    addresses = {
+        "output": str(run.output.absolute()),
+        "bootstrap": brokers.bootstrap,
+        "store": members["store"].address if "store" in members else "",
+    }
     return Prepared(
         stack.name,
         own,
         brokers.bootstrap,
         members["master"].address,
-        addresses.get(kind, store),
+        addresses[store.address],
         brokers.security.named() if brokers.security != PLAIN else {},
     )
 

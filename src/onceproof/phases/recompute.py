@@ -1,9 +1,11 @@
 """The phase that says what the sink should hold: the pipeline's reference over the ledger.
 
+It is long because ledger, log and state must be read by one idea of which batch read a row.
+
 R1 follows the offset log of the run: each acknowledged record in the batch that read it, under the
 watermark of that batch. R0 is what a plain batch query over the same records gives; where the two
 differ, the watermark dropped rows, and those are the late ledger. Nothing of the streaming job but
-the two logs is used: neither its state nor its sink.
+the two logs is used: neither its state nor its sink. Its state is read only to be compared.
 """
 
 from __future__ import annotations
@@ -12,19 +14,18 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from onceproof.checkpoint.archive import queries
-from onceproof.checkpoint.coverage import committed_batches, first_reads, position
-from onceproof.checkpoint.log import Planned
+from onceproof.checkpoint.coverage import Range, committed_batches, first_reads, position, ranges
+from onceproof.checkpoint.log import Planned, committed
 from onceproof.documents import write_whole
 from onceproof.errors import EvidenceError
-from onceproof.phases.assigned import as_engine_read, as_if_at_once, as_sent
 from onceproof.phases.calm import refuse_late
-from onceproof.phases.open_state import compare_state
 from onceproof.references import Events, Reference
 from onceproof.references.declared import CALM, reference_of
 from onceproof.references.windows import LATE_COLUMNS
@@ -34,6 +35,12 @@ from onceproof.run.parts import made_of
 from onceproof.run.plan import EARLIEST, Plan, Writes
 
 _LATE_TYPES = "id long, key string, event_ms long, topic string, partition int, offset long"
+_NO_QUERY = (1 << 31) - 1  # of what none has read: behind all others
+_BEFORE_ALL_MS = -(1 << 62)
+_READ = "topic string, partition int, begin long, end long, batch int, unread boolean, query int"
+_RANGE = "topic string, partition int, begin long, end long, batch int, late_ms long, bucket long"
+_SAMPLES = 20
+_FORMAT = "spark.sql.streaming.stateStore.checkpointFormatVersion"
 
 
 def recompute_in(spark: Any, run: RunDirectory, work: Plan) -> Mapping[str, Any]:
@@ -156,3 +163,142 @@ def _replace(folder: Path, frame: Any) -> None:
     frame.write.parquet(str(part))
     shutil.rmtree(folder, ignore_errors=True)
     os.replace(part, folder)
+
+
+def as_engine_read(ledger: Any, log: list[Planned]) -> Events:
+    """Return the rows of the ledger that the log covers, with their batches, and its watermarks."""
+    spark = ledger.sparkSession
+    steps = [
+        (step.batch, log[step.batch - 1].watermark_ms if step.batch else _BEFORE_ALL_MS,
+         step.watermark_ms)
+        for step in log
+    ]  # fmt: skip
+    return Events(_with_batches(ledger, log), _watermarks(spark, steps))
+
+
+def as_sent(ledger: Any, read: list[Range], *, from_the_first: bool) -> Events:
+    """Return all rows of the ledger, with the batch that has read each first, null if none has.
+
+    `from_the_first` is false for a job that begins at the latest offsets: what the first query left
+    out is then none of its input. `unread` is true of what later ones left out.
+    """
+    from pyspark.sql import functions as F
+
+    asked = ledger.withColumns({"key": F.col("key"), "value": F.col("payload").cast("string")})
+    told = [
+        (one.topic, one.partition, one.begin, one.end, one.batch, not one.is_read, one.query)
+        for one in read
+    ]
+    ranges_read = ledger.sparkSession.createDataFrame(told, _READ)
+    lies = (F.col("offset") >= F.col("begin")) & (F.col("offset") < F.col("end"))
+    beside = [asked[name] == ranges_read[name] for name in ("topic", "partition")]
+    joined = asked.join(F.broadcast(ranges_read), [*beside, lies], "left")
+    frame = joined.select(
+        *(asked[name] for name in ("id", "kind", "event_ms", "key", "value")),
+        *(asked[name] for name in ("topic", "partition", "offset")),
+        "batch",
+        F.coalesce("unread", F.lit(True)).alias("unread"),
+        F.coalesce("query", F.lit(_NO_QUERY)).alias("query"),
+    )
+    if not from_the_first:
+        frame = frame.where("not (unread and query = 0)")
+    return Events(frame, None)
+
+
+def as_if_at_once(events: Events, log: list[Planned]) -> Events:
+    """Return the same rows as if one batch had read them all, and none had been late.
+
+    What the log's last watermark closes is closed here too.
+    """
+    from pyspark.sql import functions as F
+
+    frame = events.frame.withColumns(
+        {"batch": F.lit(0), "late_ms": F.lit(_BEFORE_ALL_MS).cast("long")}
+    )
+    step = (0, _BEFORE_ALL_MS, log[-1].watermark_ms)
+    return Events(frame, _watermarks(events.frame.sparkSession, [step]))
+
+
+def _watermarks(spark: Any, steps: list[tuple[int, int, int]]) -> Any:
+    return spark.createDataFrame(steps, "batch int, before_ms long, watermark_ms long")
+
+
+def _with_batches(ledger: Any, log: list[Planned]) -> Any:
+    """Join each row with the batch whose range it lies in, by buckets of offsets.
+
+    A bucket is as wide as the mean range, so a row meets one or two ranges, however many batches.
+    """
+    from pyspark.sql import functions as F
+
+    found = ranges(log)
+    width = max(1, max(one.end for one in found) // len(log))
+    late_ms = [0, *(step.watermark_ms for step in log)]
+    rows = [
+        (one.topic, one.partition, one.begin, one.end, one.batch, late_ms[one.batch], bucket)
+        for one in found
+        for bucket in range(one.begin // width, (one.end - 1) // width + 1)
+    ]
+    by_bucket = ledger.withColumn("bucket", F.expr(f"offset div {width}"))
+    read = F.broadcast(ledger.sparkSession.createDataFrame(rows, _RANGE))
+    joined = by_bucket.join(read, ["topic", "partition", "bucket"])
+    return joined.where("offset >= begin and offset < end").drop("begin", "end", "bucket")
+
+
+def compare_state(
+    spark: Any, checkpoint: Path, batch: int, reference: Reference, events: Events
+) -> Mapping[str, Any] | None:
+    """Return how many rows of state are expected and found, and how many differ; None if no state.
+
+    State that cannot be read is no state without difference: the document then says why, as
+    `error`, and nothing else.
+    """
+    if reference.state is None:
+        return None
+    try:
+        with _format_of(spark, checkpoint, batch):
+            spark._jsparkSession.streams().stateStoreCoordinator()  # RocksDB's stores ask for it
+            read = spark.read.format("statestore").option("batchId", batch).load(str(checkpoint))
+            found = read.selectExpr(*reference.state_columns)
+            return {"batch": batch, **_compared(reference.state(events), found)}
+    except Exception as error:  # whatever it is that keeps it from being read
+        return {"batch": batch, "error": _cause(error)}
+
+
+@contextmanager
+def _format_of(spark: Any, checkpoint: Path, batch: int) -> Iterator[None]:
+    """Let Spark read state as the commit log says it was written; the setting is not kept there."""
+    spark.conf.set(_FORMAT, "2" if committed(checkpoint, batch).state_ids else "1")
+    try:
+        yield
+    finally:
+        spark.conf.unset(_FORMAT)
+
+
+def _cause(error: Any) -> str:
+    """Return the first line of the innermost cause, which is the one that tells."""
+    inner = getattr(error, "java_exception", None)
+    while inner is not None and inner.getCause() is not None:
+        inner = inner.getCause()
+    said = str(error) if inner is None else str(inner.toString())
+    return f"{type(error).__name__}: {next(iter(said.splitlines()), '')}"
+
+
+def _compared(expected: Any, found: Any) -> dict[str, Any]:
+    from pyspark.sql import functions as F
+
+    columns = expected.columns
+    sides = [
+        side.select(*columns, F.lit(mine).alias("_expected"), F.lit(1 - mine).alias("_found"))
+        for side, mine in ((expected, 1), (found.select(*columns), 0))
+    ]
+    sums = F.sum("_expected").alias("_expected"), F.sum("_found").alias("_found")
+    rows = sides[0].unionByName(sides[1]).groupBy(*columns).agg(*sums)
+    apart = F.col("_expected") != F.col("_found")
+    total = rows.agg(
+        F.sum("_expected").alias("expected"),
+        F.sum("_found").alias("found"),
+        F.sum(F.abs(F.col("_expected") - F.col("_found"))).alias("differ"),
+    ).first()
+    counts = {name: int(total[name] or 0) for name in ("expected", "found", "differ")}
+    shown = rows.where(apart).orderBy(*columns).limit(_SAMPLES) if counts["differ"] else None
+    return {**counts, "samples": [row.asDict() for row in shown.collect()] if shown else []}

@@ -5,24 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from onceproof.naming import located, whole
+from onceproof.naming import whole
 from onceproof.references.declared import CALM
 from onceproof.scenario.draft import Draft
 from onceproof.scenario.fields import RUNTIME
 from onceproof.sinks import OUTPUTS, Sink
-from onceproof.sinks.outputs import is_output
+from onceproof.sinks.outputs import is_output, place_of
 
 Options = Mapping[str, Any]
 
 
 def located_options(draft: Draft) -> Options:
     """Return the sink's options; of an output's, names of files hold in any folder."""
-    options = draft.sink_options
-    if draft.sink_name in OUTPUTS and "folder" in options:
-        options["folder"] = whole(options["folder"], draft.folder)
-    if draft.sink_name in OUTPUTS and "read" in options:
-        options["read"] = located(options["read"], draft.folder)
-    return options
+    known = place_of(draft.sink_name).options if draft.sink_name in OUTPUTS else {}
+    return {
+        name: found(value, draft.folder)
+        if name in known and (found := known[name].located)
+        else value
+        for name, value in draft.sink_options.items()
+    }
 
 
 def runtime_of(draft: Draft, pipeline: Options) -> Options:
@@ -40,7 +41,7 @@ def check_calm(draft: Draft, sink: type[Sink], reference: str) -> None:
     """What a calm run leaves must not be there when the run itself begins."""
     if reference != CALM or not is_output(sink):
         return
-    called, options = sink.place.called, draft.sink_options
-    if draft.sink_name == "rows" or (called in options and not options.get("empty")):
+    place, options = sink.place, draft.sink_options
+    if not place.called or (place.is_named(options) and not options.get("empty")):
         said = "calm runs the job twice, and nothing empties its output in between: write another"
         draft.refuse(f"{said} reference, empty: true, or an output of the run's own", "sink")

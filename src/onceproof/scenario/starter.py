@@ -18,6 +18,7 @@ from onceproof.errors import RequestError
 from onceproof.scenario.commands import has_lone_bracket
 from onceproof.scenario.starter_text import NEEDED, TEXT
 from onceproof.sinks import OUTPUTS
+from onceproof.sinks.outputs import Asked, place_of
 
 _SAID_BY_FORM = {
     "bootstrap": re.compile(r"[\w.-]+:\d{2,5}(,[\w.-]+:\d{2,5})*"),
@@ -28,11 +29,6 @@ _SAID_BY_FORM = {
 _OF_THE_CLUSTER = ("--master", "--deploy-mode")
 _PYTHON = re.compile(r"python[\d.]*")
 _SENT_WITHIN_S = 10
-KINDS = (
-    *("table:SCHEMA.TABLE", "topic:NAME", "parquet:FOLDER", "json:FOLDER"),
-    "rows:FILE.py:FUNCTION",
-)
-_CALLED = {"table": "table", "topic": "topic"}
 _WHY_SLOWLY = "# a second, so that the job has several batches"
 _NO_LETTERS = re.compile(r"[^a-z0-9]+")
 
@@ -73,6 +69,11 @@ class Answers:
         return name if name[:1].isalpha() else f"job_{name}".rstrip("_")
 
 
+def kinds() -> str:
+    """Return what can be said of an output, in words: `KIND:PLACE` of each kind."""
+    return ", ".join(f"{name}:{place_of(name).example}" for name in OUTPUTS)
+
+
 def starter(answers: Answers, here: Path) -> str:
     """Return the text of the scenario file that is to stand in the folder `here`."""
     _refuse_wrong(answers)
@@ -100,8 +101,7 @@ def _refuse_wrong(answers: Answers) -> None:
     if not answers.words:
         raise RequestError("the command is empty: write the words that start the job")
     if answers.kind not in OUTPUTS:
-        write = ", ".join(KINDS)
-        raise RequestError(f"output {answers.output!r} is none that can be read: write {write}")
+        raise RequestError(f"output {answers.output!r} is none that can be read: write {kinds()}")
     if "," in answers.topic or not answers.topic:
         raise RequestError(f"topic {answers.topic!r}: a run has one input topic, so write one")
     if not answers.key or not all(answers.key):
@@ -146,7 +146,7 @@ def _placed(word: str, before: str, answers: Answers, here: Path) -> str:
 def _said(flag: str, value: str, answers: Answers) -> str | None:
     if value == answers.topic:
         return "{topic}"
-    if answers.place and value == answers.place and answers.kind != "rows":
+    if answers.place and value == answers.place and place_of(answers.kind).called:
         return "{target}"
     if flag.startswith("-") and "checkpoint" in flag.lower():
         return "{checkpoint}"
@@ -178,20 +178,13 @@ def _workload(answers: Answers, here: Path) -> Iterator[str]:
 
 
 def _sink(answers: Answers, here: Path, *, is_own: bool) -> Iterator[str]:
+    place = place_of(answers.kind)
     yield f"name: {answers.kind}"
-    if answers.kind == "rows":
-        place, _, function = answers.place.rpartition(":")
-        beside = os.path.relpath(Path(place).resolve(), here.resolve())
-        yield f"read: {json.dumps(f'{beside}:{function}')}"
-    elif is_own:
+    if place.called and is_own:
         yield "# A run has one of its own, which the command is told as {target}."
-        if answers.kind == "table":
-            yield "# Where the job does not make its table, this does:"
-            columns = ", ".join(f"{one} bigint" for one in answers.key)
-            yield f'# create: "create table {{target}} ({columns}, amount bigint)"'
-    else:
-        place = answers.place or "NAME"
+    elif place.called:
         yield "# The command does not say where it writes, so it is there that readers look."
-        yield f"{_CALLED.get(answers.kind, 'folder')}: {json.dumps(place)}"
-        if answers.kind != "topic":
+        yield f"{place.called}: {json.dumps(answers.place or 'NAME')}"
+        if "empty" in place.options:
             yield "# empty: true   # where it may be emptied before each run"
+    yield from place.starter(Asked(answers.place, answers.key, here, is_own))

@@ -6,7 +6,7 @@ Its traits are attributes of the class, so a plan can be made without a store.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, runtime_checkable
@@ -37,6 +37,31 @@ class Target:
     options: Mapping[str, Any] = field(default_factory=dict)
     checkpoint: str = ""
     writer: str = ""
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option of a sink: which values fit, and what to write instead of one that does not.
+
+    `located` is given where the value names a file: it returns the name, as a file in a folder
+    has it, as one that holds in any folder.
+    """
+
+    write: str
+    fits: Callable[[Any], bool]
+    located: Callable[[str, str], str] | None = None
+
+
+@dataclass(frozen=True)
+class Store:
+    """A store that sinks write to: the members that a stack must have for it, and its address.
+
+    `address` is the name of what is the address: a run's `output` folder, or of its stack the
+    `bootstrap` servers or the `store`.
+    """
+
+    needs: tuple[str, ...] = ()
+    address: str = "store"
 
 
 # The columns of `reads/` but for `poll`.
@@ -142,6 +167,12 @@ class NamesOpen(Protocol):
         """Return the names of what `open` counts."""
 
 
+# By the name that sinks call it; one that is not here is given the address of the stack's store.
+STORES: Mapping[str, Store] = {
+    "postgresql": Store(needs=("store",)),
+    "kafka": Store(address="bootstrap"),
+    "files": Store(address="output"),
+}
 # Every sink of ours, by the name that scenarios call it.
 SINKS: Mapping[str, str] = {
     "append_table": "onceproof.sinks.tables.append_table:AppendTable",

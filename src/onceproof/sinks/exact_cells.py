@@ -2,7 +2,9 @@
 
 A type holds a value exactly, or refuses it: what would be cut or guessed at is an error, since a
 comparison of what was made of it could call wrong rows right. Text alone takes any value: a number
-by its digits, true and false by their names, what is nested as its JSON.
+by its digits, true and false by their names, what is nested as its JSON. Columns of Arrow are held
+to the same, which casts a truth or a moment to a number without a word, and rounds a decimal to a
+double.
 """
 
 from __future__ import annotations
@@ -12,9 +14,13 @@ import datetime as dt
 import json
 import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from typing import Any
+
+from onceproof.errors import StackError
+from onceproof.sinks import Target
+from onceproof.sinks.files.parquet_rows import WROTE, schema
 
 _NOT_NUMBERS = ("NaN", "Infinity", "-Infinity")  # as Spark's to_json writes them
 _IF_WANTED = {
@@ -25,6 +31,12 @@ _IF_WANTED = {
     "string": "text, or binary",
     "timestamp": "an ISO 8601 text with six decimals of a second at most, or string",
     "binary": "base64, or string",
+}
+_TEXTS: Mapping[str, tuple[str, Callable[[str], Any]]] = {
+    "bigint": ("[+-]?[0-9]+", int),
+    "int": ("[+-]?[0-9]+", int),
+    "double": (r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|-?Infinity|NaN", float),
+    "boolean": ("true|false", lambda text: text == "true"),
 }
 
 
@@ -163,9 +175,73 @@ _MAKERS: Mapping[str, Callable[[Any], Any]] = {
     "timestamp": _moment,
     "binary": _bytes,
 }
-_TEXTS: Mapping[str, tuple[str, Callable[[str], Any]]] = {
-    "bigint": ("[+-]?[0-9]+", int),
-    "int": ("[+-]?[0-9]+", int),
-    "double": (r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|-?Infinity|NaN", float),
-    "boolean": ("true|false", lambda text: text == "true"),
-}
+
+
+def cells_of(name: str, found: Any, kind: str, wanted: Any) -> Any:
+    """Return a column as this type of Arrow's; raises `ValueError` where that would bend values."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(found.type):
+        found = found.dictionary_decode()
+    if not (pa.types.is_null(found.type) or _is_held(found.type, kind)):
+        raise ValueError(
+            f"column {name} is {found.type}, and {kind} is expected: let the job write it as that,"
+            " or write another type, or string, into the scenario's columns"
+        )
+    if kind == "double" and pa.types.is_decimal(found.type):
+        return pa.array([exact(name, one, kind) for one in found.to_pylist()], wanted)
+    if pa.types.is_timestamp(found.type) and pa.types.is_timestamp(wanted):
+        found = found.cast(pa.timestamp("us", found.type.tz))  # Spark's own are UTC, unsaid
+    return found.cast(wanted)
+
+
+def _is_held(found: Any, kind: str) -> bool:
+    """Whether a type takes values of another to the last digit, or else Arrow refuses them."""
+    from pyarrow import types
+
+    holds: Mapping[str, tuple[Callable[[Any], bool], ...]] = {
+        "bigint": (types.is_integer,),
+        "int": (types.is_integer,),
+        "double": (types.is_integer, types.is_floating, types.is_decimal),
+        "boolean": (types.is_boolean,),
+        "timestamp": (types.is_timestamp, types.is_date),
+    }
+    return any(is_one(found) for is_one in holds.get(kind, (lambda _: True,)))
+
+
+def batch_of(target: Target, rows: Iterable[Mapping[str, Any]], where: str) -> Any:
+    """Return mappings as one batch of Arrow; what a row has not is null.
+
+    Raises `StackError` for a value that its column does not hold exactly.
+    """
+    import pyarrow as pa
+
+    found = list(rows)
+    wanted = schema(target)
+    if found and (missing := [one for one in target.key if all(one not in row for row in found)]):
+        raise StackError(
+            f"no row of {where} has the key {missing[0]}: they have {', '.join(found[0])}"
+        )
+    try:
+        cells = [
+            pa.array(
+                [exact(name, _plain(row.get(name)), kind) for row in found], wanted.field(name).type
+            )
+            for name, kind in target.columns.items()
+        ]
+    except (ValueError, TypeError, pa.ArrowException) as error:
+        said = " ".join(str(error).split())
+        raise StackError(f"{where} holds a value that does not fit its column: {said}") from None
+    return unsigned(cells, len(found), target)
+
+
+def unsigned(cells: list[Any], rows: int, target: Target) -> Any:
+    """Return cells as a batch of rows of which nobody knows who wrote them."""
+    import pyarrow as pa
+
+    return pa.record_batch([*cells, *(pa.nulls(rows, pa.int64()) for _ in WROTE)], schema(target))
+
+
+def _plain(value: Any) -> Any:
+    """Return what numpy holds as Python's own."""
+    return value.tolist() if type(value).__module__ == "numpy" else value

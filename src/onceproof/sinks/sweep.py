@@ -1,36 +1,23 @@
-"""What writers have left open in a table or folder, for a person who is to settle it.
+"""What writers have left open in a target, for a person who is to settle it.
 
 A look changes nothing. `settle` does what the next start of the job would: it claims the writer,
 which stops a job that still runs, and ends each thing as it was decided.
+
+Any sink of `SINKS` whose writers can leave something open has what `Leaves` says.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from enum import StrEnum
-from functools import cached_property
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from onceproof.errors import RequestError
-from onceproof.sinks import Target, find_sink
-from onceproof.sinks.files.folders import folder_of
-from onceproof.sinks.files.store import FileStore, file_name, part_of
+from onceproof.sinks import SINKS, Target, find_sink
 from onceproof.sinks.protocol import Memory, Part
 from onceproof.sinks.protocol.checkpoint_folder import CheckpointFolder
-from onceproof.sinks.tables.casts import TYPES
-from onceproof.sinks.tables.memory import TableMemory
-from onceproof.sinks.tables.prepared_parts import PreparedParts
-from onceproof.sinks.tables.staged_rows import StagedRows
-from onceproof.sinks.tables.table import WROTE, parts_of
-from onceproof.sinks.tables.writer_session import WriterSession
-
-_COLUMNS = """select column_name, udt_name from information_schema.columns
- where table_schema = %s and table_name = %s order by ordinal_position"""
-_STAGED = "select _part from {staged} where split_part(_part, ':', 1) = %s group by 1 order by 1"
 
 
 class Fate(StrEnum):
@@ -56,127 +43,70 @@ class Left:
     since: datetime | None = None
 
 
-class Sweep(Protocol):
-    """A target whose writers can be settled."""
+@runtime_checkable
+class Leaves(Protocol):
+    """What a sink has beside whose writers can leave things open that outlive them."""
 
     def writers(self) -> list[str]:
         """Return the writers that the target's memory knows; raises if it has none."""
 
-    def left(self, writer: str) -> list[Left]:
-        """Return what a writer has left open."""
+    def left(self) -> list[Left]:
+        """Return what the target's writer has left open of what this sink makes."""
 
-    def settle(self, writer: str) -> Mapping[str, int]:
+    def settle(self, left: Sequence[Left]) -> Mapping[str, int]:
         """Claim the writer and end what it has left; return how many of what were done."""
 
 
 @dataclass(frozen=True)
-class TableSweep:
-    """A table of PostgreSQL."""
+class Sweep:
+    """A target of one store, whichever of the store's sinks have written to it."""
 
+    store: str
     target: Target
 
     def writers(self) -> list[str]:
-        """Return the writers of the table's schema."""
-        session = WriterSession(self.target)
-        if not TableMemory(session).is_made():
-            schema, _ = parts_of(self.target)
-            raise RequestError(
-                f"{self.target.name} has no writers: in schema {schema} is no onceproof_writers,"
-                " which a sink makes that remembers its batches. Name the table that it writes to"
-            )
-        return [name for (name,) in session.ask("select writer from {writers} order by writer")]
+        """Return the writers that any of the sinks knows; raises if the target has no memory."""
+        found: set[str] = set()
+        refused: list[RequestError] = []
+        for sink in self._sinks(""):
+            try:
+                found.update(sink.writers())
+            except RequestError as error:
+                refused.append(error)
+        if refused and not found:
+            raise refused[0]
+        return sorted(found)
 
     def left(self, writer: str) -> list[Left]:
-        """Return the transactions that are prepared, then the parts that are staged."""
-        session = WriterSession(replace(self.target, writer=writer))
-        memory = TableMemory(session)
-        found = [
-            Left("prepared", part, decided(memory, part), since)
-            for part, since in PreparedParts(session).prepared().items()
-        ]
-        if self._has_log(session):
-            named = {part for one in StagedRows(session).waiting() for part in one.parts}
-            staged = [Part.of(name) for (name,) in session.ask(_STAGED, writer)]
-            found += [Left("staged rows", part, self._fate(part, named)) for part in staged]
-        return found
+        """Return what a writer has left open."""
+        return [one for sink in self._sinks(writer) for one in sink.left()]
 
     def settle(self, writer: str) -> Mapping[str, int]:
-        """Settle what is prepared, then what is staged."""
-        left = self.left(writer)
-        refuse_open_ended(left)
-        target = replace(self.target, writer=writer)
+        """Claim the writer and end what it has left; return how many of what were done."""
+        found = [(sink, sink.left()) for sink in self._sinks(writer)]
+        _refuse_open_ended(one for _, left in found for one in left)
         done: dict[str, int] = {}
-        if any(one.kind == "prepared" for one in left):
-            done |= counted(find_sink("two_phase_table")(target).recover())
-        if any(one.kind != "prepared" for one in left):
-            target = replace(target, columns=self._columns())
-            done |= counted(find_sink("wal_table_atomic")(target).recover())
+        for sink, left in found:
+            done |= sink.settle(left) if left else {}
         return done
 
-    def _fate(self, part: Part, named: Iterable[Part]) -> Fate:
-        if part not in named:
-            return Fate.REMOVE
-        if not self.target.checkpoint:
-            return Fate.ASK
-        is_committed = CheckpointFolder(self.target.checkpoint).is_committed(part.batch)
-        return Fate.ADD if is_committed else Fate.STAY
-
-    def _has_log(self, session: WriterSession) -> bool:
-        schema, table = parts_of(self.target)
-        query = "select 1 from pg_tables where schemaname = %s and tablename = %s"
-        return bool(session.ask(query, schema, f"{table}__staged"))
-
-    def _columns(self) -> dict[str, str]:
-        names = {kind: name for name, kind in TYPES.items()}
-        found = WriterSession(self.target).ask(_COLUMNS, *parts_of(self.target))
-        return {name: names[kind] for name, kind in found if name not in WROTE}
+    def _sinks(self, writer: str) -> Iterator[Leaves]:
+        """Make those of the store's sinks that can leave something open."""
+        for kind in map(find_sink, SINKS):
+            if kind.store == self.store:
+                sink = kind(replace(self.target, writer=writer))
+                if isinstance(sink, Leaves):
+                    yield sink
 
 
-@dataclass(frozen=True)
-class FolderSweep:
-    """A folder of `two_phase_files` or `batch_folder`."""
-
-    target: Target
-
-    @cached_property
-    def folder(self) -> Path:
-        """The target's folder."""
-        return folder_of(self.target)
-
-    def writers(self) -> list[str]:
-        """Return the writers of the folder."""
-        known = self.folder / "_writers"
-        if not known.is_dir():
-            raise RequestError(
-                f"{self.folder} has no writers: no _writers is in it, which a sink of files makes"
-                " that remembers its batches. Name the folder that has data/ in it"
-            )
-        return sorted(os.listdir(known))
-
-    def left(self, writer: str) -> list[Left]:
-        """Return the files that are staged."""
-        store = FileStore(replace(self.target, writer=writer))
-        memory = store.memory
-        kept = sorted(memory.folder.glob("epoch-*/_*/*.parquet"))  # a batch_folder's, in its claim
-        return [
-            Left("staged file", part, decided(memory, part), _made(store.stage / file_name(part)))
-            for part in store.open()
-        ] + [Left("staged file", part_of(one.name), Fate.REMOVE, _made(one)) for one in kept]
-
-    def settle(self, writer: str) -> Mapping[str, int]:
-        """Settle what is staged; what stands in a claim goes with it."""
-        removed = [one for one in self.left(writer) if one.fate is Fate.REMOVE]
-        told = find_sink("two_phase_files")(replace(self.target, writer=writer)).recover()
-        return counted({**told, "removed": len(removed)})
-
-
-def refuse_open_ended(left: Iterable[Left]) -> None:
+def _refuse_open_ended(left: Iterable[Left]) -> None:
     """Raise for what only a checkpoint can tell, where none was given."""
-    if open_ended := [one for one in left if one.fate is Fate.ASK]:
-        raise RequestError(
-            f"batch {open_ended[0].part.batch} is staged, and its checkpoint says whether it"
-            " counts: write --checkpoint with the folder that the query has as its own"
-        )
+    for one in left:
+        if one.fate is Fate.ASK:
+            raise RequestError(
+                f"batch {one.part.batch} is staged, and its checkpoint says whether it counts:"
+                " write --checkpoint with the folder that the query has as its own"
+            )
 
 
 def decided(memory: Memory, part: Part) -> Fate:
@@ -186,11 +116,18 @@ def decided(memory: Memory, part: Part) -> Fate:
     return Fate.COMMIT if is_decided else Fate.ROLL_BACK
 
 
-def _made(path: Path) -> datetime | None:
-    try:
-        return datetime.fromtimestamp(path.stat().st_mtime, tz=UTC)
-    except FileNotFoundError:  # ended just now
-        return None
+def staged(target: Target, parts: Iterable[Part], named: Container[Part]) -> list[Left]:
+    """Return the parts that a log has staged; those that decisions name wait for the commit log."""
+    checkpoint = CheckpointFolder(target.checkpoint) if target.checkpoint else None
+
+    def fate(part: Part) -> Fate:
+        if part not in named:
+            return Fate.REMOVE
+        if checkpoint is None:
+            return Fate.ASK
+        return Fate.ADD if checkpoint.is_committed(part.batch) else Fate.STAY
+
+    return [Left("staged rows", part, fate(part)) for part in parts]
 
 
 def counted(told: Mapping[str, Any]) -> dict[str, int]:

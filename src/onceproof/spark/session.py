@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from onceproof.spark.settings import settings
-from onceproof.stacks.members.spark_launch import environment
+from onceproof.stacks.members.cluster import environment
 from onceproof.stacks.tools import SparkTools
 
 # Two executors that are processes of their own, in a cluster that lives and dies with its driver.

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from onceproof.setup.java import in_folder
-from onceproof.stacks.members.spark_launch import java_options
+from onceproof.stacks.members.cluster import java_options
 from onceproof.stacks.state import LOOPBACK
 from onceproof.stacks.tools import SparkTools
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from onceproof.setup.java import in_folder
 from onceproof.spark.session import LOCAL_CLUSTER, spark_session
-from onceproof.stacks.members.spark_launch import java_options
+from onceproof.stacks.members.cluster import java_options
 from onceproof.stacks.tools import SparkTools
 
 

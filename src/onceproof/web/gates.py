@@ -9,8 +9,7 @@ from datetime import datetime
 from pathlib import Path
 
 from onceproof.errors import RequestError
-from onceproof.gate.decide import decide
-from onceproof.gate.decision import Decision, Kind
+from onceproof.gate.decide import Decision, Kind, decide
 from onceproof.gate.policy import read_policy
 from onceproof.gate.verification import other_of, trouble_of
 from onceproof.past.entry import Entry

@@ -1,18 +1,54 @@
-"""Scenarios down, nights across: the verdict history as one table."""
+"""Scenarios down, nights across: the verdict history as one table, and its newest night."""
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
 
 from onceproof.past.entry import Entry
-from onceproof.past.issues import Issue
-from onceproof.web.standing import Standing, standing
+from onceproof.past.issues import Issue, result_of
+from onceproof.verdict import Grade
 
 NIGHTS = 14
 _NO_PLAN = "runs without a plan"
+# A night has passed without a run: there is one each day, and it may begin late and take long.
+STALE = timedelta(hours=36)
+
+
+class Standing(StrEnum):
+    """What a run means to whoever looks in the morning, from the best to the worst."""
+
+    AS_CLAIMED = "as claimed"
+    UNKNOWN = "unknown"
+    KNOWN_RED = "known red"
+    NEW_RED = "new red"
+
+    @property
+    def grade(self) -> Grade:
+        """The colour and the sign that it is shown with: a control that fails is as claimed."""
+        if self is Standing.AS_CLAIMED:
+            return Grade.PASS
+        return Grade.UNKNOWN if self is Standing.UNKNOWN else Grade.FAIL
+
+    @property
+    def rank(self) -> int:
+        """Its place from the best, 0, to the worst."""
+        return list(Standing).index(self)
+
+
+def standing(entry: Entry, issues: Sequence[Issue], now: datetime) -> tuple[Standing, Issue | None]:
+    """Return how a run stands, and the issue that it is known by.
+
+    A row that says as claimed and contradicts itself, or whose faults did not all land, is unknown.
+    """
+    word, number = result_of(entry, issues, now)
+    found = Standing(word)
+    if found is Standing.AS_CLAIMED and not entry.is_proved:
+        return Standing.UNKNOWN, None
+    return found, next((issue for issue in issues if issue.number == number), None)
 
 
 @dataclass(frozen=True)
@@ -135,3 +171,62 @@ def _of_row(columns: Sequence[Column], cells: Sequence[Cell | None]) -> Standing
             if not column.outside:
                 return max(recent, key=lambda found: found.rank)
     return recent[0]
+
+
+@dataclass(frozen=True)
+class Tally:
+    """The newest night: how many scenarios stand how, and how many others were not run in it.
+
+    `age` is that of its newest run; `is_night` is False where nothing was run but by hand.
+    """
+
+    night: str
+    counts: Mapping[Standing, int]
+    missing: int
+    age: timedelta
+    is_night: bool
+
+    @property
+    def grade(self) -> Grade:
+        """PASS only where every scenario of the page was run in this night, and is as claimed."""
+        worst = max(self.counts, key=lambda found: found.rank, default=Standing.UNKNOWN)
+        unproved = worst is Standing.AS_CLAIMED and (self.missing or self.is_stale)
+        return Grade.UNKNOWN if unproved else worst.grade
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether another night should have been since."""
+        return self.is_night and self.age > STALE
+
+    @property
+    def headline(self) -> str:
+        """The worst of it in a few words."""
+        if not self.counts:
+            return "Nothing was run"
+        worst = max(self.counts, key=lambda found: found.rank)
+        if worst is not Standing.AS_CLAIMED:
+            return f"{self.counts[worst]} {worst}"
+        if self.is_stale:
+            return "No night since"
+        return f"{self.missing} not run" if self.missing else "All as claimed"
+
+    @property
+    def sentence(self) -> str:
+        """All of it, the worst first."""
+        said = [
+            f"{self.counts[found]} {found}"
+            for found in sorted(self.counts, key=lambda found: -found.rank)
+        ]
+        return ", ".join([*said, *([f"{self.missing} not run"] if self.missing else [])])
+
+
+def tally(grid: Grid, now: datetime) -> Tally:
+    """Return how the newest night went; a page without runs has none."""
+    at = grid.latest
+    if at is None:
+        return Tally("", {}, 0, timedelta(0), is_night=False)
+    cells = [row.cells[at] for row in grid.rows]
+    counts = Counter(cell.worst.standing for cell in cells if cell)
+    newest = max(run.entry.at for cell in cells if cell for run in cell.runs)
+    column = grid.columns[at]
+    return Tally(column.name, counts, cells.count(None), now - newest, is_night=not column.outside)

@@ -1,24 +1,29 @@
-"""What Airflow's API server answers: a page for each address, and the headers it is served with."""
+"""What Airflow's API server answers: a page for each address, and the headers it is served with.
+
+The pages are HTML without a script and without a request to elsewhere; every text of the data is
+escaped.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from onceproof.documents import read_object
 from onceproof.errors import OnceproofError
+from onceproof.judge.report.html import templates
 from onceproof.machine.home import runs_folder
 from onceproof.past.entry import Entry, name_of
 from onceproof.past.record import history_of
 from onceproof.past.store import Store, open_store
-from onceproof.web import pages
-from onceproof.web.gates import find_gates, policy_of, versions_of
-from onceproof.web.grid import make_grid
-from onceproof.web.one_run import judged_run
-from onceproof.web.places import find_dag_run, report_of
+from onceproof.web.gates import Gates, find_gates, policy_of, versions_of
+from onceproof.web.grid import Grid, Standing, make_grid, tally
+from onceproof.web.one_run import Judged, find_dag_run, judged_run, report_of
 
 DAG = "onceproof_run"
 _ONLY_THIS_PAGE = (
@@ -33,6 +38,7 @@ _HEADERS = {
 }
 # A report shows rows of other people: in a sandbox it is no page of Airflow's, whatever is in it.
 _OF_REPORTS = _HEADERS | {"Content-Security-Policy": f"{_ONLY_THIS_PAGE}; sandbox"}
+_HERE = Path(__file__).parent
 
 
 @dataclass(frozen=True)
@@ -63,7 +69,7 @@ def _or_trouble(make: Callable[[], Page]) -> Page:
     try:
         return make()
     except OnceproofError as error:
-        return Page(pages.trouble_html(str(error)), 503)
+        return Page(trouble_html(str(error)), 503)
 
 
 def _nights() -> Page:
@@ -77,19 +83,19 @@ def _nights() -> Page:
     grid = make_grid(entries, issues, now, link)
     versions = versions_of(grid.entries)
     gates = find_gates(policy_of(runs), versions, entries, issues, now, link)
-    return Page(pages.nights_html(grid, gates, now))
+    return Page(nights_html(grid, gates, now))
 
 
 def _run(dag: str, dag_run: str) -> Page:
     runs, now = runs_folder(), datetime.now(UTC)
     run = find_dag_run(dag_run, runs) if dag == DAG and dag_run else None
     if run is None:
-        return Page(pages.run_html(None, dag_run, str(runs)))
+        return Page(run_html(None, dag_run, str(runs)))
     store = _open(runs)
     entry = store.find(name_of(run, read_object(run.plan))) if store else None
     issues = store.issues() if store else []
     link = _link(entry, runs) if entry else ""
-    return Page(pages.run_html(judged_run(run, entry, issues, now, link), dag_run, str(runs)))
+    return Page(run_html(judged_run(run, entry, issues, now, link), dag_run, str(runs)))
 
 
 def _report(name: str) -> Page:
@@ -98,7 +104,7 @@ def _report(name: str) -> Page:
     entry = store.find(name) if store else None
     report = report_of(Path(entry.directory), runs) if entry else None
     if report is None:
-        return Page(pages.trouble_html("There is no such report in the runs folder"), 404)
+        return Page(trouble_html("There is no such report in the runs folder"), 404)
     return Page(report.read_text(encoding="utf-8", errors="replace"), headers=_OF_REPORTS)
 
 
@@ -114,3 +120,32 @@ def _link(entry: Entry, runs: Path) -> str:
     """Return the address of a run's report from the pages beside it; empty where there is none."""
     shown = not entry.pruned and report_of(Path(entry.directory), runs)
     return f"report/{quote(entry.run, safe='')}" if shown else ""
+
+
+def nights_html(grid: Grid, gates: Gates, now: datetime) -> str:
+    """Return the page of all nights, as of now."""
+    page: str = _template("nights").render(
+        grid=grid,
+        gates=gates,
+        tally=tally(grid, now),
+        standings=sorted(Standing, key=lambda one: -one.rank),
+        now=now,
+    )
+    return page
+
+
+def run_html(judged: Judged | None, dag_run: str, runs: str) -> str:
+    """Return the page of one run; of None, where nothing belongs to the DAG run, it says so."""
+    page: str = _template("run").render(judged=judged, dag_run=dag_run, runs=runs)
+    return page
+
+
+def trouble_html(trouble: str) -> str:
+    """Return the page that says why there is no other."""
+    page: str = _template("trouble").render(trouble=trouble)
+    return page
+
+
+@cache
+def _template(name: str) -> Any:
+    return templates(_HERE).get_template(f"{name}.html.j2")

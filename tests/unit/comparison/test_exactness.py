@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from onceproof.comparison import compare
-from onceproof.comparison.numbers import is_held
+from onceproof.comparison.kinds import is_held
 from onceproof.errors import RequestError
 from tests.unit.comparison.sides import parquet
 

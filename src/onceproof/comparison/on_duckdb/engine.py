@@ -9,7 +9,7 @@ from typing import Any
 
 from onceproof.comparison.columns import Plan, Request, match
 from onceproof.comparison.found import Found
-from onceproof.comparison.on_duckdb.stored import refuse_nanoseconds
+from onceproof.comparison.on_duckdb.parquet import refuse_nanoseconds
 from onceproof.comparison.places import SPARK_LOG, Files, PostgresTable, find_place
 from onceproof.database import open_database
 from onceproof.errors import RequestError

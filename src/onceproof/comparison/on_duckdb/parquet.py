@@ -3,32 +3,39 @@
 DuckDB takes names and types from the first file, casts what later ones hold (1.7 becomes 2 beside
 an integer) and leaves out columns that only they have. So the columns of every file are looked at
 first, which costs a read of its footer.
+
+Some of what a file stores DuckDB reads as something less: a decimal of more than 38 digits as a
+double, and INT96, how Spark once wrote instants, as a timestamp without a zone, in microseconds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import itertools
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from onceproof.comparison.columns import Column
+from onceproof.comparison.columns import Column, Plan
 from onceproof.comparison.folders import (
     folder_columns,
     refuse_other_names,
     refuse_shadowed,
     unreadable,
 )
-from onceproof.comparison.kinds import NOTHING
+from onceproof.comparison.kinds import NOTHING, WIDEST_DECIMAL, Kind
 from onceproof.comparison.on_duckdb.kinds import columns_of, quoted, written
-from onceproof.comparison.on_duckdb.stored import as_stored
 from onceproof.comparison.places import Files
 from onceproof.database import listed, read_parquet
+from onceproof.errors import RequestError
 
 PLACE = "file_index", "file_row_number"
 # What tells the columns of files apart, of each node of their schemas.
 _NODE = (
     "name, type, type_length, num_children, precision, converted_type, logical_type, duckdb_type"
 )
+
+INT96 = "INT96"
 
 
 @dataclass(frozen=True)
@@ -113,3 +120,123 @@ def _is_read_as(column: Column, first: Column) -> bool:
         return True
     both = column.kind, first.kind
     return all(kind is not None and kind.name == "integer" for kind in both)
+
+
+def as_stored(connection: Any, path: str, columns: Sequence[Column]) -> list[Column]:
+    """Return the columns of a file by what it stores; one that is not read exactly has no kind."""
+    return [
+        _as_stored(column, nodes)
+        for column, nodes in zip(columns, _stored(connection, path), strict=True)
+    ]
+
+
+def refuse_nanoseconds(side: str, files: Files, plan: Plan) -> None:
+    """Raise `RequestError` for a compared INT96 whose nanoseconds would be cut off."""
+    columns = (pair.expected if side == "expected" else pair.observed for pair in _pairs(plan))
+    names = [column.name for column in columns if column.native.startswith(INT96)]
+    refuse_nanoseconds_in(side, files, names)
+
+
+def refuse_nanoseconds_in(side: str, files: Files, names: Sequence[str]) -> None:
+    """Raise `RequestError` if one of these INT96 columns holds nanoseconds."""
+    for path, name in itertools.product(files.paths, names):
+        if _is_cut(path, name):
+            raise unreadable(
+                side,
+                files,
+                f"column {name} of {path} is INT96 with nanoseconds, and it is compared in "
+                f"microseconds: write it as TIMESTAMP(NANOS), or --ignore {name}",
+            )
+
+
+def _is_cut(path: str, name: str) -> bool:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as parquet
+
+    with (
+        parquet.ParquetFile(path) as whole,
+        parquet.ParquetFile(path, coerce_int96_timestamp_unit="us") as cut,
+    ):
+        parts = whole.iter_batches(columns=[name]), cut.iter_batches(columns=[name])
+        for batches in zip(*parts, strict=True):
+            for ns, us in zip(*(_times(batch[0]) for batch in batches), strict=True):
+                if ns.type == us.type:
+                    continue
+                # 64 bits wrap around in both alike, so what is left is right at any time.
+                thousands = pc.multiply(us.cast(pa.int64()), 1000)
+                rest = pc.subtract(ns.cast(pa.int64()), thousands)
+                if pc.any(pc.not_equal(rest, 0)).as_py():
+                    return True
+    return False
+
+
+def _times(array: Any) -> Iterator[Any]:
+    """Yield the timestamps within an array, however deep they are."""
+    from pyarrow import types
+
+    if types.is_timestamp(array.type):
+        yield array
+    elif types.is_map(array.type):
+        yield from _times(array.keys)
+        yield from _times(array.items)
+    elif types.is_struct(array.type):
+        for number in range(array.type.num_fields):
+            yield from _times(array.field(number))
+    elif types.is_list(array.type) or types.is_large_list(array.type):
+        yield from _times(array.values)
+
+
+def _pairs(plan: Plan) -> Iterator[Any]:
+    yield from (*plan.key, *plan.exact, *plan.near)
+
+
+def _as_stored(column: Column, stored: tuple[str, list[tuple[str, int]]]) -> Column:
+    name, leaves = stored
+    if column.name != name:
+        raise RequestError(
+            f"column {name} is {column.name} to DuckDB, which knows no two names that differ in "
+            "case only: rename one"
+        )
+    for _, digits in leaves:
+        if digits > WIDEST_DECIMAL:
+            return replace(column, kind=None, native=f"a decimal of {digits} digits")
+    if column.kind is None or INT96 not in (native for native, _ in leaves):
+        return column
+    kind = _with_instants(column.kind, iter(leaves))
+    return replace(column, kind=kind, native=f"{INT96} within {column.native}")
+
+
+def _with_instants(kind: Kind, leaves: Iterator[tuple[str, int]]) -> Kind:
+    """Return a kind whose parts that are INT96 in the file, leaf by leaf, are instants."""
+    if kind.parts:
+        parts = tuple((name, _with_instants(part, leaves)) for name, part in kind.parts)
+        return replace(kind, parts=parts)
+    native, _ = next(leaves)
+    return Kind("instant", 6) if native == INT96 else kind
+
+
+def _stored(connection: Any, path: str) -> list[tuple[str, list[tuple[str, int]]]]:
+    """Return each column of a file: its name, and type and decimal digits of every leaf."""
+    schema = f"from parquet_schema({listed([path])}) order by column_id"
+    (_, _, of_root, *_), *rest = connection.execute(
+        f"select name, type, num_children, precision, logical_type {schema}"
+    ).fetchall()
+    nodes = iter(rest)
+
+    def subtree(children: int | None, leaf: tuple[str, int]) -> Iterator[tuple[str, int]]:
+        if not children:
+            yield leaf
+        for _ in range(children or 0):
+            yield from subtree(*node()[1:])
+
+    def node() -> tuple[str, int | None, tuple[str, int]]:
+        name, native, children, digits, logical = next(nodes)
+        said = re.search(r"precision=(\d+)", logical or "")
+        return name, children, (native, max(digits or 0, int(said[1]) if said else 0))
+
+    found = []
+    for _ in range(of_root or 0):
+        name, children, leaf = node()
+        found.append((name, list(subtree(children, leaf))))
+    return found

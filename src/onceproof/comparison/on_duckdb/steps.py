@@ -15,13 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from onceproof.comparison.columns import Plan
-from onceproof.comparison.found import CLASSES, Found
-from onceproof.comparison.on_duckdb.hashes import row_hashes
-from onceproof.comparison.on_duckdb.keys import Keys
-from onceproof.comparison.on_duckdb.kinds import canonical, quoted
+from onceproof.comparison.columns import Pair, Plan, cell_columns
+from onceproof.comparison.found import CLASSES, COUNTS, ROWS_PER_KEY, Found
+from onceproof.comparison.on_duckdb.kinds import canonical, quoted, row_hashes
+from onceproof.comparison.on_duckdb.near import cell, is_chain, near_values, paired, stepped
 from onceproof.comparison.on_duckdb.parquet import PLACE, Source
-from onceproof.database import literal
+from onceproof.database import literal, read_parquet
 
 BUCKETS = 1 << 16
 # What a row of a differing bucket takes while it is examined, roughly; above it, DuckDB spills.
@@ -132,3 +131,167 @@ def _bits(connection: Any) -> str:
     for (bucket,) in connection.execute("select bucket from fingerprints where differs").fetchall():
         bits[bucket] = ord("1")
     return bits.decode()
+
+
+class Keys:
+    """The rows of the buckets that differ, taken once, counted part by part.
+
+    A part is a range of buckets, so all rows of a key are in one.
+    """
+
+    def __init__(self, sides: tuple[Side, Side], bucket: str, of_each: int) -> None:
+        self.sides = sides
+        self.plan = sides[0].plan
+        self.bucket = bucket
+        self.of_each = of_each
+        self.key = [f"c{i}" for i in range(len(self.plan.key))]
+        self.folders: list[Path] = []
+        self.has_details = False
+
+    def take(self, connection: Any, bits: str, parts: int, scratch: Path) -> None:
+        """Take the rows of the buckets whose bit is set: one part stays in memory, more on disk."""
+        connection.execute("set variable wanted = ?::bit", [bits])
+        for side in self.sides:
+            if parts == 1:
+                connection.execute(f"create temp table rows_{side.name} as {self._rows(side)}")
+            else:
+                folder = scratch / f"{side.name}_parts"
+                part = f"({self.bucket}::int * {parts} // {len(bits)})"
+                connection.execute(
+                    f"copy ({self._rows(side, f', {part} as part')}) to {literal(str(folder))} "
+                    "(format parquet, partition_by (part), compression uncompressed)"
+                )
+                self.folders.append(folder)
+
+    def examine(self, connection: Any, part: int) -> dict[str, int]:
+        """Count the differences of a part, and keep the places of what details will show."""
+        for side, folder in zip(self.sides, self.folders, strict=False):
+            files = [str(path) for path in (folder / f"part={part}").glob("*")]
+            rows = self._rows(side) + " limit 0"
+            if files:
+                rows = f"from {read_parquet(files)}"
+            connection.execute(f"create or replace temp view rows_{side.name} as {rows}")
+        connection.execute(f"create or replace temp table differing as {self._differing()}")
+        self._pair_chains(connection)
+        sums = ", ".join(f"coalesce(sum({one}), 0)::bigint" for one in CLASSES)
+        found = connection.execute(f"select {sums} from differing").fetchone()
+        if any(found) and self.of_each:
+            self._gather(connection)
+        return dict(zip(CLASSES, found, strict=True))
+
+    def details(self, connection: Any) -> Any:
+        """Return the lowest differing keys of every class with their rows, as an Arrow table."""
+        if not self.has_details:
+            return None
+        order = ", ".join(f"{name} nulls first" for name in self.key)
+        connection.execute(
+            "create or replace temp table final as select * from picked qualify "
+            f"row_number() over (partition by class order by {order}) <= {self.of_each}"
+        )
+        names = (f"{literal(pair.name)}: final.c{i}" for i, pair in enumerate(self.plan.key))
+        lists = " ".join(self._lists(side) for side in self.sides)
+        return connection.sql(
+            f"select class, rows, {{{', '.join(names)}}} as key, e as expected_rows, "
+            "o as observed_rows, coalesce(expected.lines, []) as expected, "
+            f"coalesce(observed.lines, []) as observed from final {lists} order by "
+            f"list_position({list(CLASSES)}, class), "
+            + ", ".join(f"final.{name} nulls first" for name in self.key)
+        ).to_arrow_table()
+
+    def _rows(self, side: Side, also: str = "") -> str:
+        """Return a side's rows of these buckets: key, hashes of exact values, near ones, place."""
+        start = len(self.key)
+        exact = [(f"c{start + i}", pair.kind) for i, pair in enumerate(self.plan.exact)]
+        first, second = row_hashes(exact)
+        near = "".join(f", {name}" for name, _ in self._near())
+        return (
+            f"select {', '.join(self.key)}, {first} as h1, {second} as h2{near}, f, n{also} "
+            f"from {side.placed} where get_bit(getvariable('wanted'), {self.bucket}::int) = 1"
+        )
+
+    def _near(self) -> list[tuple[str, Pair]]:
+        start = len(self.key) + len(self.plan.exact)
+        return [(f"c{start + i}", pair) for i, pair in enumerate(self.plan.near)]
+
+    def _both(self) -> str:
+        """Return the rows of both sides, with where they came from."""
+        columns = ", ".join([*self.key, "h1", "h2", *(name for name, _ in self._near())])
+        halves = (
+            f"select {w} as w, f, n, {columns} from rows_{side.name}"
+            for side, w in zip(self.sides, (1, -1), strict=True)
+        )
+        return f"({' union all '.join(halves)})"
+
+    def _differing(self, rows: str = "", *, by_one: bool = False) -> str:
+        """Return the SQL of the keys that differ, and of those with a cell that is a chain.
+
+        How the rows of a chain pair is counted `by_one`; else as if all of them were near.
+        """
+        key, near = ", ".join(self.key), self._near()
+        kept = cell(near) + (near_values(near) if by_one else "")
+        same, chain = (paired(near), "false") if by_one else ("least(a, z)", is_chain(near))
+        return (
+            f"select *, {', '.join(f'{sql} as {one}' for one, sql in COUNTS.items())} from (select "
+            f"{key}, sum(a)::bigint as e, sum(z)::bigint as o, sum({same})::bigint as m, "
+            f"bool_or({chain}) as chained from (select {key}, {kept} "
+            f"from {self._stepped(rows or self._both())} group by {self._cells()}) group by {key}) "
+            "where e <> o or m <> e or chained"
+        )
+
+    def _pair_chains(self, connection: Any) -> None:
+        """Count the keys again that have a chain: values of all keys are too many to list."""
+        chained = "(from differing where chained)"
+        if self._near() and connection.execute(f"from {chained} limit 1").fetchone():
+            rows = f"(select x.* from {self._both()} x semi join {chained} c on {self._equal('c')})"
+            again = self._differing(rows, by_one=True)
+            connection.execute(f"create or replace temp table counted as {again}")
+            connection.execute("delete from differing where chained")
+            connection.execute("insert into differing from counted")
+
+    def _cells(self) -> str:
+        """Return the columns by which rows of a key count as equal, the key first."""
+        return ", ".join([*self.key, "h1", "h2", *cell_columns(self._near())])
+
+    def _stepped(self, rows: str) -> str:
+        return stepped(rows, [*self.key, "h1", "h2"], self._near())
+
+    def _gather(self, connection: Any) -> None:
+        """Keep the lowest differing keys of every class, and where those of their rows stand.
+
+        Only rows that have no equal on the other side are kept, and of a key a few.
+        """
+        order, near = ", ".join(f"{name} nulls first" for name in self.key), self._near()
+        lowest = " union all ".join(
+            f"(select '{one}' as class, {one} as rows, * from differing where {one} > 0 "
+            f"order by {order} limit {self.of_each})"
+            for one in CLASSES
+        )
+        connection.execute(f"create or replace temp table lowest as {lowest}")
+        of_these = f"(select x.* from {self._both()} x semi join lowest on {self._equal('lowest')})"
+        shown = (
+            f"select w, f, n, h1, h2, {', '.join(self.key)} from (select *, "
+            f"{cell(near, 'over cell')}{near_values(near, 'over cell')} "
+            f"from {self._stepped(of_these)} "
+            f"window cell as (partition by {self._cells()})) "
+            f"where {paired(near)} < greatest(a, z) qualify row_number() over "
+            f"(partition by w, {', '.join(self.key)} order by h1, h2, f, n) <= {ROWS_PER_KEY}"
+        )
+        for table, rows in (("picked", "from lowest"), ("shown", shown)):
+            verb = "insert into" if self.has_details else "create or replace temp table"
+            connection.execute(f"{verb} {table} {'' if self.has_details else 'as '}{rows}")
+        self.has_details = True
+
+    def _lists(self, side: Side) -> str:
+        """Return the join that adds a side's rows, read once more where they stand."""
+        w = 1 if side is self.sides[0] else -1
+        key = ", ".join(f"x.{name}" for name in self.key)
+        return (
+            f"left join (select {key}, list(line order by h1, h2, x.f, x.n) as lines from "
+            f"{side.rows} r join (from shown where w = {w}) x on r.f = x.f and r.n = x.n "
+            f"group by {key}) {side.name} on {self._equal('final', side.name)}"
+        )
+
+    def _equal(self, one: str, other: str = "x") -> str:
+        return " and ".join(
+            f"{one}.{name} is not distinct from {other}.{name}" for name in self.key
+        )

@@ -16,8 +16,7 @@ from urllib.parse import unquote, urlsplit
 from onceproof.comparison.columns import Column, Plan
 from onceproof.comparison.folders import FolderColumn, folder_columns, refuse_shadowed
 from onceproof.comparison.kinds import NOTHING
-from onceproof.comparison.on_duckdb.parquet import refuse_others
-from onceproof.comparison.on_duckdb.stored import INT96, refuse_nanoseconds_in
+from onceproof.comparison.on_duckdb.parquet import INT96, refuse_nanoseconds_in, refuse_others
 from onceproof.comparison.on_spark.kinds import written
 from onceproof.comparison.places import Files, find_place
 from onceproof.database import open_database

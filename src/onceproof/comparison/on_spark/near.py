@@ -1,6 +1,6 @@
 """Which rows of a key are equal where numbers may be a little apart, on Spark.
 
-The rule is that of `duckdb_near`: rows fall into cells, and those of a cell that is a chain are
+The rule is that of DuckDB's: rows fall into cells, and those of a cell that is a chain are
 paired one to one in the order of their values.
 """
 

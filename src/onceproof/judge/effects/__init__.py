@@ -1,7 +1,7 @@
 """Effects: what a strike changed in the job, measured from the engine's own record.
 
-`engine_log` extracts that record from Spark's event log while the run goes on; `engine` reads the
-extract, `windows` says which fault explains what, and `measure` counts. Nothing here judges.
+`engine_log` extracts that record from Spark's event log while the run goes on; `windows` says which
+fault explains what, and `measure` reads the extract and counts. Nothing here judges.
 """
 
 from __future__ import annotations

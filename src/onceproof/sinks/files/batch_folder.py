@@ -30,11 +30,9 @@ from onceproof.sinks.files.folders import (
 from onceproof.sinks.files.parquet_rows import schema
 from onceproof.sinks.files.reader import FolderReader, read
 from onceproof.sinks.files.store import FilePart, file_name
-from onceproof.sinks.in_spark.driver_side import writer_of
-from onceproof.sinks.in_spark.part_tasks import write_parts
+from onceproof.sinks.in_spark.part_tasks import write_parts, writer_of
 from onceproof.sinks.protocol import Part
-from onceproof.sinks.protocol.remembered import Remembered
-from onceproof.sinks.protocol.writer import Writer
+from onceproof.sinks.protocol.writer import Remembered, Writer
 
 _WRITER = "batches"
 

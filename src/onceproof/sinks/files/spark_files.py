@@ -2,22 +2,27 @@
 
 It takes append mode only. Readers must go by the manifest, as Spark does: whoever lists the folder
 sees files that were never committed, and those of a batch that was written twice.
+
+`_spark_metadata/<batch>` lists what a batch has added, and every tenth of them, `<batch>.compact`,
+all that any batch has. A file that stands in the folder and in no list was never committed.
 """
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
+from urllib.parse import unquote, urlsplit
 
 from onceproof.checkpoint import log
-from onceproof.errors import RequestError
+from onceproof.errors import RequestError, StackError
 from onceproof.guarantee import Guarantee
 from onceproof.run.plan import Writes
 from onceproof.sinks import Reader, Target
-from onceproof.sinks.files.folders import data_of, drop, make
-from onceproof.sinks.files.manifest import MANIFEST, Manifest
+from onceproof.sinks.files.folders import File, data_of, drop, make
 from onceproof.sinks.files.reader import FolderReader, read
 from onceproof.sinks.protocol.checkpoint_folder import CheckpointFolder
 
@@ -28,6 +33,8 @@ _STATEFUL = {
     *("FlatMapGroupsWithState", "FlatMapGroupsInPandasWithState", "TransformWithState"),
     *("TransformWithStateInPandas", "TransformWithStateInPySpark"),
 }
+MANIFEST = "_spark_metadata"
+_COMPACT = ".compact"
 
 
 @dataclass(frozen=True)
@@ -156,3 +163,48 @@ def _streaming(plan: Any) -> Iterator[Any]:
 def _children(plan: Any) -> list[Any]:
     found = plan.children()
     return [found.apply(nth) for nth in range(found.size())]
+
+
+@dataclass
+class Manifest:
+    """The lists below a data folder; each is read once."""
+
+    data: Path
+    _known: dict[str, File] = field(default_factory=dict)
+    _read: set[int] = field(default_factory=set)
+
+    def newest(self) -> int:
+        """Return the newest batch that is committed, -1 if there is none."""
+        return max(self._lists(), default=-1)
+
+    def files(self) -> Mapping[str, File]:
+        """Return every committed file; its batch is None where Spark has removed the list of it."""
+        lists = self._lists()
+        for batch in sorted(lists.keys() - self._read):
+            is_told = set(range(batch)) <= self._read  # what a compact list adds is its batch's
+            is_own = is_told or not lists[batch].endswith(_COMPACT)
+            for path in _entries(self.data / MANIFEST / lists[batch]):
+                if path.name not in self._known:
+                    self._known[path.name] = File.of(path, batch if is_own else None)
+            self._read.add(batch)
+        return self._known
+
+    def _lists(self) -> dict[int, str]:
+        folder = self.data / MANIFEST
+        names = os.listdir(folder) if folder.is_dir() else []
+        found = {name.removesuffix(_COMPACT): name for name in sorted(names)}
+        return {int(batch): name for batch, name in found.items() if batch.isdigit()}
+
+
+def _entries(path: Path) -> list[Path]:
+    try:
+        version, *lines = path.read_text(encoding="utf-8").splitlines()
+        if version != "v1":
+            raise ValueError(f"it begins with {version!r}, and only v1 is known")
+        entries = [json.loads(line) for line in lines]
+        added = [entry["path"] for entry in entries if entry["action"] == "add"]
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise StackError(f"{MANIFEST}/{path.name} cannot be read: {error}") from None
+    return [Path(unquote(urlsplit(one).path)) for one in added]

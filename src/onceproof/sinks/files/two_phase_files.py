@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar
 
 from onceproof import failpoints
+from onceproof.errors import RequestError
 from onceproof.guarantee import Guarantee
 from onceproof.run.plan import Writes
 from onceproof.sinks import Reader, Target
-from onceproof.sinks.files.folders import data_of, drop, make, visible
+from onceproof.sinks.files.folders import data_of, drop, folder_of, make, visible
 from onceproof.sinks.files.reader import FolderReader, read
-from onceproof.sinks.files.store import FileStore
-from onceproof.sinks.in_spark.driver_side import write_by_parts, writer_of
+from onceproof.sinks.files.store import FileStore, file_name, part_of
+from onceproof.sinks.in_spark.part_tasks import write_by_parts, writer_of
 from onceproof.sinks.protocol.two_phase import TwoPhase
+from onceproof.sinks.sweep import Fate, Left, counted, decided
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,32 @@ class TwoPhaseFiles:
         """Return how many files are staged, and how many rows they hold."""
         return len(self._store.open()), self._store.hidden()
 
+    def writers(self) -> list[str]:
+        """Return the writers of the folder; raises if none of its sinks remembers."""
+        folder = folder_of(self.target)
+        known = folder / "_writers"
+        if not known.is_dir():
+            raise RequestError(
+                f"{folder} has no writers: no _writers is in it, which a sink of files makes"
+                " that remembers its batches. Name the folder that has data/ in it"
+            )
+        return sorted(os.listdir(known))
+
+    def left(self) -> list[Left]:
+        """Return the files that are staged, those among them that a `batch_folder` has claimed."""
+        store = self._store
+        memory = store.memory
+        claimed = sorted(memory.folder.glob("epoch-*/_*/*.parquet"))
+        return [
+            Left("staged file", part, decided(memory, part), _made(store.stage / file_name(part)))
+            for part in store.open()
+        ] + [Left("staged file", part_of(one.name), Fate.REMOVE, _made(one)) for one in claimed]
+
+    def settle(self, left: Sequence[Left]) -> Mapping[str, int]:
+        """Settle what is staged; what stands in a claim goes with it."""
+        removed = sum(one.fate is Fate.REMOVE for one in left)
+        return counted({**self.recover(), "removed": removed})
+
     def reader(self) -> Reader:
         """Return somebody who looks at the folder again and again."""
         return FolderReader(self.target, self._visible)
@@ -90,3 +120,10 @@ class TwoPhaseFiles:
         store = self._store
         writer = writer_of(self.target, store.writer, store.memory)
         return TwoPhase(store, writer, failpoints.reached)
+
+
+def _made(path: Path) -> datetime | None:
+    try:
+        return datetime.fromtimestamp(path.stat().st_mtime, tz=UTC)
+    except FileNotFoundError:  # ended just now
+        return None

@@ -1,17 +1,42 @@
-"""A batch written as parts: by the tasks of the executors, each part pre-committed by its task."""
+"""A batch written as parts: by the tasks of the executors, each part pre-committed by its task.
+
+The driver's side of it is alike in every sink that remembers its batches.
+"""
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from onceproof import failpoints
+from onceproof.errors import RequestError
 from onceproof.sinks import Target
 from onceproof.sinks.files.parquet_rows import signed
-from onceproof.sinks.in_spark.task_rows import by_half, chosen
-from onceproof.sinks.protocol import Part, Transaction
+from onceproof.sinks.protocol import Memory, Part, Transaction
+from onceproof.sinks.protocol.checkpoint_folder import CheckpointFolder
+from onceproof.sinks.protocol.two_phase import TwoPhase
+from onceproof.sinks.protocol.wal import Wal
+from onceproof.sinks.protocol.writer import Writer
 
 Begin = Callable[[Part], Transaction]
+
+
+def writer_of(target: Target, name: str, memory: Memory) -> Writer:
+    """Return the writer of one run, beside the checkpoint that its query writes."""
+    return Writer(name, target.attempt, memory, CheckpointFolder(target.checkpoint))
+
+
+def write_by_parts(
+    run: TwoPhase | Wal, target: Target, frame: Any, batch: int, begin: Begin
+) -> None:
+    """Write a batch by its protocol; of one that was decided before only the plan is run."""
+    name = run.writer.name
+    run.write(
+        batch,
+        lambda epoch: write_parts(target, frame, batch, begin, name, epoch),
+        lambda: drain(frame),
+    )
 
 
 def write_parts(
@@ -61,3 +86,54 @@ def write_part(rows: Iterator[Any], part: Part, begin: Begin) -> bool:
         failpoints.reached("pre_committed", batch, **told)
     failpoints.reached("task_done", batch, **told)
     return transaction is not None
+
+
+def chosen(target: Target, frame: Any) -> Any:
+    """Return the frame with the target's columns only, or raise if it lacks one."""
+    if missing := [name for name in target.columns if name not in frame.columns]:
+        raise RequestError(
+            f"the batch has no column {missing[0]}: write {', '.join(target.columns)}"
+        )
+    return frame.select(*(f"`{name.replace('`', '``')}`" for name in target.columns))
+
+
+def drain(frame: Any) -> None:
+    """Run a batch's plan for nothing, as a stateful query needs it of a batch that is known."""
+    frame.write.format("noop").mode("overwrite").save()
+
+
+def by_half(rows: Iterator[Any], batch: int, partition: int) -> Iterator[Any]:
+    """Yield a task's rows, and come to `task_mid` when half of them were taken."""
+    half = 0
+    if failpoints.is_armed("task_mid", batch):
+        whole = list(rows)
+        half = sum(one.num_rows for one in whole) // 2
+        rows = cut(whole, half)
+    taken = 0
+    for some in rows:
+        yield some
+        taken += some.num_rows
+        if half and taken == half:
+            failpoints.reached("task_mid", batch, partition=partition)
+
+
+def cut(rows: list[Any], at: int) -> Iterator[Any]:
+    """Yield the same rows so that a piece ends after `at` of them."""
+    before = 0
+    for some in rows:
+        inside = at - before
+        before += some.num_rows
+        if 0 < inside < some.num_rows:
+            yield some.slice(0, inside)
+            yield some.slice(inside)
+        else:
+            yield some
+
+
+def as_csv(rows: Any) -> bytes:
+    """Return rows as CSV; NULL is nothing, an empty text is quoted."""
+    import pyarrow.csv as csv
+
+    text = io.BytesIO()
+    csv.write_csv(rows, text, csv.WriteOptions(include_header=False))
+    return text.getvalue()

@@ -15,16 +15,15 @@ from typing import Any
 
 from onceproof.data_files import data_files
 from onceproof.errors import RequestError, StackError
+from onceproof.setup.checks import Check
 from onceproof.sinks import Reader, Sink, Target
-from onceproof.sinks.exact_cells import exact_text, from_json
+from onceproof.sinks.exact_cells import batch_of, cells_of, exact_text, from_json, unsigned
 from onceproof.sinks.files.folders import File
-from onceproof.sinks.files.manifest import MANIFEST, Manifest
 from onceproof.sinks.files.parquet_rows import schema
 from onceproof.sinks.files.reader import FolderReader
 from onceproof.sinks.files.reader import read as read_files
-from onceproof.sinks.outputs import Place, is_own, output
-from onceproof.sinks.outputs.parquet_cells import cells_of
-from onceproof.sinks.outputs.plain_rows import batch_of, unsigned
+from onceproof.sinks.files.spark_files import MANIFEST, Manifest
+from onceproof.sinks.outputs import FOLDER, MAY_BE_EMPTIED, MAY_EMPTY, Place, is_own, output
 
 CALLED = "folder"
 Rows = Callable[[File, Target], Iterator[Any]]
@@ -65,6 +64,17 @@ def drop(target: Target) -> None:
     """Remove what the run made; remove a folder that may be emptied."""
     if is_own(target, CALLED) or target.options.get("empty"):
         shutil.rmtree(path_of(target), ignore_errors=True)
+
+
+def check(target: Target) -> Iterator[Check]:
+    """Look whether a folder of the user's can be written to by a run."""
+    path = path_of(target)
+    if path.exists() and not path.is_dir():
+        yield Check("output", False, f"{path} is a file", "write the folder of the files")
+    elif path.is_dir() and any(path.iterdir()) and not target.options.get("empty"):
+        yield Check("output", False, f"{path} holds files already", MAY_BE_EMPTIED)
+    else:
+        yield Check("output", True, str(path) if path.is_dir() else f"{path}: the job makes it")
 
 
 def files(target: Target, ending: str) -> Mapping[str, File]:
@@ -171,12 +181,14 @@ def _output(name: str, ending: str, rows: Rows) -> type[Sink]:
         Place(
             store="files",
             called=CALLED,
-            options=("empty",),
+            example="FOLDER",
+            options={CALLED: FOLDER, "empty": MAY_EMPTY},
             shown=lambda target: str(path_of(target)),
             prepare=partial(prepare, ending),
             reader=partial(_reader, rows, ending),
             read=partial(_read, rows, ending),
             drop=drop,
+            check=check,
         ),
     )
 

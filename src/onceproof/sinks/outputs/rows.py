@@ -6,7 +6,10 @@ all that readers see then, as mappings of column to value.
 
 from __future__ import annotations
 
+import json
+import os
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,9 +17,9 @@ from typing import Any
 from onceproof.errors import StackError
 from onceproof.naming import find_attribute
 from onceproof.sinks import LOOK, Look, Target
+from onceproof.sinks.exact_cells import batch_of
 from onceproof.sinks.files.reader import shown, write_rows
-from onceproof.sinks.outputs import Place, output
-from onceproof.sinks.outputs.plain_rows import batch_of
+from onceproof.sinks.outputs import FUNCTION, Asked, Place, output
 
 _REST = [name for name in LOOK if name != "copies"]
 
@@ -58,17 +61,26 @@ class Watcher:
         """Nothing is held open."""
 
 
+def starter(asked: Asked) -> Iterator[str]:
+    """Name the function, by its file as it is seen from the scenario's folder."""
+    place, _, function = asked.at.rpartition(":")
+    beside = os.path.relpath(Path(place).resolve(), asked.folder.resolve())
+    yield f"read: {json.dumps(f'{beside}:{function}')}"
+
+
 Rows = output(
     "rows",
     Place(
         store="any",
-        called="name",
-        options=(),
+        called="",
+        example="FILE.py:FUNCTION",
+        options={"read": FUNCTION},
         needs=("read",),
         shown=lambda target: target.name,
         prepare=lambda _: None,
         reader=Watcher,
         read=read,
         drop=lambda _: None,
+        starter=starter,
     ),
 )

@@ -6,16 +6,18 @@ table, if the job does not. One that `table` names is left as it is found, unles
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from onceproof.errors import RequestError, StackError
+from onceproof.errors import OnceproofError, RequestError, StackError
+from onceproof.setup.checks import Check
 from onceproof.sinks import Look, Target
-from onceproof.sinks.outputs import Place, is_own, output
+from onceproof.sinks.outputs import MAY_BE_EMPTIED, MAY_EMPTY, TEXT, Asked, Place, is_own, output
 from onceproof.sinks.tables import table as tables
-from onceproof.sinks.tables.reader import TableReader
 from onceproof.sinks.tables.sessions import transaction
+from onceproof.sinks.tables.sink import TableReader
 
 CALLED = "table"
 
@@ -85,6 +87,38 @@ class Watcher:
         self._reader.close()
 
 
+def check(target: Target) -> Iterator[Check]:
+    """Look whether a table of the user's can be written to by a run, and has the columns."""
+    try:
+        with transaction(target) as connection:
+            columns = columns_of(connection, target) if _is_there(connection, target) else None
+            has_rows = columns is not None and _has_rows(connection, target)
+    except OnceproofError as error:
+        yield Check("output", False, str(error), "write table: schema.table, as the store knows it")
+        return
+    if columns is None:
+        yield Check(
+            "output", True, f"there is no {target.name}: the job makes it, or `create` does"
+        )
+        return
+    if has_rows and not target.options.get("empty"):
+        yield Check("output", False, f"{target.name} holds rows already", MAY_BE_EMPTIED)
+    else:
+        yield Check("output", True, target.name)
+    missing = [one for one in target.columns if one not in columns]
+    told = f"{target.name} has {', '.join(columns)}"
+    remedy = f"there is no {', '.join(missing)}: write `key` and `columns` as the table has them"
+    yield Check("key and columns", not missing, told, remedy)
+
+
+def starter(asked: Asked) -> Iterator[str]:
+    """Say how a run makes a table of its own, as a comment."""
+    if asked.is_own:
+        yield "# Where the job does not make its table, this does:"
+        columns = ", ".join(f"{one} bigint" for one in asked.key)
+        yield f'# create: "create table {{target}} ({columns}, amount bigint)"'
+
+
 def columns_of(connection: Any, target: Target) -> list[str]:
     """Return the columns that a table has."""
     from psycopg import sql
@@ -99,6 +133,13 @@ def _is_there(connection: Any, target: Target) -> bool:
         "select 1 from pg_tables where schemaname = %s and tablename = %s", [schema, name]
     )
     return found.fetchone() is not None
+
+
+def _has_rows(connection: Any, target: Target) -> bool:
+    from psycopg import sql
+
+    query = sql.SQL("select 1 from {} limit 1").format(tables.table(target))
+    return connection.execute(query).fetchone() is not None
 
 
 def _count(connection: Any, target: Target) -> int:
@@ -119,11 +160,14 @@ Table = output(
     Place(
         store="postgresql",
         called=CALLED,
-        options=("create", "empty"),
+        example="SCHEMA.TABLE",
+        options={CALLED: TEXT, "create": TEXT, "empty": MAY_EMPTY},
         shown=lambda target: target.name,
         prepare=prepare,
         reader=Watcher,
         read=read,
         drop=drop,
+        check=check,
+        starter=starter,
     ),
 )

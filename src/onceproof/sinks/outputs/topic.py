@@ -1,21 +1,19 @@
 """A topic of Kafka that a job of somebody else writes to.
 
-Its records are rows as `topic_rows` says: columns are members of the value's JSON object, or `key`
-and `value` as they are. The run's own by default, made for it; one that `topic` names must be
-empty.
+Its records are rows as `sinks.topics.rows` says: columns are members of the value's JSON object, or
+`key` and `value` as they are. The run's own by default, made for it; one that `topic` names must
+be empty.
 """
 
 from __future__ import annotations
 
 from onceproof.errors import RequestError
 from onceproof.sinks import Target
-from onceproof.sinks.outputs import Place, is_own, output
-from onceproof.sinks.topics.cluster import Cluster
-from onceproof.sinks.topics.making import drop as drop_topic
-from onceproof.sinks.topics.making import make_target
-from onceproof.sinks.topics.news import ALL, news
-from onceproof.sinks.topics.open_transactions import open_in
-from onceproof.sinks.topics.reader import TopicReader, read
+from onceproof.sinks.outputs import COUNT, TEXT, Place, is_own, output
+from onceproof.sinks.topics.cluster import Cluster, make_target
+from onceproof.sinks.topics.cluster import drop as drop_topic
+from onceproof.sinks.topics.coordinator import open_in
+from onceproof.sinks.topics.reader import ALL, TopicReader, news, read
 
 CALLED = "topic"
 _ANSWERS_WITHIN_S = 60.0
@@ -48,7 +46,8 @@ Topic = output(
     Place(
         store="kafka",
         called=CALLED,
-        options=("partitions",),
+        example="NAME",
+        options={CALLED: TEXT, "partitions": COUNT},
         shown=lambda target: target.name,
         prepare=prepare,
         reader=TopicReader,

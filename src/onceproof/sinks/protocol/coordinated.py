@@ -9,24 +9,17 @@ committed. Until then the parts of a decision count as open.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from onceproof.errors import StackError
 from onceproof.fencing import fenced
 from onceproof.sinks.protocol import Decision, Part, Transaction
 from onceproof.sinks.protocol.journal import JournalMemory
-from onceproof.sinks.protocol.transactions import (
-    ABORTED,
-    COMMITTED,
-    INTACT,
-    Coordinator,
-    Seen,
-    id_of,
-    is_id,
-    part_of,
-)
+
+ONGOING, COMMITTED, ABORTED = "Ongoing", "CompleteCommit", "CompleteAbort"
+INTACT = 0  # the epoch of an id that was initialised once and not ended
 
 
 class LostError(StackError):
@@ -168,3 +161,59 @@ def _why(part: Part, seen: Seen | None) -> str:
         known = f"{seen.state} with epoch {seen.epoch}" if seen else "forgotten"
         said = f"is {known}: whether its rows are there the brokers cannot say"
     return f"batch {part.batch} is decided, and its transaction {part.name} {said}"
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a coordinator knows of one id."""
+
+    state: str
+    producer: int
+    epoch: int
+    started_ms: int = 0
+    timeout_ms: int = 0
+
+    @property
+    def is_intact(self) -> bool:
+        """Whether it is open and nobody has taken it over."""
+        return self.state == ONGOING and self.epoch == INTACT
+
+
+class Coordinator(Protocol):
+    """What ends transactions; all of it may be asked by anybody, at any time."""
+
+    def unfinished(self, head: str) -> Mapping[str, Seen]:
+        """Return all that is open and whose id begins so; waits for what is just being ended."""
+
+    def look(self, names: Iterable[str]) -> Mapping[str, Seen]:
+        """Return what is known of ids; one that is not is left out. Waits for what is ending."""
+
+    def end(self, name: str, producer: int, epoch: int, *, commit: bool) -> bool:
+        """End a transaction, durably when it returns; False if it is not that one's to end.
+
+        It may be repeated with the same answer. Ending it raises its epoch, so whoever still
+        writes under the old one is refused.
+        """
+
+    def close(self) -> None:
+        """Give back what it holds; the next question opens it again."""
+
+
+def id_of(head: str, part: Part, mark: str) -> str:
+    """Return the id of a part's transaction."""
+    return f"{head}{part.name}:{mark}"
+
+
+def part_of(head: str, name: str) -> tuple[Part, str]:
+    """Return the part whose transaction has this id, and the mark of its journal."""
+    part, _, mark = name.removeprefix(head).rpartition(":")
+    return Part.of(part), mark
+
+
+def is_id(head: str, name: str) -> bool:
+    """Whether an id is one of ours; anybody may begin theirs as we do."""
+    try:
+        part_of(head, name)
+    except ValueError:
+        return False
+    return True

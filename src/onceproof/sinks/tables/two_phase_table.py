@@ -1,20 +1,34 @@
-"""Rows added to a table of PostgreSQL by two-phase commit: prepared by tasks, decided once."""
+"""Rows added to a table of PostgreSQL by two-phase commit: prepared by tasks, decided once.
+
+A part is a transaction that its task prepares.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
+from hashlib import blake2b
 from typing import Any, ClassVar
 
 from onceproof import failpoints
+from onceproof.errors import RequestError
 from onceproof.guarantee import Guarantee
-from onceproof.sinks.in_spark.driver_side import write_by_parts, writer_of
+from onceproof.machine.polling import wait_for
+from onceproof.sinks.in_spark.part_tasks import write_by_parts, writer_of
+from onceproof.sinks.protocol import Part
 from onceproof.sinks.protocol.two_phase import TwoPhase
+from onceproof.sinks.sweep import Left, counted, decided
 from onceproof.sinks.tables.memory import TableMemory
-from onceproof.sinks.tables.prepared_parts import PreparedParts
+from onceproof.sinks.tables.sessions import told
 from onceproof.sinks.tables.sink import TableSink
-from onceproof.sinks.tables.table import drop, make
+from onceproof.sinks.tables.table import columns, copying, drop, make, parts_of, table
+from onceproof.sinks.tables.writer_session import CopiedPart, WriterSession
+
+_HEAD = "onceproof:"
+_BUSY_AT_MOST_S = 10.0
 
 
 @dataclass(frozen=True)
@@ -54,6 +68,18 @@ class TwoPhaseTable(TableSink):
         """Return how many transactions are prepared; the store does not tell their rows."""
         return len(self._store.open()), 0
 
+    def left(self) -> list[Left]:
+        """Return the transactions that are prepared."""
+        memory = TableMemory(self._session)
+        return [
+            Left("prepared", part, decided(memory, part), since)
+            for part, since in self._store.prepared().items()
+        ]
+
+    def settle(self, left: Sequence[Left]) -> Mapping[str, int]:  # noqa: ARG002
+        """Commit or roll back what is prepared."""
+        return counted(self.recover())
+
     def drop(self) -> None:
         """Roll back what is prepared, and drop the table and its memory."""
         for part in self._store.open():
@@ -74,3 +100,83 @@ class TwoPhaseTable(TableSink):
         """Return the driver's side of a run that has not claimed yet."""
         writer = writer_of(self.target, self._session.writer, TableMemory(self._session))
         return TwoPhase(self._store, writer, failpoints.reached)
+
+
+@dataclass(frozen=True)
+class PreparedParts:
+    """The prepared transactions of one writer."""
+
+    session: WriterSession
+
+    def check(self) -> None:
+        """Raise `RequestError` where no transaction can be prepared, which is PostgreSQL's own."""
+        ((most,),) = self.session.ask("select current_setting('max_prepared_transactions')::int")
+        if not most:
+            raise RequestError(
+                "max_prepared_transactions of the store is 0, so two-phase commit cannot be: set it"
+                " to twice the number of partitions or more, and restart the store"
+            )
+
+    def begin(self, part: Part) -> CopiedPart:
+        """Begin the transaction of a part."""
+        from psycopg import sql
+
+        target = self.session.target
+        with told(target):
+            session = self.session.of_task(part.epoch)
+        into = copying(table(target), columns(target))
+        closing = sql.SQL("prepare transaction {}").format(self._gid(part, session))
+        return CopiedPart(target, session, into, closing)
+
+    def open(self) -> Sequence[Part]:
+        """Return the parts that are prepared."""
+        return list(self.prepared())
+
+    def prepared(self) -> Mapping[Part, datetime]:
+        """Return the parts that are prepared, and since when."""
+        with told(self.session.target):
+            place = self._place(self.session.open())
+        found = self.session.ask(
+            "select gid, prepared from pg_prepared_xacts where database = current_database()"
+            " and starts_with(gid, %s) and split_part(gid, '@', 2) = %s order by gid",
+            f"{_HEAD}{self.session.writer}:",
+            place,
+        )
+        return {Part.of(gid.removeprefix(_HEAD).partition("@")[0]): since for gid, since in found}
+
+    def commit(self, part: Part) -> None:
+        """Commit a prepared transaction."""
+        self._end("commit", part)
+
+    def abort(self, part: Part) -> None:
+        """Roll a prepared transaction back."""
+        self._end("rollback", part)
+
+    def _end(self, verb: str, part: Part) -> None:
+        """End a transaction; where another session is just doing that, wait until it has."""
+        from psycopg import sql
+        from psycopg.errors import ObjectNotInPrerequisiteState, UndefinedObject
+
+        def has_ended() -> bool:
+            session = self.session.open()
+            try:
+                session.execute(sql.SQL(f"{verb} prepared {{}}").format(self._gid(part, session)))
+            except UndefinedObject:
+                return True
+            except ObjectNotInPrerequisiteState:
+                return False
+            return True
+
+        with told(self.session.target):
+            wait_for(has_ended, _BUSY_AT_MOST_S, f"{part.name} is held by another session")
+
+    def _gid(self, part: Part, session: Any) -> Any:
+        """Return the name of a transaction, which is one of all databases of the server."""
+        from psycopg import sql
+
+        return sql.Literal(f"{_HEAD}{part.name}@{self._place(session)}")
+
+    def _place(self, session: Any) -> str:
+        """Return where the memory is: writers of another schema may have the same names."""
+        place = json.dumps([session.info.dbname, parts_of(self.session.target)[0]])
+        return blake2b(place.encode(), digest_size=8).hexdigest()

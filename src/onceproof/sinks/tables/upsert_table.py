@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 from onceproof.guarantee import Guarantee
 from onceproof.run.plan import Writes
 from onceproof.sinks import Target
-from onceproof.sinks.in_spark.driver_side import writer_of
-from onceproof.sinks.protocol.remembered import Remembered
+from onceproof.sinks.in_spark.part_tasks import writer_of
+from onceproof.sinks.protocol.writer import Remembered
 from onceproof.sinks.tables.memory import TableMemory
 from onceproof.sinks.tables.sink import TableSink
 from onceproof.sinks.tables.table import columns, drop, listed, make, table

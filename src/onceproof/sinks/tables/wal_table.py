@@ -1,19 +1,50 @@
-"""Rows staged in a table of PostgreSQL, and added to another when the commit log has the batch."""
+"""Rows staged in a table of PostgreSQL, and added to another when the commit log has the batch.
+
+The target's rows, their mark and the staged rows are in one database, so an effect and its mark can
+be one transaction; kept apart they show what a log does whose effect is somewhere else.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
 from onceproof import failpoints
 from onceproof.guarantee import Guarantee
-from onceproof.sinks.in_spark.driver_side import write_by_parts, writer_of
+from onceproof.sinks.in_spark.part_tasks import write_by_parts, writer_of
+from onceproof.sinks.protocol import Decision, Part
 from onceproof.sinks.protocol.wal import Wal
+from onceproof.sinks.sweep import Left, counted, staged
+from onceproof.sinks.tables.casts import TYPES
+from onceproof.sinks.tables.memory import AGAIN, TableMemory
+from onceproof.sinks.tables.sessions import told
 from onceproof.sinks.tables.sink import TableSink
-from onceproof.sinks.tables.staged_rows import StagedRows
-from onceproof.sinks.tables.table import drop, make
+from onceproof.sinks.tables.table import (
+    WROTE,
+    columns,
+    copying,
+    drop,
+    listed,
+    make,
+    parts_of,
+    table,
+)
+from onceproof.sinks.tables.writer_session import CopiedPart, WriterSession
+
+_COLUMNS = """select column_name, udt_name from information_schema.columns
+ where table_schema = %s and table_name = %s order by ordinal_position"""
+_IS_THERE = "select 1 from pg_tables where schemaname = %s and tablename = %s"
+_STAGED = "select _part from {staged} where split_part(_part, ':', 1) = %s group by 1 order by 1"
+# Both rows stay locked until the transaction ends, so no newer run claims in its middle.
+_STILL_OURS = """select 1 from {writers} join {decisions} using (writer)
+ where writer = %s and {writers}.epoch = %s and batch = %s and not marked for update"""
+_CLEAN = """with gone as (delete from {staged} where split_part(_part, ':', 1) = %s
+ and split_part(_part, ':', 2)::int8 <= %s and _part <> all(%s) returning _part)
+ select count(distinct _part) from gone"""
+_MARK = "update {decisions} set marked = true where writer = %s and batch = %s"
 
 
 @dataclass(frozen=True)
@@ -74,3 +105,135 @@ class WalTableAtomic(WalTable):
     guarantee = Guarantee.EXACTLY_ONCE
     atomic_batches = True
     steps: ClassVar = (*failpoints.TASK, "staged", "sink_committed", "apply_half", "marked")
+
+    def left(self) -> list[Left]:
+        """Return what is staged, by this sink or by the other."""
+        schema, table = parts_of(self.target)
+        if not self._session.ask(_IS_THERE, schema, f"{table}__staged"):
+            return []
+        named = {part for one in self._log.waiting() for part in one.parts}
+        found = self._session.ask(_STAGED, self._session.writer)
+        return staged(self.target, [Part.of(name) for (name,) in found], named)
+
+    def settle(self, left: Sequence[Left]) -> Mapping[str, int]:  # noqa: ARG002
+        """Add what the commit log has; which columns the table has the store tells."""
+        names = {kind: name for name, kind in TYPES.items()}
+        found = self._session.ask(_COLUMNS, *parts_of(self.target))
+        columns = {name: names[kind] for name, kind in found if name not in WROTE}
+        return counted(type(self)(replace(self.target, columns=columns)).recover())
+
+
+@dataclass(frozen=True)
+class StagedRows:
+    """The log of one writer."""
+
+    session: WriterSession
+
+    @property
+    def memory(self) -> TableMemory:
+        """Return what claims and tells the decisions."""
+        return TableMemory(self.session)
+
+    def make(self) -> None:
+        """Make the staging table and the memory; a second time changes nothing."""
+        self.memory.make()
+        self.session.ask("create table if not exists {staged} (like {table}, _part text not null)")
+
+    def drop(self) -> None:
+        """Remove both."""
+        self.memory.drop()
+        self.session.ask("drop table if exists {staged}")
+
+    def claim(self, attempt: int) -> int:
+        """Claim the writer."""
+        return self.memory.claim(attempt)
+
+    def newest(self) -> Decision | None:
+        """Return the decision of the highest batch."""
+        return self.memory.newest()
+
+    def decision(self, batch: int) -> Decision | None:
+        """Return the decision of one batch."""
+        return self.memory.decision(batch)
+
+    def decide(self, decision: Decision) -> bool:
+        """Name a batch's parts, also in the place of others, unless it is marked."""
+        return self.memory.decide(decision, AGAIN)
+
+    def begin(self, part: Part) -> CopiedPart:
+        """Begin to stage a part, whose rows carry its name."""
+        from psycopg import sql
+
+        target = self.session.target
+        with told(target):
+            session = self.session.of_task(part.epoch)
+        into = copying(self.session.filled("{staged}"), [*columns(target), "_part"])
+        return CopiedPart(target, session, into, sql.SQL("commit"), (part.name,))
+
+    def waiting(self) -> Sequence[Decision]:
+        """Return the decisions that are not marked, in order."""
+        return self.memory.decisions("and not marked order by batch")
+
+    def apply(
+        self, decision: Decision, epoch: int, half: Callable[[], None], *, mark: bool
+    ) -> bool:
+        """Put the staged rows into the table: with the mark in one transaction, else in two.
+
+        Half of the effect is half of the parts, so a batch of one part has no half.
+        """
+        names = [part.name for part in decision.parts]
+        first, rest = names[: len(names) // 2], names[len(names) // 2 :]
+        with self._ours(decision, epoch) as is_ours:
+            if is_ours:
+                self._put(first or rest)
+            if is_ours and mark:
+                if first:
+                    half()
+                    self._put(rest)
+                self._mark(decision)
+        if not is_ours or mark or not first:
+            return is_ours
+        half()
+        with self._ours(decision, epoch) as is_ours:
+            if is_ours:
+                self._put(rest)
+        return is_ours
+
+    def mark(self, decision: Decision, epoch: int) -> bool:
+        """Remember that a batch is applied."""
+        with self._ours(decision, epoch) as is_ours:
+            if is_ours:
+                self._mark(decision)
+        return is_ours
+
+    def clean(self, keep: Iterable[Part], epoch: int) -> int:
+        """Remove what is staged and not to be kept."""
+        kept = [part.name for part in keep]
+        ((parts,),) = self.session.ask(_CLEAN, self.session.writer, epoch, kept)
+        return int(parts)
+
+    @contextmanager
+    def _ours(self, decision: Decision, epoch: int) -> Iterator[bool]:
+        """Hold a transaction in which no newer run claims; yield False if one has, or it is marked.
+
+        What is done in it is undone if the block raises.
+        """
+        given = (self.session.writer, epoch, decision.batch)
+        with told(self.session.target), self.session.open().transaction():
+            yield bool(self.session.run(_STILL_OURS, *given))
+
+    def _put(self, names: list[str]) -> None:
+        from psycopg import sql
+
+        target = self.session.target
+        query = sql.SQL(
+            "insert into {table} ({columns}) select {columns} from {staged} where _part = any(%s)"
+        ).format(
+            table=table(target),
+            columns=listed(columns(target)),
+            staged=self.session.filled("{staged}"),
+        )
+        self.session.open().execute(query, [names])
+
+    def _mark(self, decision: Decision) -> None:
+        self.session.run(_MARK, self.session.writer, decision.batch)

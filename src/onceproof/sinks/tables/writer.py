@@ -7,7 +7,7 @@ from typing import Any
 
 from onceproof import failpoints
 from onceproof.sinks import Target
-from onceproof.sinks.in_spark.task_rows import as_csv, by_half, chosen
+from onceproof.sinks.in_spark.part_tasks import as_csv, by_half, chosen
 from onceproof.sinks.tables.sessions import transaction
 from onceproof.sinks.tables.table import columns, copying
 

@@ -10,10 +10,9 @@ from onceproof import failpoints
 from onceproof.errors import RequestError
 from onceproof.guarantee import Guarantee
 from onceproof.sinks.tables.writer import halves
-from onceproof.sinks.topics.cluster import Cluster
-from onceproof.sinks.topics.frames import as_records
-from onceproof.sinks.topics.making import OPTIONS, drop, make_target
-from onceproof.sinks.topics.sink import TopicSink
+from onceproof.sinks.topics.cluster import Cluster, drop, make_target
+from onceproof.sinks.topics.rows import as_records
+from onceproof.sinks.topics.sink import OPTIONS, TopicSink
 
 
 @dataclass(frozen=True)

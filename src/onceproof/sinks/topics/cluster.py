@@ -1,4 +1,4 @@
-"""The brokers of a target, how one connects to them, and the clients that do.
+"""The brokers of a target, the clients that connect to them, and topics made and removed.
 
 Options of a sink that begin with `kafka.` are settings of its clients, by librdkafka's names. Those
 that say how one connects (TLS, SASL) go to every client of a target, in each one's own words;
@@ -36,6 +36,8 @@ _SECURITY = {
 }
 _JAVA = {"ssl.ca.location": "ssl.truststore.location", "sasl.mechanisms": "sasl.mechanism"}
 _HOSTNAMES = "ssl.endpoint.identification.algorithm"
+_REPLICAS, _IN_SYNC = 3, 2
+PARTITIONS = 4  # of a topic, where no option says another number
 
 
 @dataclass(frozen=True)
@@ -172,3 +174,52 @@ def described(client: Any, topic: str) -> dict[str, Any]:
         raise for_code(found["error_code"])(topic)
     told: dict[str, Any] = found
     return told
+
+
+def make_target(client: Any, target: Target) -> None:
+    """Make a target that keeps its records for ever; one that is there stays as it is.
+
+    The option `partitions` says how many it gets.
+    """
+    partitions = int(target.options.get("partitions", PARTITIONS))
+    make_kept(client, target.name, partitions)
+
+
+def make_kept(client: Any, topic: str, partitions: int) -> None:
+    """Make a topic of which nothing expires, and which loses nothing with one broker."""
+    from kafka.admin import NewTopic
+    from kafka.errors import TopicAlreadyExistsError
+
+    replicas = min(_REPLICAS, len(client.describe_cluster()["brokers"]))
+    kept: Mapping[str, str] = {
+        "retention.ms": "-1",
+        "retention.bytes": "-1",
+        "cleanup.policy": "delete",
+        "min.insync.replicas": str(min(_IN_SYNC, replicas)),
+    }
+    with suppress(TopicAlreadyExistsError):
+        client.create_topics([NewTopic(topic, partitions, replicas, topic_configs=kept)])
+    client.wait_for_topics([topic])
+
+
+def drop(cluster: Cluster, *topics: str) -> None:
+    """Remove topics; one that is not there is gone already."""
+    from kafka.errors import UnknownTopicOrPartitionError
+
+    def remove(client: Any) -> None:
+        for topic in topics:
+            with suppress(UnknownTopicOrPartitionError):
+                client.delete_topics([topic])
+
+    cluster.ask(remove)
+
+
+def partitions_of(client: Any, topic: str) -> int:
+    """Return how many partitions a topic has."""
+    return len(described(client, topic)["partitions"])
+
+
+def is_there(cluster: Cluster, topic: str) -> bool:
+    """Whether a topic is there."""
+    found: bool = cluster.ask(lambda client: topic in client.list_topics())
+    return found

@@ -12,7 +12,7 @@ from onceproof.machine.polling import wait_for
 from onceproof.sinks import Target
 from onceproof.sinks.protocol import checked_writer
 from onceproof.sinks.topics.cluster import Cluster, described
-from onceproof.sinks.topics.news import ALL, TopicNews
+from onceproof.sinks.topics.reader import ALL, TopicNews
 
 _APPENDED_WITHIN_S = 60.0
 _TAIL = ".decisions"
@@ -30,6 +30,11 @@ def writer_of_topic(target: Target) -> str:
 def journal_of(topic: str, writer: str) -> str:
     """Return the name of the topic that keeps what a writer has decided about a target."""
     return f"{topic}.{writer}{_TAIL}"
+
+
+def stage_of(topic: str, writer: str) -> str:
+    """Return the name of the topic in which a writer's log stages records for a target."""
+    return f"{topic}.{writer}.staged"
 
 
 def writers_of(topic: str, names: Sequence[str]) -> list[str]:

@@ -12,7 +12,7 @@ from onceproof.errors import StackError
 from onceproof.sinks import Target
 from onceproof.sinks.files.parquet_rows import WROTE
 from onceproof.sinks.protocol import Part
-from onceproof.sinks.protocol.transactions import id_of
+from onceproof.sinks.protocol.coordinated import id_of
 from onceproof.sinks.topics.cluster import SOCKET_MS, Cluster
 
 PATIENCE_S = 120.0
@@ -39,7 +39,7 @@ class TopicPart:
     _failed: list[Any] = field(init=False, default_factory=list)
 
     def write(self, rows: Any) -> None:
-        """Produce some rows, which are records as `topic_frames` makes them."""
+        """Produce some rows, which are records as `rows` makes them."""
         with _said(self.topic):
             self._producer = self._producer or self._begun()
             produce, wait, topic = self._producer.produce, self._producer.poll, self.topic

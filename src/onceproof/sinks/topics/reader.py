@@ -1,28 +1,30 @@
 """A topic as its readers see it: committed records only, in order, each look from where it ended.
 
-Records become rows as `topic_rows` says: each column is the member of that name of the value, which
+Records become rows as `rows` says: each column is the member of that name of the value, which
 is a JSON object; one that it lacks is NULL, or the record's key if it is the only key column. So a
-job of anybody's can be read whose output is a topic: `read`, `TopicReader` and `topic_open.open_in`
-take a `Target` with the brokers as `address` and the topic as `name`, and need nothing else.
+job of anybody's can be read whose output is a topic: `read`, `TopicReader` and
+`coordinator.open_in` take a `Target` with the brokers as `address` and the topic as `name`, and
+need nothing else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from onceproof.errors import StackError
+from onceproof.machine.polling import wait_for
 from onceproof.sinks import Look, Target
 from onceproof.sinks.files.reader import shown, write_rows
 from onceproof.sinks.topics.cluster import Cluster
-from onceproof.sinks.topics.news import COMMITTED, TopicNews, news
 from onceproof.sinks.topics.rows import rows_of
 
 LOOK_AT_MOST_S = 20.0
 READ_AT_MOST_S = 120.0
+COMMITTED, ALL = "read_committed", "read_uncommitted"
 
 
 @dataclass
@@ -84,3 +86,65 @@ def _came(rows: Any, target: Target) -> Any:
 
     came = shown(rows, target)
     return pa.Table.from_batches([came.add_column(0, "copies", pa.array([1] * rows.num_rows))])
+
+
+@dataclass
+class TopicNews:
+    """A consumer that lasts from look to look; after an error the next look makes a new one."""
+
+    cluster: Cluster
+    topic: str
+    isolation: str
+    limit_s: float
+    _consumer: Any = None
+
+    def since(self, places: Mapping[int, int]) -> tuple[list[Any], dict[int, int]]:
+        """Return the records behind the places up to the ends as they are now, and the ends."""
+        ends = dict(places)
+        try:
+            if self._consumer is None:
+                self._consumer = self.cluster.consumer(self.isolation)
+            return list(news(self._consumer, self.topic, ends, self.limit_s)), ends
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Give the consumer back."""
+        consumer, self._consumer = self._consumer, None
+        if consumer is not None:
+            with suppress(Exception):  # it may be one whose brokers are gone
+                consumer.close()
+
+
+def news(consumer: Any, topic: str, places: dict[int, int], limit_s: float) -> Iterator[Any]:
+    """Yield the records behind the places up to the ends as they are now, and move the places.
+
+    A partition without a place begins where its log does. What moves is `places` itself, also
+    over markers of transactions, which are records that nobody gets.
+    """
+    from kafka import TopicPartition
+
+    numbers = consumer.partitions_for_topic(topic)
+    if not numbers:
+        raise StackError(f"there is no topic {topic!r}: it was never made, or somebody removed it")
+    parts = [TopicPartition(topic, number) for number in sorted(numbers)]
+    ends = consumer.end_offsets(parts)
+    fresh = [one for one in parts if one.partition not in places]
+    starts = consumer.beginning_offsets(fresh) if fresh else {}
+    left = [one for one in parts if places.get(one.partition, starts.get(one)) < ends[one]]
+    for one in parts:
+        places.setdefault(one.partition, starts.get(one, 0))
+    consumer.assign(left)
+    for one in left:
+        consumer.seek(one, places[one.partition])
+
+    def moved() -> tuple[Any, ...]:
+        found = tuple(consumer.poll(200).items())
+        is_over = all(consumer.position(one) >= ends[one] for one in left)
+        return found or ((None, ()),) * is_over  # the last may be markers
+
+    while left and any(consumer.position(one) < ends[one] for one in left):
+        for one, records in wait_for(moved, limit_s, f"{topic} has no readable end"):
+            yield from (record for record in records if record.offset < ends[one])
+    places.update({one.partition: ends[one] for one in left})

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
-from onceproof.errors import StackError
+from onceproof.errors import RequestError, StackError
 from onceproof.sinks import Target
 from onceproof.sinks.exact_cells import exact, exact_text, from_json
 from onceproof.sinks.files.parquet_rows import WROTE, schema
@@ -21,6 +22,7 @@ HEADERS = "array<struct<key:string,value:binary>>"
 _RECORD = {"key", "value", "headers", "partition", "timestamp"}
 _TEXT = ("string", "binary")
 _ROWS_AT_ONCE = 20_000
+_MOMENTS = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX", "timeZone": "UTC"}
 
 
 def are_records(columns: Mapping[str, str]) -> bool:
@@ -100,3 +102,36 @@ def _read_json(target: Target) -> Callable[[Any], list[Any]]:
 def _wrote(record: Any) -> list[int | None]:
     told = dict(record.headers)
     return [int(told[name]) if name in told else None for name in WROTE]
+
+
+def record_target(target: Target) -> Target:
+    """Return the target with the columns of its records."""
+    if are_records(target.columns):
+        return target
+    columns = {"value": "string"} | ({"key": "string"} if target.key else {})
+    return replace(target, columns=columns)
+
+
+def as_records(target: Target, frame: Any) -> Any:
+    """Return a frame as one of records, or raise if it lacks a column of the target.
+
+    A key of one column is its text, one of several a JSON object.
+    """
+    from pyspark.sql import functions as F
+
+    if missing := [name for name in target.columns if name not in frame.columns]:
+        raise RequestError(
+            f"the batch has no column {missing[0]}: write {', '.join(target.columns)}"
+        )
+    if are_records(target.columns):
+        return frame.select(*target.columns)
+
+    def quoted(names: Any) -> list[Any]:
+        return [F.col(f"`{name.replace('`', '``')}`") for name in names]
+
+    shown = [F.to_json(F.struct(*quoted(target.columns)), _MOMENTS).alias("value")]
+    if len(target.key) == 1:
+        shown.append(quoted(target.key)[0].cast("string").alias("key"))
+    elif target.key:
+        shown.append(F.to_json(F.struct(*quoted(target.key)), _MOMENTS).alias("key"))
+    return frame.select(*shown)

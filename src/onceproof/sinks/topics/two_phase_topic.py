@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -12,19 +13,19 @@ from onceproof import failpoints
 from onceproof.guarantee import Guarantee
 from onceproof.schema.kinds import Field
 from onceproof.schema.scalars import Word, whole
-from onceproof.sinks.in_spark.driver_side import write_by_parts, writer_of
+from onceproof.sinks.in_spark.part_tasks import write_by_parts, writer_of
 from onceproof.sinks.protocol import Part
-from onceproof.sinks.protocol.coordinated import CoordinatedParts
+from onceproof.sinks.protocol.coordinated import CoordinatedParts, Seen, part_of
 from onceproof.sinks.protocol.journal import JournalMemory
 from onceproof.sinks.protocol.two_phase import TwoPhase
+from onceproof.sinks.sweep import Fate, Left, counted, decided
 from onceproof.sinks.topics.checks import check, check_rights, goes_on, timeout_ms
-from onceproof.sinks.topics.cluster import Cluster
+from onceproof.sinks.topics.cluster import Cluster, drop, is_there, make_kept, make_target
 from onceproof.sinks.topics.coordinator import Coordinators
-from onceproof.sinks.topics.frames import as_records, record_target
-from onceproof.sinks.topics.journal import TopicJournal, journal_of, writer_of_topic
-from onceproof.sinks.topics.making import OPTIONS, drop, is_there, make_kept, make_target
+from onceproof.sinks.topics.journal import TopicJournal, journal_of, stage_of, writer_of_topic
 from onceproof.sinks.topics.part import BeginTransaction, TopicPart
-from onceproof.sinks.topics.sink import TopicSink
+from onceproof.sinks.topics.rows import as_records, record_target
+from onceproof.sinks.topics.sink import OPTIONS, TopicSink
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,30 @@ class TwoPhaseTopic(TopicSink):
             done = self._driver(parts).recover()
             lost = [{"batch": one.batch, "why": why} for one, why in parts.given_up.items()]
             return {**done, "lost": lost} if lost else done
+
+    def left(self) -> list[Left]:
+        """Return the transactions that are open, then those that are decided and gone.
+
+        A writer with a stage has a log's journal: of that no part is a transaction.
+        """
+        is_log = is_there(self._cluster, stage_of(self.target.name, self._writer))
+        with closing(self.parts()) as parts:
+            return _open(parts) + ([] if is_log else _gone(parts))
+
+    def settle(self, left: Sequence[Left]) -> Mapping[str, int]:
+        """Settle what is open; what is lost is given up, so that its writer can go on."""
+        lost = {one.part.batch for one in left if one.fate is Fate.LOST}
+        with closing(self.parts()) as parts:
+            parts.memory.claim(0)
+            for decision in parts.memory.undone():
+                if decision.batch in lost:
+                    parts.give_up(decision)
+            taken = parts.taken_over()
+            for name, seen in taken.items():
+                parts.coordinator.end(name, seen.producer, seen.epoch, commit=False)
+        done = counted(self.recover())
+        done |= {"batches given up": len(lost)} if lost else {}
+        return done | ({"ended that others began": len(taken)} if taken else {})
 
     def drop(self) -> None:
         """Abort what is open, and remove the topic and its journal."""
@@ -129,3 +154,26 @@ class TwoPhaseTopic(TopicSink):
     @cached_property
     def _run(self) -> TwoPhase:
         return self.begun()
+
+
+def _open(parts: CoordinatedParts) -> list[Left]:
+    ours = [
+        Left("transaction", part, decided(parts.memory, part), _since(seen))
+        for part, seen in parts.intact().items()
+    ]
+    return ours + [
+        Left("transaction", part_of(parts.head, name)[0], Fate.TAKEN, _since(seen))
+        for name, seen in parts.taken_over().items()
+    ]
+
+
+def _gone(parts: CoordinatedParts) -> list[Left]:
+    return [
+        Left("transaction", part, Fate.LOST)
+        for decision in parts.memory.undone()
+        for part in parts.lost(decision)
+    ]
+
+
+def _since(seen: Seen) -> datetime:
+    return datetime.fromtimestamp(seen.started_ms / 1000, tz=UTC)

@@ -13,14 +13,12 @@ from collections.abc import Callable
 
 from onceproof.errors import OnceproofError, RequestError
 from onceproof.machine.home import onceproof_home
-from onceproof.stacks.compose.composed import RUNS, composed_state
-from onceproof.stacks.local.starting import await_first
-from onceproof.stacks.members import airflow_launch, broker_launch, spark_launch, store
+from onceproof.stacks.compose import RUNS, composed_state
+from onceproof.stacks.local.bringing_up import await_first
+from onceproof.stacks.members import airflow, brokers, cluster, store
 from onceproof.stacks.members.airflow import PARTS
-from onceproof.stacks.members.kafka_setup import kafka_tools
+from onceproof.stacks.members.programs import kafka_tools, spark_tools, store_tools
 from onceproof.stacks.members.registry import members
-from onceproof.stacks.members.spark_setup import spark_tools
-from onceproof.stacks.members.store_setup import store_tools
 from onceproof.stacks.state import Launch, State
 
 NAME = "ONCEPROOF_MEMBER"
@@ -57,7 +55,7 @@ def become(launch: Launch) -> None:
 def _airflow(state: State, part: str) -> Launch:
     if part == PARTS[0]:  # the others wait for it
         _make_airflow_home(state)
-    return airflow_launch.launch_part(state, part, RUNS, os.environ.get(airflow_launch.STACK, ""))
+    return airflow.launch_part(state, part, RUNS, os.environ.get(airflow.STACK, ""))
 
 
 def _make_airflow_home(state: State) -> None:
@@ -65,15 +63,15 @@ def _make_airflow_home(state: State) -> None:
     place = state.place("airflow")
     if not (place / "airflow.cfg").exists():
         shutil.rmtree(place, ignore_errors=True)
-        airflow_launch.make_home(state)
+        airflow.make_home(state)
 
 
 _LAUNCHES: dict[str, Callable[[State, str], Launch]] = {
-    "broker": lambda state, number: broker_launch.launch(
+    "broker": lambda state, number: brokers.launch(
         state, int(number), kafka_tools(onceproof_home())
     ),
-    "master": lambda state, _: spark_launch.launch_master(state, spark_tools(onceproof_home())),
-    "worker": lambda state, number: spark_launch.launch_worker(
+    "master": lambda state, _: cluster.launch_master(state, spark_tools(onceproof_home())),
+    "worker": lambda state, number: cluster.launch_worker(
         state, int(number), spark_tools(onceproof_home())
     ),
     "store": lambda state, _: store.launch(state, store_tools(onceproof_home())),

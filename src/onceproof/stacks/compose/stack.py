@@ -16,9 +16,8 @@ from onceproof.kafka.security import PLAIN, Brokers
 from onceproof.machine.home import onceproof_home
 from onceproof.stacks import Done, Member, MemberStatus, Verb
 from onceproof.stacks.aiming import aim, healed, lacking
-from onceproof.stacks.compose.composed import composed_state, service
-from onceproof.stacks.compose.engine import containers_of, look_at
-from onceproof.stacks.compose.verbs import VERB_BODIES
+from onceproof.stacks.compose import composed_state, service
+from onceproof.stacks.compose.verbs import VERB_BODIES, containers_of, look_at
 from onceproof.stacks.members.registry import members
 from onceproof.stacks.state import VERB_ENDS_S, held
 

@@ -17,8 +17,14 @@ from onceproof.kafka.security import Brokers
 from onceproof.stacks import CURES, Done, Member, MemberStatus, Verb
 from onceproof.stacks.aiming import aim, lacking
 from onceproof.stacks.external.file import read_external
-from onceproof.stacks.external.looks import KAFKA, brokers_of, runs_here
-from onceproof.stacks.external.member import Elsewhere, await_service, carry_out
+from onceproof.stacks.external.member import (
+    KAFKA,
+    Elsewhere,
+    await_service,
+    brokers_of,
+    carry_out,
+    runs_here,
+)
 from onceproof.variables import revealed
 
 PREFIX = "external:"

@@ -12,9 +12,9 @@ from onceproof.errors import RequestError, StackError
 from onceproof.kafka.security import PLAIN, Brokers
 from onceproof.machine.polling import wait_for
 from onceproof.stacks import Stack
+from onceproof.stacks.aiming import find_role, pick
+from onceproof.stacks.links import ANYONE, Rule
 from onceproof.stacks.links.member import Links, tell
-from onceproof.stacks.links.rules import ANYONE, Rule
-from onceproof.stacks.roles import find_role, pick
 
 if TYPE_CHECKING:
     from onceproof.stacks.local.stack import LocalStack

@@ -1,19 +1,50 @@
-"""Airflow's four components, each a process of its own beside the system under test."""
+"""Airflow's four components, each a process of its own beside the system under test.
+
+Airflow has a home of its own below the stack's, with a login of its own. The settings stand in
+`airflow.cfg`, which only this user may read: none of them is in a process's environment, where a
+task's children would find the secrets.
+"""
 
 from __future__ import annotations
 
 import json
+import os
+import secrets
+import shutil
+import sys
 import urllib.request
+from base64 import urlsafe_b64encode
 from collections.abc import Collection
+from configparser import RawConfigParser
 from dataclasses import dataclass
-from typing import Any
+from hashlib import sha256
+from importlib import metadata
+from pathlib import Path
+from typing import Any, TextIO
 
+from onceproof.errors import RequestError
+from onceproof.machine.home import RUNS, dags_folder, onceproof_home, plugins_folder
 from onceproof.machine.identity import Identity, everyone
+from onceproof.setup import making
 from onceproof.stacks import VERBS
-from onceproof.stacks.state import State
+from onceproof.stacks.state import LOOPBACK, MARK, Launch, State
+from onceproof.stacks.tools import run_tool
 
 PARTS = ("api-server", "scheduler", "dag-processor", "triggerer")
 PORTS = ("airflow",)
+USER = "admin"
+STACK = "ONCEPROOF_STACK_HOME"
+# Airflow's own pauses between one task and the next would be a third of a short run, and what a
+# scheduler that died has left would be looked for after five minutes.
+_SCHEDULER = {
+    "scheduler_idle_sleep_time": 0.2,
+    "orphaned_tasks_check_interval": 20,
+    "task_instance_heartbeat_timeout": 120,
+}
+# Their servers of task logs would listen on every address of the machine. The API server finds the
+# logs in the folder that they share.
+_WITH_LOG_SERVERS = ("scheduler", "triggerer")
+_KEPT = ("PATH", "JAVA_HOME", "HOME", "LANG", "PYTHONPATH")
 
 
 @dataclass(frozen=True)
@@ -71,3 +102,114 @@ class Component:
             return f"Airflow's health page does not answer: {error}"
         found = health.get(self.part.replace("-", "_"), health["metadatabase"])
         return "" if found["status"] == "healthy" else f"it is {found['status'] or 'not heard of'}"
+
+
+def launch_airflow(state: State, runs: Path) -> dict[str, Launch]:
+    """Make Airflow's home, and return how each component is started."""
+    make_home(state)
+    return {f"airflow:{part}": launch_part(state, part, runs, str(state.folder)) for part in PARTS}
+
+
+def make_home(state: State) -> None:
+    """Make what all components share: the settings, the database, the login."""
+    place = state.place("airflow")
+    place.mkdir(mode=0o700)
+    shutil.copy(_database(onceproof_home()), place / "airflow.db")
+    _write_private(place / "passwords.json", json.dumps({USER: secrets.token_urlsafe(12)}))
+    with _private(place / "airflow.cfg") as file:
+        _settings(state, place).write(file)
+
+
+def launch_part(state: State, part: str, runs: Path, stack: str) -> Launch:
+    """Return how a component is started, whose runs are on that stack unless they say otherwise."""
+    place = state.place("airflow")
+    env = _environment(place) | {
+        "ONCEPROOF_HOME": str(onceproof_home()),
+        STACK: stack,
+        RUNS: str(runs.absolute()),
+    }
+    more = ["--skip-serve-logs"] if part in _WITH_LOG_SERVERS else []
+    return Launch([sys.executable, "-m", "airflow", part, *more], env, str(place))
+
+
+def password_of(state: State) -> str:
+    """Return the password of the one user."""
+    found: dict[str, str] = json.loads((state.place("airflow") / "passwords.json").read_text())
+    return found[USER]
+
+
+def _environment(place: Path) -> dict[str, str]:
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name in _KEPT or (name.startswith("ONCEPROOF_") and name not in (MARK, making.MARK))
+    }
+    own = {"AIRFLOW_HOME": str(place), "ONCEPROOF_SCHEDULE": "", "TZ": "UTC"}
+    return own | kept
+
+
+def _settings(state: State, place: Path) -> RawConfigParser:
+    host, port = Component(state, PARTS[0]).server
+    found = RawConfigParser()
+    found.read_dict(
+        {
+            "core": {
+                "dags_folder": dags_folder(),
+                "plugins_folder": plugins_folder(),
+                "load_examples": False,
+                "executor": "LocalExecutor",
+                "parallelism": 6,
+                "dags_are_paused_at_creation": False,
+                "execution_api_server_url": f"http://{host}:{port}/execution/",
+                "simple_auth_manager_users": f"{USER}:admin",
+                "simple_auth_manager_passwords_file": place / "passwords.json",
+                "fernet_key": urlsafe_b64encode(secrets.token_bytes(32)).decode(),
+            },
+            "api": {
+                "host": host,
+                "port": port,
+                "base_url": f"http://{LOOPBACK}:{port}",  # where people's browsers are
+                "workers": 1,
+                "secret_key": secrets.token_hex(16),
+            },
+            "api_auth": {"jwt_secret": secrets.token_hex(32)},
+            "database": {"sql_alchemy_conn": f"sqlite:///{place / 'airflow.db'}"},
+            "logging": {
+                "base_log_folder": place / "logs",
+            },
+            "scheduler": _SCHEDULER,
+            "workers": {"min_heartbeat_interval": 1},
+            "dag_processor": {"refresh_interval": 60, "min_file_process_interval": 60},
+        }
+    )
+    return found
+
+
+def _database(home: Path) -> Path:
+    """Return an empty database with Airflow's tables, made once for each release of it."""
+    try:
+        version = metadata.version("apache-airflow-core")
+    except metadata.PackageNotFoundError:
+        raise RequestError(
+            "Airflow is not installed here: install onceproof[airflow], or leave --airflow out"
+        ) from None
+    digest = sha256(f"{version} {metadata.version('apache-airflow')}".encode()).hexdigest()[:12]
+    path = home / "airflow" / f"{digest}.db"
+    return making.ensure(home, path, lambda part, mark: _migrate(part, path.name, mark))
+
+
+def _migrate(part: Path, name: str, mark: making.Environment) -> None:
+    env = _environment(part) | dict(mark)
+    env |= {"AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{part / name}"}
+    env |= {"AIRFLOW__CORE__LOAD_EXAMPLES": "False"}
+    run_tool([sys.executable, "-m", "airflow", "db", "migrate"], env, "airflow db migrate")
+
+
+def _write_private(path: Path, text: str) -> None:
+    with _private(path) as file:
+        file.write(text)
+
+
+def _private(path: Path) -> TextIO:
+    """Open a new file that only this user may read."""
+    return os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w")

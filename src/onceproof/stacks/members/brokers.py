@@ -2,22 +2,32 @@
 
 Each has three listeners, for clients, for its fellow brokers and for controllers, so that a proxy
 can be put before any of them.
+
+Storage is formatted without a JVM: `meta.properties` is four lines, and `bootstrap.checkpoint`,
+which carries the feature levels (without it there is no transaction version 2), is a copy of what
+Kafka's own tool wrote once for this version.
 """
 
 from __future__ import annotations
 
+import base64
+import shutil
 import socket
 import time
+import uuid
 from collections.abc import Callable, Collection
 from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 from onceproof.kafka.admin import admin
 from onceproof.kafka.security import PLAIN, Brokers, Reachable
 from onceproof.machine.identity import Identity
+from onceproof.setup.java import QUICK, TIDY, in_folder
 from onceproof.stacks import VERBS
-from onceproof.stacks.state import State
+from onceproof.stacks.state import LOOPBACK, Launch, State
+from onceproof.stacks.tools import KafkaTools
 
 T = TypeVar("T")
 LISTENERS = ("client", "broker", "controller")
@@ -25,6 +35,46 @@ OUTSIDE = "outside"  # a fourth, where clients come from beyond the brokers' own
 # The voters' own word is older than this only while one of them does not follow.
 _FOLLOWS_WITHIN_MS = 3000
 _LOOKS = 6
+_HEAP = ("-Xms64m", "-Xmx256m", "-Xss512k", "-XX:MaxDirectMemorySize=128m")
+_LOG4J = """<Configuration status="ERROR"><Appenders><Console name="out">
+<PatternLayout pattern="%d{ISO8601} %p %c{1} %m%n"/></Console></Appenders><Loggers>
+<Logger name="kafka.server.KafkaConfig" level="WARN"/>
+<Logger name="org.apache.kafka.common.config" level="WARN"/>
+<Root level="INFO"><AppenderRef ref="out"/></Root></Loggers></Configuration>"""
+# Small, quick to notice a death, and with transactions that never expire in practice: a prepared
+# transaction must outlive any outage that a scenario plans.
+_SETTINGS = {
+    "process.roles": "broker,controller",
+    "controller.listener.names": "CONTROLLER",
+    "inter.broker.listener.name": "BROKER",
+    "listener.security.protocol.map": ",".join(
+        f"{name.upper()}:PLAINTEXT" for name in (*LISTENERS, OUTSIDE)
+    ),
+    "num.partitions": 4,
+    "offsets.topic.num.partitions": 4,
+    "transaction.state.log.num.partitions": 4,
+    "share.coordinator.state.topic.num.partitions": 1,
+    "auto.create.topics.enable": "false",
+    "group.initial.rebalance.delay.ms": 0,
+    "broker.session.timeout.ms": 3000,
+    "broker.heartbeat.interval.ms": 500,
+    "controller.quorum.election.timeout.ms": 500,
+    "controller.quorum.election.backoff.max.ms": 200,
+    "controller.quorum.fetch.timeout.ms": 1000,
+    "replica.lag.time.max.ms": 3000,
+    # A dead container refuses nothing: who connects to it hears nothing at all.
+    "socket.connection.setup.timeout.ms": 1000,
+    "socket.connection.setup.timeout.max.ms": 2000,
+    "replica.fetch.backoff.ms": 200,
+    "transaction.max.timeout.ms": 2147483647,
+    "transactional.id.expiration.ms": 3600000,  # ids of ours are never used again
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": 1000,
+    "num.network.threads": 2,
+    "num.io.threads": 2,
+    "background.threads": 2,
+    "num.recovery.threads.per.data.dir": 1,
+    "log.cleaner.dedupe.buffer.size": 2097152,
+}
 
 
 @dataclass(frozen=True)
@@ -115,3 +165,78 @@ def metadata_quorum(client: Any) -> dict[str, Any]:
     """Return the controllers' quorum: `leader_id`, `leader_epoch`, `current_voters`."""
     answer: dict[str, Any] = client.describe_metadata_quorum()["topics"][0]["partitions"][0]
     return answer
+
+
+def launch(state: State, number: int, tools: KafkaTools, *options: str) -> Launch:
+    """Write a broker's files and return how it is started; `options` go to its JVM."""
+    place = state.place(f"broker:{number}")
+    (place / "tmp").mkdir(parents=True, exist_ok=True)
+    (place / "log4j2.xml").write_text(_LOG4J)
+    settings = _settings(state, number, place) | _SETTINGS
+    (place / "server.properties").write_text("".join(f"{k}={v}\n" for k, v in settings.items()))
+    format_storage(state.cluster_id, number, place / "data", tools.bootstrap)
+    argv = [*java(tools, place, *options), "kafka.Kafka", place / "server.properties"]
+    return Launch([str(part) for part in argv], {}, str(place))
+
+
+def java(tools: KafkaTools, place: Path, *options: str) -> list[str | Path]:
+    """Return the command of a Kafka JVM up to its main class."""
+    archive = [f"-XX:SharedArchiveFile={tools.archive}"] if tools.archive else []
+    return [
+        *(tools.java, *_HEAP, *TIDY, *(QUICK if tools.is_quick else ()), *archive, *options),
+        *(in_folder(place / "tmp"), f"-Dlog4j2.configurationFile={place}/log4j2.xml"),
+        *("-cp", ":".join(map(str, tools.class_path))),
+    ]
+
+
+def _settings(state: State, number: int, place: Path) -> dict[str, str | int]:
+    copies = min(3, state.brokers)
+    quorum = min(2, state.brokers)
+    everyone = [f"broker:{i}" for i in range(1, state.brokers + 1)]
+    voters = (
+        f"{i}@{state.host(name)}:{state.door(f'{name}/controller')}"
+        for i, name in enumerate(everyone, 1)
+    )
+    name = f"broker:{number}"
+    return {
+        "node.id": number,
+        "controller.quorum.voters": ",".join(voters),
+        "listeners": _listeners(state, name, state.host(name), state.ports.__getitem__),
+        "advertised.listeners": _listeners(state, name, LOOPBACK, state.door),
+        "log.dirs": str(place / "data"),
+        "default.replication.factor": copies,
+        "min.insync.replicas": quorum,
+        "offsets.topic.replication.factor": copies,
+        "transaction.state.log.replication.factor": copies,
+        "transaction.state.log.min.isr": quorum,
+        "share.coordinator.state.topic.replication.factor": copies,
+        "share.coordinator.state.topic.min.isr": quorum,
+    }
+
+
+def _listeners(state: State, name: str, outside: str, port: Callable[[str], int]) -> str:
+    """Return a broker's listeners; the one for clients from outside goes by a host of its own."""
+    hosts = dict.fromkeys(LISTENERS, state.host(name)) | {OUTSIDE: outside}
+    return ",".join(
+        f"{kind.upper()}://{host}:{port(f'{name}/{kind}')}"
+        for kind, host in hosts.items()
+        if f"{name}/{kind}" in state.ports
+    )
+
+
+def format_storage(cluster_id: str, number: int, data: Path, bootstrap: Path) -> None:
+    """Make a folder what `StorageTool format` would make of it; keep one that exists."""
+    if (data / "meta.properties").exists():
+        return
+    data.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(bootstrap, data / "bootstrap.checkpoint")
+    lines = f"version=1\ncluster.id={cluster_id}\nnode.id={number}\ndirectory.id={new_id()}\n"
+    (data / "meta.properties").write_text(lines)
+
+
+def new_id() -> str:
+    """Return a random id as Kafka writes them: 22 characters, the first of them no dash."""
+    while True:
+        text = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        if not text.startswith("-"):
+            return text
