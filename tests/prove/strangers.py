@@ -12,9 +12,8 @@ from pathlib import Path
 from onceproof.machine.home import onceproof_home
 from onceproof.phases.plan import make_plan
 from onceproof.phases.whole_run import live_run
-from onceproof.scenario.catalogue import find_scenario
+from onceproof.scenario.catalogue import find_scenario, read_file
 from onceproof.scenario.model import IN_FILE
-from onceproof.scenario.reading import read_file
 from onceproof.stacks.local.stack import LocalStack
 
 ORDERS = Path(__file__).parents[1] / "system/strangers/orders.yaml"

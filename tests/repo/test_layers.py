@@ -6,7 +6,7 @@ from tests.repo.tree import MODULES, PACKAGE, imports
 # know each other.
 LAYERS = [
     ["errors"],
-    ["data_files", "database", "digests", "documents", "guarantee", "naming", "variables"],
+    ["database", "digests", "documents", "guarantee", "naming", "variables"],
     ["fencing", "machine", "schema", "verdict"],
     ["failpoints", "kafka"],
     ["run", "setup"],

@@ -45,7 +45,7 @@ Mailbox = output("mailbox", Place(
 """
 LETTERS = """
 from onceproof.schema.kinds import Field
-from onceproof.schema.scalars import Word
+from onceproof.schema.kinds import Word
 from onceproof.sinks.files.batch_folder import BatchFolder
 from onceproof.sinks.protocol import Part
 from onceproof.sinks.sweep import Fate, Left

@@ -14,7 +14,7 @@ from onceproof.past.store import open_store
 from onceproof.phases.plan import make_plan, plan_of
 from onceproof.phases.subject import Subject
 from onceproof.scenario import find_scenario, load_catalogue
-from onceproof.scenario.reading import read_file
+from onceproof.scenario.catalogue import read_file
 from tests.plans import input_of
 from tests.unit.verdict_entries import SCENARIO, good
 

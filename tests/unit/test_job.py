@@ -146,6 +146,6 @@ def test_a_variable_that_is_not_set_starts_no_job(tmp_path):
 def test_how_a_sink_is_let_in_depends_on_the_store_that_the_plan_names(tmp_path, store, options):
     made = job(tmp_path, "{python}")
     replace(made.prepared, security=SCRAM.named()).write(made.run.prepared)
-    query = replace(made.work.query, outputs=(replace(made.work.output, store=store),))
-    target = target_of(made.run, replace(made.work, queries=(query,)), "a:1")
+    query = replace(made.plan.query, outputs=(replace(made.plan.output, store=store),))
+    target = target_of(made.run, replace(made.plan, queries=(query,)), "a:1")
     assert target.options == options

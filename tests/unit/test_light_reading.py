@@ -8,7 +8,7 @@ import pytest
 from onceproof.errors import RequestError
 from onceproof.machine.home import catalogue_folder
 from onceproof.scenario import catalogue, find_scenario, load_catalogue
-from onceproof.scenario.reading import names_in
+from onceproof.scenario.catalogue import names_in
 from tests.prove.figures import SCENARIO, loaded_by_finding
 
 # The sink's own modules and those of all faults are most of them.

@@ -7,7 +7,7 @@ import yaml
 
 from onceproof.failpoints import SEEN
 from onceproof.guarantee import Guarantee
-from onceproof.scenario.reading import read_text
+from onceproof.scenario.catalogue import read_text
 from onceproof.sinks import SINKS, find_sink
 from tests.prove import catalogue, kept, leftovers, mixed, seeds_case
 

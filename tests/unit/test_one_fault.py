@@ -15,8 +15,8 @@ from onceproof.judge.checkers.faults_landed import faults_landed
 from onceproof.phases.plan import make_plan
 from onceproof.run.plan import FaultPart, Plan
 from onceproof.scenario import find_scenario
+from onceproof.scenario.catalogue import read_text
 from onceproof.scenario.random_faults import with_random_faults
-from onceproof.scenario.reading import read_text
 from onceproof.scenario.schema import file_schema
 from onceproof.scenario.sentences import explain
 from onceproof.verdict import Grade

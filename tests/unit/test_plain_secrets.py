@@ -6,9 +6,8 @@ from onceproof.errors import RequestError
 from onceproof.phases.plan import make_plan
 from onceproof.run.needed_variables import variables_of
 from onceproof.run.plan import Plan
-from onceproof.scenario.catalogue import load_catalogue
+from onceproof.scenario.catalogue import load_catalogue, read_text
 from onceproof.scenario.plain_secrets import secret_in
-from onceproof.scenario.reading import read_text
 from onceproof.variables import with_fields
 
 JOB = """

@@ -11,9 +11,9 @@ from onceproof.faults.registry import draws
 from onceproof.phases.plan import make_plan
 from onceproof.run.plan import Plan
 from onceproof.scenario import find_scenario, load_catalogue
+from onceproof.scenario.catalogue import read_file, read_text
 from onceproof.scenario.model import fields_of, to_yaml
 from onceproof.scenario.random_faults import fitting, with_random_faults
-from onceproof.scenario.reading import read_file, read_text
 from tests.repo.tree import ROOT
 
 CALM = [one for one in load_catalogue() if one.name.endswith("__calm")]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from onceproof.errors import RequestError
 from onceproof.guarantee import Guarantee
-from onceproof.scenario.fault_checks import misplaced
+from onceproof.scenario.checks import misplaced
 from onceproof.sinks import find_sink
 from tests.unit.test_scenarios import JOB, SOUND, read
 

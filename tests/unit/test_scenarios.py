@@ -14,8 +14,8 @@ from onceproof.faults.triggers import TRIGGERS, kind_of
 from onceproof.guarantee import Guarantee
 from onceproof.machine.home import catalogue_folder
 from onceproof.run import restart
-from onceproof.scenario import find_scenario, load_catalogue, triggers
-from onceproof.scenario.reading import read_file, read_text
+from onceproof.scenario import fault_fields, find_scenario, load_catalogue
+from onceproof.scenario.catalogue import read_file, read_text
 from onceproof.scenario.schema import file_schema
 from onceproof.schema.json_schema import text_of
 
@@ -208,7 +208,7 @@ def test_the_schema_refuses_what_an_editor_should_mark(sound, bad):
 
 
 def test_what_scenarios_may_name_is_what_runs_can_do():
-    assert triggers.FIELDS.keys() == TRIGGERS.keys()
+    assert fault_fields.MOMENT.keys() == TRIGGERS.keys()
     for target in (name.replace("<partition>", "0") for name in all_targets()):
         assert [one for one in MECHANISMS if any(one.takes(verb, target) for verb in verbs())]
     for one in load_catalogue():
@@ -217,7 +217,7 @@ def test_what_scenarios_may_name_is_what_runs_can_do():
 
 def test_every_field_is_explained_on_its_page():
     page = (ROOT / "docs/scenarios.md").read_text()
-    fields = file_schema()["$defs"].keys() | triggers.FIELDS.keys() | restart.STRATEGIES.keys()
+    fields = file_schema()["$defs"].keys() | fault_fields.MOMENT.keys() | restart.STRATEGIES.keys()
     assert [name for name in sorted(fields) if f"`{name}" not in page] == []
 
 

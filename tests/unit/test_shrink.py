@@ -9,9 +9,9 @@ from onceproof.phases.judge import judge_run
 from onceproof.phases.plan import make_plan
 from onceproof.phases.shrink import shrink
 from onceproof.scenario import find_scenario
+from onceproof.scenario.catalogue import read_text
 from onceproof.scenario.model import to_yaml
 from onceproof.scenario.random_faults import with_random_faults
-from onceproof.scenario.reading import read_text
 
 
 def verdict(grade, *, lost=0, broken="rows"):

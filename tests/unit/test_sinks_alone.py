@@ -15,7 +15,7 @@ MAY = {"onceproof"} | {
         *("checkpoint", "checkpoint.log", "kafka", "kafka.admin", "kafka.security"),
         *("documents", "errors", "failpoints", "fencing", "guarantee", "naming", "variables"),
         *("machine", "machine.polling", "run", "run.plan", "run.schema_1", "verdict"),
-        *("schema", "schema.kinds", "schema.scalars", "schema.values"),
+        *("schema", "schema.kinds", "schema.values"),
     )
 }
 HEAVY = {"pyspark", "pandas", "duckdb", "pyarrow", "psycopg", "kafka", "confluent_kafka"} | {

@@ -7,7 +7,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from onceproof.cli import carry_out as command_line
-from onceproof.scenario.reading import read_text
+from onceproof.scenario.catalogue import read_text
 from onceproof.table import measure
 from onceproof.table.cells import STAND_FOR, cells
 from onceproof.table.measure import document, exit_code

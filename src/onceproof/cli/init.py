@@ -37,7 +37,7 @@ def init(
     ] = "",
 ) -> None:
     """Write a first scenario for a job of yours; what is not said is asked on a terminal."""
-    from onceproof.scenario.reading import read_text
+    from onceproof.scenario.catalogue import read_text
 
     said = _asked({"command": command, "topic": topic, "output": output, "key": key})
     names = [name.strip() for name in said.pop("key").split(",")]

@@ -83,9 +83,9 @@ def replay(
     from onceproof.run.needed_variables import refuse_unset
 
     folder, found = runs_folder(runs), _run_in(run)
-    work = _work_of(found)
-    refuse_unset(work)
-    _refuse_unable(home, work.faults)
+    plan = _work_of(found)
+    refuse_unset(plan)
+    _refuse_unable(home, plan.faults)
     _live(plan_again(found, folder), folder, home, as_json=as_json)
 
 
@@ -139,9 +139,9 @@ def phase(
             f"there is no phase {name!r} to carry out alone: take {', '.join(BODIES)}"
         )
     found = _run_in(run)
-    work = _work_of(found)
+    plan = _work_of(found)
     found.logs.mkdir(exist_ok=True)
-    BODIES[name](found, work)
+    BODIES[name](found, plan)
 
 
 def _live(found: RunDirectory, runs: Path, home: Path | None, *, as_json: bool) -> None:

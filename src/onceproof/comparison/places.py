@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit, urlunsplit
 
-from onceproof.data_files import data_files
 from onceproof.errors import RequestError
+from onceproof.machine.data_files import data_files
 
 _FORMATS = {
     ".parquet": "parquet",

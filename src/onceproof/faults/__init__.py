@@ -91,7 +91,7 @@ class Scene:
     `point` is the fault's failpoint, if that is its trigger, and `halted` who waits there.
     """
 
-    work: Plan
+    plan: Plan
     stack: Stack
     job: Job
     rng: Random

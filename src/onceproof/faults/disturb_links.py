@@ -36,7 +36,7 @@ def strike(fault: FaultPart, scene: Scene) -> Proof:
 
     Who waits at the failpoint goes on as soon as it holds, since nobody feels it who stands still.
     """
-    rule, who = _rule(fault.verb, fault.name, fault.how, scene.work.run)
+    rule, who = _rule(fault.verb, fault.name, fault.how, scene.plan.run)
     let_go = scene.point.let_go if scene.point else lambda: None
     return disturb(scene.stack, rule, run_target(fault, scene), who, scene.rng, let_go)
 

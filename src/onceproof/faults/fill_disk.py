@@ -30,7 +30,7 @@ def strike(fault: FaultPart, scene: Scene) -> Proof:
     folder = FOLDERS[fault.target](scene.job.run)
     if not os.path.ismount(folder):
         raise StackError(f"{folder.name}/ lies on no disk of its own: nothing was filled")
-    if fault.target == "output" and (own := scene.work.output.options.get("folder")):
+    if fault.target == "output" and (own := scene.plan.output.options.get("folder")):
         raise StackError(f"the output goes to {own}, which lies on no disk of the run's own")
     words = f"{folder.name}/ has bytes free again, however often it is filled"
     written = wait_for(lambda: _fill(folder / _FILLER), _FULL_WITHIN_S, words)

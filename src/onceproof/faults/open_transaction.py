@@ -21,4 +21,4 @@ def output_of(scene: Scene) -> Target:
     """Return the topic that the run writes to, for whoever strikes in it."""
     brokers = scene.brokers
     told = brokers.security.for_topics()
-    return Target(brokers.bootstrap, scene.work.output.target, {}, (), options=told)
+    return Target(brokers.bootstrap, scene.plan.output.target, {}, (), options=told)

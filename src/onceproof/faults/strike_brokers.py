@@ -32,7 +32,7 @@ def heal(fault: FaultPart, scene: Scene, proof: Proof) -> Proof:  # noqa: ARG001
 
 def restart(fault: FaultPart, scene: Scene) -> Proof:  # noqa: ARG001  the contract
     """Stop and start each when the one before has all of the input; the proof is each one's own."""
-    topic = scene.work.input.topic
+    topic = scene.plan.input.topic
     told = {}
     for name in _all(scene):
         stopped, started = (scene.stack.apply(verb, name, scene.rng) for verb in _RESTART)

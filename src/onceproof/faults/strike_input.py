@@ -33,11 +33,11 @@ def abort(fault: FaultPart, scene: Scene) -> Proof:
     """
     from kafka import KafkaProducer
 
-    topic, brokers = scene.work.input.topic, scene.brokers
+    topic, brokers = scene.plan.input.topic, scene.brokers
     producer = KafkaProducer(
         **brokers.for_kafka_python(),
         acks="all",
-        transactional_id=f"{scene.work.run}.{fault.name}",
+        transactional_id=f"{scene.plan.run}.{fault.name}",
         max_block_ms=_WITHIN_MS,
         metrics_enabled=False,
     )
@@ -46,7 +46,7 @@ def abort(fault: FaultPart, scene: Scene) -> Proof:
         producer.begin_transaction()
         sent = [
             producer.send(topic, value, key, partition=partition)
-            for partition in range(scene.work.input.partitions)
+            for partition in range(scene.plan.input.partitions)
             for key, value in _strangers(brokers, topic, partition)
         ]
         producer.flush(_WITHIN_MS / 1000)
@@ -74,7 +74,7 @@ def _spans(places: list[tuple[int, int]]) -> dict[str, list[int]]:
 
 def let_expire(fault: FaultPart, scene: Scene) -> Proof:  # noqa: ARG001  the contract
     """Delete all that is in the topic now; the proof is by how much the reader was overtaken."""
-    topic, brokers = scene.work.input.topic, scene.brokers
+    topic, brokers = scene.plan.input.topic, scene.brokers
     ends = {
         int(number): bounds["end"]
         for number, bounds in look(brokers, [topic])[topic]["partitions"].items()
@@ -92,7 +92,7 @@ def let_expire(fault: FaultPart, scene: Scene) -> Proof:  # noqa: ARG001  the co
 
 def make_anew(fault: FaultPart, scene: Scene) -> Proof:  # noqa: ARG001  the contract
     """Remove the topic and make one of the same name; the proof is its id, before and after."""
-    workload, brokers = scene.work.input, scene.brokers
+    workload, brokers = scene.plan.input, scene.brokers
     before = look(brokers, [workload.topic])[workload.topic]
     drop_topic(brokers, workload.topic)
     make_topic(brokers, workload.topic, workload.partitions)
@@ -108,7 +108,7 @@ def make_anew(fault: FaultPart, scene: Scene) -> Proof:  # noqa: ARG001  the con
 
 def grow(fault: FaultPart, scene: Scene) -> Proof:
     """Add partitions; the proof is how many there are, and that the job has planned a new one."""
-    topic, brokers = scene.work.input.topic, scene.brokers
+    topic, brokers = scene.plan.input.topic, scene.brokers
     before = len(look(brokers, [topic])[topic]["partitions"])
     wanted = _wanted(fault.how, before)
     if wanted <= before:

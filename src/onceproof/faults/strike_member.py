@@ -47,7 +47,7 @@ def run_target(fault: FaultPart, scene: Scene) -> str:
     if target == COORDINATOR:
         return f"{COORDINATOR}={open_transaction(scene)}"
     if target.startswith(LEADER) and "/" not in target:
-        return f"{LEADER}{scene.work.input.topic}/{target.removeprefix(LEADER)}"
+        return f"{LEADER}{scene.plan.input.topic}/{target.removeprefix(LEADER)}"
     return target
 
 

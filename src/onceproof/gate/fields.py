@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from onceproof.past.entry import DEGREES
-from onceproof.schema.kinds import Field, Many, Shape
-from onceproof.schema.scalars import Scalar, Word, number, text, whole
+from onceproof.schema.kinds import Field, Many, Scalar, Shape, Word, number, text, whole
 
 
 def _is_issue(value: object) -> bool:

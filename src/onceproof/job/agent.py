@@ -58,23 +58,23 @@ class Agent:
         self, run: RunDirectory, owner: Identity | None, source: Mapping[str, str]
     ) -> None:
         self.run, self.owner = run, owner
-        self.work, self.prepared = Plan.read(run.plan), Prepared.read(run.prepared)
+        self.plan, self.prepared = Plan.read(run.plan), Prepared.read(run.prepared)
         self.history = History(run.history)
-        self.sink: Sink = open_sink(run, self.work, self.prepared.address)
+        self.sink: Sink = open_sink(run, self.plan, self.prepared.address)
         self.recovery = Recovery(
             self.sink, self.history, run.fenced, lambda: owner is None or owner.is_alive
         )
         self.archive = Archive(run.checkpoint, run.checkpoint_log, self.history)
         self.input = InputProgress(run.history)
         self.stop = threading.Event()
-        self.until = time.monotonic() + self.work.limits.run_s
+        self.until = time.monotonic() + self.plan.limits.run_s
         self.broken: list[str] = []
         tools = spark_tools(onceproof_home())
-        self.job = Job(run, self.work, self.prepared, tools, jobs_folder(), source)
+        self.job = Job(run, self.plan, self.prepared, tools, jobs_folder(), source)
         self.supervisor = Supervisor(
             self.job.start,
             self._before_restart,
-            strategy_of(self.work.restart, Random(self.work.seed)),
+            strategy_of(self.plan.restart, Random(self.plan.seed)),
             Watch(
                 self.archive.catch_up,
                 lambda: is_over(run, self.archive),
@@ -83,7 +83,7 @@ class Agent:
                 self._trouble,
             ),
             self.history,
-            self.work.limits.stall_s,
+            self.plan.limits.stall_s,
         )
 
     def live(self) -> str:
@@ -111,28 +111,28 @@ class Agent:
             reader.join()
             reads.poll_once()
             look.close()
-        if self.supervisor.gave_up and self.work.ends == FAILED:
+        if self.supervisor.gave_up and self.plan.ends == FAILED:
             said = ""
         return "; ".join(filter(None, [said, *self.broken]))
 
     def _disturbances(self) -> list[Disturbance]:
         stack = open_stack(self.prepared.stack)
-        struck = StruckJob(self.run, self.work.run, self.supervisor, self.archive)
+        struck = StruckJob(self.run, self.plan.run, self.supervisor, self.archive)
         scenes = [
-            Scene(self.work, stack, struck, Random(f"{self.work.seed} {fault.name}"))
-            for fault in self.work.faults
+            Scene(self.plan, stack, struck, Random(f"{self.plan.seed} {fault.name}"))
+            for fault in self.plan.faults
         ]
         return [
             Disturbance(
                 fault,
                 self.run,
                 scene,
-                RunProgress(self.run, self.work, self.archive, self.sink),
+                RunProgress(self.run, self.plan, self.archive, self.sink),
                 self.archive,
                 self.history,
                 self.stop,
             )
-            for fault, scene in zip(self.work.faults, scenes, strict=True)
+            for fault, scene in zip(self.plan.faults, scenes, strict=True)
         ]
 
     def _read_until(self, quiet: threading.Event, reads: ReadsLog) -> None:
@@ -169,7 +169,7 @@ class Agent:
         if self.owner is not None and not self.owner.is_alive:
             return "whoever started the run is gone"
         if time.monotonic() > self.until:
-            return f"the run did not end within {self.work.limits.run_s:g} s"
+            return f"the run did not end within {self.plan.limits.run_s:g} s"
         return ""
 
 

@@ -51,11 +51,11 @@ _LONG_ENOUGH = 4  # a shorter value is in every log by chance
 @contextmanager
 def source_of(run: RunDirectory) -> Iterator[Mapping[str, str]]:
     """Serve the input where it can be taken but once, and yield what tells a job of that."""
-    work, prepared = Plan.read(run.plan), Prepared.read(run.prepared)
-    if work.job.options.get("source") != "taken_once":
+    plan, prepared = Plan.read(run.plan), Prepared.read(run.prepared)
+    if plan.job.options.get("source") != "taken_once":
         yield {}
         return
-    topic, host = work.input.topic, driver_host(prepared.master)
+    topic, host = plan.input.topic, driver_host(prepared.master)
     with forgetting(prepared.brokers, topic, host) as address:
         yield {ADDRESS: address}
 
@@ -65,7 +65,7 @@ class Job:
     """All that each attempt is started with."""
 
     run: RunDirectory
-    work: Plan
+    plan: Plan
     prepared: Prepared
     tools: SparkTools
     jobs: Path
@@ -81,11 +81,11 @@ class Job:
         env = watched(self._environment(tools, master, local), self.run, number)
         log = self.run.logs / f"driver-{number}.log"
         command, hidden = self.command(), self._hidden()
-        return start(number, self.work.run, command, env, self.run.root, log, hidden)
+        return start(number, self.plan.run, command, env, self.run.root, log, hidden)
 
     def _runs_on(self, local: Path) -> tuple[SparkTools, str]:
         """Return what it is started from, and its master: ours, or what the scenario says."""
-        runtime = self.work.job.runtime
+        runtime = self.plan.job.runtime
         tools = tools_of(runtime, self.tools, local / "home")
         own = self.prepared.master if tools == self.tools else LOCAL_CLUSTER
         return tools, runtime.get("master", own)
@@ -93,16 +93,16 @@ class Job:
     def command(self) -> list[str]:
         """Return the plan's command with its placeholders filled in."""
         values = {
-            "python": python_of(self.work.job.runtime),
+            "python": python_of(self.plan.job.runtime),
             "jobs": str(self.jobs),
             "bootstrap": self.prepared.bootstrap,
-            "topic": self.work.input.topic,
+            "topic": self.plan.input.topic,
             "checkpoint": str(self.run.checkpoint.absolute()),
-            "sink": self.work.output.sink,
-            "target": shown(self.run, self.work, self.prepared.address),
+            "sink": self.plan.output.sink,
+            "target": shown(self.run, self.plan, self.prepared.address),
             "address": self.prepared.address,
             "jdbc": jdbc_of(self.prepared.address),
-            "reference": self.work.output.reference,
+            "reference": self.plan.output.reference,
         }
         env = self._known
         try:
@@ -110,7 +110,7 @@ class Job:
                 with_fields(word).format_map(
                     values | {f"${name}": one for name, one in values_in(word, env).items()}
                 )
-                for word in self.work.job.command
+                for word in self.plan.job.command
             ]
             return submitted(words, self._properties)
         except (KeyError, ValueError, IndexError) as error:
@@ -124,7 +124,7 @@ class Job:
         return self.run.private.absolute() / "spark.conf"
 
     def _write_settings(self, number: int, tools: SparkTools, master: str, local: Path) -> None:
-        ours = {JOB: self.work.run, ATTEMPT: str(number), FOLDER: self._failpoints()}
+        ours = {JOB: self.plan.run, ATTEMPT: str(number), FOLDER: self._failpoints()}
         if path := os.environ.get("PYTHONPATH"):
             ours["PYTHONPATH"] = path
         if passfile := self._store.get("PGPASSFILE"):
@@ -141,7 +141,7 @@ class Job:
     @property
     def _given(self) -> dict[str, str]:
         """The scenario's variables, with the names of secrets."""
-        env = self.work.job.runtime.get("env", {})
+        env = self.plan.job.runtime.get("env", {})
         return {name: str(value) for name, value in env.items()}
 
     @property
@@ -161,16 +161,16 @@ class Job:
 
     def _hidden(self) -> dict[str, str]:
         """Return the secrets that the job knows, by their names, to be taken out of its log."""
-        names = [*variables_of(self.work), *names_in(self.prepared.address), "PGPASSWORD"]
+        names = [*variables_of(self.plan), *names_in(self.prepared.address), "PGPASSWORD"]
         names += [one for text in self.prepared.security.values() for one in names_in(text)]
         found = {name: self._known.get(name, "") for name in names}
         return {name: value for name, value in found.items() if len(value) >= _LONG_ENOUGH}
 
     def _environment(self, tools: SparkTools, master: str, local: Path) -> Mapping[str, str]:
-        python = python_of(self.work.job.runtime)
+        python = python_of(self.plan.job.runtime)
         spark = {
             **environment(tools),
-            "PATH": search_path(self.work.job.runtime, tools.home),
+            "PATH": search_path(self.plan.job.runtime, tools.home),
             "PYSPARK_PYTHON": python,
             "PYSPARK_DRIVER_PYTHON": python,
             "PYSPARK_SUBMIT_ARGS": f"--properties-file {self._properties} pyspark-shell",

@@ -40,8 +40,8 @@ class InputProgress:
 class RunProgress:
     """What triggers ask; one for each fault, as its view of the sink is its own."""
 
-    def __init__(self, run: RunDirectory, work: Plan, archive: Archive, sink: Sink) -> None:
-        self._archive, self._sink, self._events = archive, sink, max(1, work.input.events)
+    def __init__(self, run: RunDirectory, plan: Plan, archive: Archive, sink: Sink) -> None:
+        self._archive, self._sink, self._events = archive, sink, max(1, plan.input.events)
         self._input = InputProgress(run.history)
         self._reader: Any = None
         self._seen: dict[int, int] = {}

@@ -15,17 +15,17 @@ from onceproof.sinks.outputs import is_output
 from onceproof.variables import revealed
 
 
-def target_of(run: RunDirectory, work: Plan, address: str) -> Target:
+def target_of(run: RunDirectory, plan: Plan, address: str) -> Target:
     """Return what a run writes to, for whoever only reads; columns and key are its reference's."""
-    reference = reference_of(work.output)
-    told = _security(run).for_topics() if work.output.store == "kafka" else {}
+    reference = reference_of(plan.output)
+    told = _security(run).for_topics() if plan.output.store == "kafka" else {}
     return Target(
         address,
-        work.output.target,
+        plan.output.target,
         reference.columns,
         reference.key,
         reference.version,
-        options={**told, **_revealed(work.output.options)},
+        options={**told, **_revealed(plan.output.options)},
         checkpoint=str(run.checkpoint.absolute()),
     )
 
@@ -44,13 +44,13 @@ def _security(run: RunDirectory) -> Security:
     return Security(**found)
 
 
-def open_sink(run: RunDirectory, work: Plan, address: str) -> Sink:
+def open_sink(run: RunDirectory, plan: Plan, address: str) -> Sink:
     """Return the sink of a run, for phases and readers."""
-    return find_sink(work.output.sink)(target_of(run, work, address))
+    return find_sink(plan.output.sink)(target_of(run, plan, address))
 
 
-def shown(run: RunDirectory, work: Plan, address: str) -> str:
+def shown(run: RunDirectory, plan: Plan, address: str) -> str:
     """Return what a run writes to, as its job is told."""
-    kind = find_sink(work.output.sink)
-    target = target_of(run, work, address)
+    kind = find_sink(plan.output.sink)
+    target = target_of(run, plan, address)
     return kind.place.shown(target) if is_output(kind) else target.name

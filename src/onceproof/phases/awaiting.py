@@ -13,10 +13,10 @@ from onceproof.run.records import Record
 _BEYOND_S = 120.0
 
 
-def await_agent(run: RunDirectory, work: Plan) -> None:
+def await_agent(run: RunDirectory, plan: Plan) -> None:
     """Return when the agent has ended, or raise `StackError` with what went wrong in it."""
     agent = find_agent(run)
-    limit_s = work.limits.run_s + _BEYOND_S
+    limit_s = plan.limits.run_s + _BEYOND_S
     wait_for(lambda: agent is None or not agent.is_alive, limit_s, "the agent does not end")
     end = end_of(run, "process")
     if end is None:

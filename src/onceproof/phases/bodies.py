@@ -33,20 +33,20 @@ from onceproof.stacks.members.programs import spark_tools
 MASTER = "local[2]"
 
 
-def prepared(run: RunDirectory, work: Plan, home: Path | None = None) -> Prepared:
+def prepared(run: RunDirectory, plan: Plan, home: Path | None = None) -> Prepared:
     """Carry out `prepare`, and the calm run where what that leaves is the expectation.
 
     A stack of this run alone is taken down if this process dies.
     """
     with phase(run, "prepare"):
-        found = prepare(run, work, home)
+        found = prepare(run, plan, home)
         if found.own:
             keep(LocalStack(Path(found.stack)).state)
-        run_calm(run, work, Path(found.stack))
+        run_calm(run, plan, Path(found.stack))
         return found
 
 
-def produced(run: RunDirectory, work: Plan, progress: Progress | None = None) -> None:
+def produced(run: RunDirectory, plan: Plan, progress: Progress | None = None) -> None:
     """Carry out `produce`; where the agent has ended, it gives up."""
 
     def is_over() -> bool:
@@ -54,43 +54,43 @@ def produced(run: RunDirectory, work: Plan, progress: Progress | None = None) ->
         return agent is not None and not agent.is_alive
 
     with phase(run, "produce"):
-        produce(run, work, _brokers(run), is_over=is_over, progress=progress)
+        produce(run, plan, _brokers(run), is_over=is_over, progress=progress)
 
 
-def observed(run: RunDirectory, work: Plan) -> None:
+def observed(run: RunDirectory, plan: Plan) -> None:
     """Carry out `observe`."""
     with phase(run, "observe"):
-        observe(run, open_sink(run, work, Prepared.read(run.prepared).address))
-        look_at_input(run, work, _brokers(run), "observe")
+        observe(run, open_sink(run, plan, Prepared.read(run.prepared).address))
+        look_at_input(run, plan, _brokers(run), "observe")
 
 
-def recomputed(run: RunDirectory, work: Plan) -> None:
+def recomputed(run: RunDirectory, plan: Plan) -> None:
     """Carry out `recompute`, on a Spark that starts while the job still runs."""
     tools = spark_tools(onceproof_home())
     with spark_session(tools, MASTER, run.root / "spark-recompute") as spark:
-        await_agent(run, work)
+        await_agent(run, plan)
         with phase(run, "recompute"):
-            recompute_in(spark, run, work)
+            recompute_in(spark, run, plan)
 
 
-def compared(run: RunDirectory, work: Plan) -> None:
+def compared(run: RunDirectory, plan: Plan) -> None:
     """Carry out `compare`."""
     with phase(run, "compare"):
-        compare_run(run, work)
+        compare_run(run, plan)
 
 
-def validated(run: RunDirectory, work: Plan) -> None:
+def validated(run: RunDirectory, plan: Plan) -> None:
     """Carry out `validate`, when the rows were compared; its library is imported meanwhile."""
     become_ready()
-    await_phase(run, "compare", work.limits.run_s)
+    await_phase(run, "compare", plan.limits.run_s)
     with phase(run, "validate"):
-        validate_run(run, work)
+        validate_run(run, plan)
 
 
-def released(run: RunDirectory, work: Plan) -> None:
+def released(run: RunDirectory, plan: Plan) -> None:
     """Carry out `release`."""
     with phase(run, "release"):
-        release(run, work)
+        release(run, plan)
 
 
 def _brokers(run: RunDirectory) -> Brokers:

@@ -30,14 +30,14 @@ from onceproof.run.ledger import query_parquet
 from onceproof.run.plan import Plan
 
 
-def run_calm(run: RunDirectory, work: Plan, home: Path) -> None:
+def run_calm(run: RunDirectory, plan: Plan, home: Path) -> None:
     """Carry out the calm run on the stack of a run, where the reference is that; once.
 
     One that was begun and did not come to its end raises `EvidenceError`: what it left is no
     expectation, and its input cannot be sent again.
     """
     calm = run.calm
-    if work.output.reference != CALM or _is_done(calm):
+    if plan.output.reference != CALM or _is_done(calm):
         return
     if calm.plan.exists():
         raise EvidenceError(
@@ -45,7 +45,7 @@ def run_calm(run: RunDirectory, work: Plan, home: Path) -> None:
             " the scenario again"
         )
     calm.logs.mkdir(parents=True, exist_ok=True)
-    own = work.calm()
+    own = plan.calm()
     write_plan(calm, own)
     try:
         with phase(calm, "prepare"):

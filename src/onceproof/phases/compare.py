@@ -31,7 +31,7 @@ _ORIGIN = {
 }
 
 
-def compare_run(run: RunDirectory, work: Plan) -> Mapping[str, Any]:
+def compare_run(run: RunDirectory, plan: Plan) -> Mapping[str, Any]:
     """Compare expected/ with observed/, and write and return the summary of differences/.
 
     Rows are the same thing by the reference's key, where rows are added also by its version; who
@@ -40,9 +40,9 @@ def compare_run(run: RunDirectory, work: Plan) -> Mapping[str, Any]:
     shutil.rmtree(run.differences, ignore_errors=True)
     part = run.differences.with_name("differences.part")
     shutil.rmtree(part, ignore_errors=True)
-    _refuse_unwritten(run, work)
-    made = made_of(run, "differences", work.run)
-    found = _compared(run, key_of(work), part)
+    _refuse_unwritten(run, plan)
+    made = made_of(run, "differences", plan.run)
+    found = _compared(run, key_of(plan), part)
     details = _blamed(run, found.found.details)
     write_details(details, part)
     summary = {
@@ -66,24 +66,24 @@ def _shown(sample: Mapping[str, Any]) -> dict[str, Any]:
     return {**sample, "expected": rows}
 
 
-def _refuse_unwritten(run: RunDirectory, work: Plan) -> None:
+def _refuse_unwritten(run: RunDirectory, plan: Plan) -> None:
     """Raise where no reader ever saw a row: nobody knows whether the job writes there at all."""
     if not count_rows(run.expected) or count_rows(run.observed):
         return
     query = "select count(*) from {rows} where copies > 0"
     if run.reads.exists() and not query_parquet(run.reads, query)[0][0]:
         raise EvidenceError(
-            f"no reader ever saw a row in {work.output.target} ({work.output.sink}), and"
+            f"no reader ever saw a row in {plan.output.target} ({plan.output.sink}), and"
             f" {count_rows(run.expected):,} are expected: see that the job writes there, to"
             " {target} at {address}"
         )
 
 
-def key_of(work: Plan) -> list[str]:
+def key_of(plan: Plan) -> list[str]:
     """Return what a row of a run is known by, as its plan says."""
-    if work.output.rows is None:
+    if plan.output.rows is None:
         raise EvidenceError(OLDER)
-    return list(work.output.rows.compared_by)
+    return list(plan.output.rows.compared_by)
 
 
 def _compared(run: RunDirectory, key: Sequence[str], part: Path) -> Differences:

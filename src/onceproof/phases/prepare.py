@@ -29,42 +29,42 @@ from onceproof.workloads import refuse_client
 _SERVES_WITHIN_S = 10.0  # one that stands on a busy machine may answer late
 
 
-def prepare(run: RunDirectory, work: Plan, home: Path | None = None) -> Prepared:
+def prepare(run: RunDirectory, plan: Plan, home: Path | None = None) -> Prepared:
     """Find the stack or start one for this run alone, and make what carries the run's name.
 
     A stack that stands is used as it is; one with a member that does not come to serve is refused.
     """
-    refuse_unset(work)
-    refuse_client(work.input.options)
+    refuse_unset(plan)
+    refuse_client(plan.input.options)
     if run.prepared.exists():
         prepared = Prepared.read(run.prepared)
     else:
-        prepared = _stack(run, work, home)
-        refuse_unset(work, has_store=bool(passfile_of(prepared.address)))
+        prepared = _stack(run, plan, home)
+        refuse_unset(plan, has_store=bool(passfile_of(prepared.address)))
         prepared.write(run.prepared)
     brokers = prepared.brokers
-    mount_disks(run, work.faults)
-    make_topic(brokers, work.input.topic, work.input.partitions)
-    open_sink(run, work, prepared.address).prepare()
-    look_at_input(run, work, brokers, "prepare")
+    mount_disks(run, plan.faults)
+    make_topic(brokers, plan.input.topic, plan.input.partitions)
+    open_sink(run, plan, prepared.address).prepare()
+    look_at_input(run, plan, brokers, "prepare")
     return prepared
 
 
-def look_at_input(run: RunDirectory, work: Plan, brokers: Brokers, actor: str) -> None:
+def look_at_input(run: RunDirectory, plan: Plan, brokers: Brokers, actor: str) -> None:
     """Record what the input topic is now: the judge wants a look before the job and one after."""
-    found = {"topics": look(brokers, [work.input.topic])}
+    found = {"topics": look(brokers, [plan.input.topic])}
     History(run.history).append(actor, Op.INPUT_TOPICS, proof=found)
 
 
-def _stack(run: RunDirectory, work: Plan, home: Path | None) -> Prepared:
+def _stack(run: RunDirectory, plan: Plan, home: Path | None) -> Prepared:
     name = str(home or default_folder())
     own = home is None and find_stack(name) is None
-    links = needs_links(work.faults)
-    stack: Stack = LocalStack.up(own_stack(work), links=links) if own else open_stack(name)
+    links = needs_links(plan.faults)
+    stack: Stack = LocalStack.up(own_stack(plan), links=links) if own else open_stack(name)
     if not own:
-        refuse_unable(stack, work.faults)
+        refuse_unable(stack, plan.faults)
         await_members(stack)
-    return prepared_on(run, stack, work, own=own)
+    return prepared_on(run, stack, plan, own=own)
 
 
 def await_members(stack: Stack, within_s: float = _SERVES_WITHIN_S) -> None:
@@ -91,9 +91,9 @@ def await_members(stack: Stack, within_s: float = _SERVES_WITHIN_S) -> None:
         )
 
 
-def prepared_on(run: RunDirectory, stack: Stack, work: Plan, *, own: bool) -> Prepared:
+def prepared_on(run: RunDirectory, stack: Stack, plan: Plan, *, own: bool) -> Prepared:
     """Return where a run finds what it needs on a stack that serves."""
-    members, store = stack.members, STORES.get(work.output.store, Store())
+    members, store = stack.members, STORES.get(plan.output.store, Store())
     if missing := [name for name in ("master", *store.needs) if name not in members]:
         raise StackError(f"the stack {stack.name} has no {' and no '.join(missing)}: add it")
     brokers = stack.brokers
@@ -112,6 +112,6 @@ def prepared_on(run: RunDirectory, stack: Stack, work: Plan, *, own: bool) -> Pr
     )
 
 
-def own_stack(work: Plan) -> Path:
+def own_stack(plan: Plan) -> Path:
     """Return the folder of the stack that is started for one run alone."""
-    return onceproof_home() / "stacks" / work.run
+    return onceproof_home() / "stacks" / plan.run

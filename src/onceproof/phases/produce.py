@@ -39,7 +39,7 @@ Position = Callable[[], Mapping[Partition, int]]
 
 def produce(
     run: RunDirectory,
-    work: Plan,
+    plan: Plan,
     brokers: Brokers,
     *,
     is_over: Callable[[], bool],
@@ -58,18 +58,18 @@ def produce(
     """
     if run.sent.exists():
         return
-    options = find_workload(work.input.workload).resolve(work.input.options)
+    options = find_workload(plan.input.workload).resolve(plan.input.options)
     _begin(run)
-    sender = _Sender(run, work, brokers, is_over, progress or (lambda _done, _of: None))
+    sender = _Sender(run, plan, brokers, is_over, progress or (lambda _done, _of: None))
     if not options["events"]:  # a sentinel alone would make an empty input look like one
         _write_ends(run, {})
         return
-    if work.query.starting == LATEST:
+    if plan.query.starting == LATEST:
         sender.wait_for_start()
     sent = sender.send(options)
     if sender.has_committed(position or (lambda: committed(run))):
         sender.send_sentinel(sent, options)
-    _write_ends(run, {work.input.topic: settle(run.ledger, brokers, work.input.topic)})
+    _write_ends(run, {plan.input.topic: settle(run.ledger, brokers, plan.input.topic)})
 
 
 def _write_ends(run: RunDirectory, ends: Mapping[str, Mapping[str, int]]) -> None:
@@ -105,7 +105,7 @@ def _begin(run: RunDirectory) -> None:
 @dataclass
 class _Sender:
     run: RunDirectory
-    work: Plan
+    plan: Plan
     brokers: Brokers
     is_over: Callable[[], bool]
     progress: Progress
@@ -114,11 +114,11 @@ class _Sender:
     @property
     def patience_s(self) -> float:
         """How long a record may wait for its acknowledgement."""
-        return max(_LEAST_PATIENCE_S, self.work.limits.run_s)
+        return max(_LEAST_PATIENCE_S, self.plan.limits.run_s)
 
     def send(self, options: Mapping[str, Any]) -> tuple[int, int]:
         """Send all events, and return how many records were offered and acknowledged."""
-        order = Order.of(self.work, options, self.brokers, self.run.ledger, self.patience_s)
+        order = Order.of(self.plan, options, self.brokers, self.run.ledger, self.patience_s)
         with Producers(order, options["producers"], self.run.logs) as children:
 
             def look_at_them() -> bool:
@@ -128,7 +128,7 @@ class _Sender:
                 return is_done
 
             words = f"the workload of {order.topic} was not sent in time"
-            wait_for(look_at_them, self.work.limits.run_s, words)
+            wait_for(look_at_them, self.plan.limits.run_s, words)
             return children.totals()
 
     def has_committed(self, position: Position) -> bool:
@@ -136,7 +136,7 @@ class _Sender:
 
         Return False where it has ended for good, as it was to.
         """
-        topic = self.work.input.topic
+        topic = self.plan.input.topic
         ends = {
             (topic, int(number)): bounds["end"]
             for number, bounds in look(self.brokers, [topic])[topic]["partitions"].items()
@@ -149,7 +149,7 @@ class _Sender:
             return (is_done,) if is_done or self.is_over() else None
 
         words = "the job has not committed the workload in time"
-        (is_done,) = wait_for(is_covered, self.work.limits.run_s, words)
+        (is_done,) = wait_for(is_covered, self.plan.limits.run_s, words)
         return is_done
 
     def wait_for_start(self) -> None:
@@ -161,19 +161,19 @@ class _Sender:
             return is_done
 
         words = "the query has not written its first offsets in time"
-        wait_for(is_there, self.work.limits.run_s, words)
+        wait_for(is_there, self.plan.limits.run_s, words)
 
     def send_sentinel(self, sent: tuple[int, int], options: Mapping[str, Any]) -> None:
         """Send the one event that lies far ahead of all, if there is one: every window closes."""
-        read = self.work.input
+        read = self.plan.input
         newest = query_parquet(self.run.ledger, "select max(event_ms) from {rows}")[0][0]
         events = find_workload(read.workload).sentinel(options, newest)
         if events is None:
             return
-        sends = Sends(events, self.work.run, read.topic, read.partitions)
+        sends = Sends(events, self.plan.run, read.topic, read.partitions)
         with closing(KafkaPython(self.brokers, read.topic, self.patience_s)) as client:
             files = self.run.ledger / "part-sentinel"
-            wrong = Sending(client, files, self.work.limits.run_s, lambda *_: None).run([sends])
+            wrong = Sending(client, files, self.plan.limits.run_s, lambda *_: None).run([sends])
         if wrong:
             raise StackError(
                 f"the sentinel could not be sent, and the ledger is half made: {wrong}"
@@ -181,11 +181,11 @@ class _Sender:
         self._record(sent[0] + 1, sent[1] + 1, at_once=True)
 
     def _stop_if_over(self, what: str, is_done: bool) -> None:
-        if not is_done and self.work.ends == OVER and self.is_over():
+        if not is_done and self.plan.ends == OVER and self.is_over():
             raise StackError(f"the job ended for good before {what}")
 
     def _record(self, offered: int, acknowledged: int, *, at_once: bool) -> None:
-        events = self.work.input.events
+        events = self.plan.input.events
         self.progress(min(acknowledged, events), events)
         now = time.monotonic()
         if at_once or now >= self.recorded_at + _RECORD_EVERY_S:

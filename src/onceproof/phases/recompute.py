@@ -43,7 +43,7 @@ _SAMPLES = 20
 _FORMAT = "spark.sql.streaming.stateStore.checkpointFormatVersion"
 
 
-def recompute_in(spark: Any, run: RunDirectory, work: Plan) -> Mapping[str, Any]:
+def recompute_in(spark: Any, run: RunDirectory, plan: Plan) -> Mapping[str, Any]:
     """Write `expected/`, `late/` and `recomputed.json`, and return what stands in the last.
 
     May be repeated: what an older call wrote is replaced, and `recomputed.json` comes last. Raises
@@ -51,23 +51,23 @@ def recompute_in(spark: Any, run: RunDirectory, work: Plan) -> Mapping[str, Any]
     """
     began = time.monotonic()
     run.recomputed.unlink(missing_ok=True)
-    reference = reference_of(work.output)
+    reference = reference_of(plan.output)
     log = committed_batches(run.checkpoint_log)
     covered, uncovered = _counted(run, position(log))
     sent = spark.read.parquet(str(run.ledger)).where("ack = 'ok'")
     if reference.rests_on_log:
         events = as_engine_read(sent, log)
         emitted = reference.emitted(events)
-        upserts = work.output.writes is Writes.UPSERT
+        upserts = plan.output.writes is Writes.UPSERT
         rows = newest(emitted, reference) if upserts else emitted
         _replace(run.expected, rows.select(*reference.columns, "_batch"))
     else:
-        events = _as_sent(spark, run, work, sent)
+        events = _as_sent(spark, run, plan, sent)
         _replace(run.expected, reference.emitted(events))
     _replace(run.late, _late(spark, reference, events))
     document = {
         "schema": 2,
-        **made_of(run, "recomputed", work.run),
+        **made_of(run, "recomputed", plan.run),
         "expected": count_rows(run.expected),
         "late": count_rows(run.late),
         "batches": len(log),
@@ -83,11 +83,11 @@ def recompute_in(spark: Any, run: RunDirectory, work: Plan) -> Mapping[str, Any]
     return document
 
 
-def _as_sent(spark: Any, run: RunDirectory, work: Plan, sent: Any) -> Events:
+def _as_sent(spark: Any, run: RunDirectory, plan: Plan, sent: Any) -> Events:
     """Return what was sent, and what a calm run has left of it where the reference is that."""
     reads = first_reads(queries(run.checkpoint_log))
-    events = as_sent(sent, reads, from_the_first=work.query.starting == EARLIEST)
-    if work.output.reference != CALM:
+    events = as_sent(sent, reads, from_the_first=plan.query.starting == EARLIEST)
+    if plan.output.reference != CALM:
         return events
     refuse_late(run)
     return replace(events, calm=spark.read.parquet(str(run.calm.observed)))

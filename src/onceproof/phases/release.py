@@ -21,17 +21,17 @@ from onceproof.stacks.local.taking_down import take_down
 from onceproof.stacks.opening import find_stack
 
 
-def release(run: RunDirectory, work: Plan) -> None:
+def release(run: RunDirectory, plan: Plan) -> None:
     """End every process of the run, heal its stack, and remove topic and table; may be repeated.
 
     Whoever comes while another is at it waits: an agent whose owner died starts a release too.
     """
     with (run.root / "release.lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        _release(run, work)
+        _release(run, plan)
 
 
-def _release(run: RunDirectory, work: Plan) -> None:
+def _release(run: RunDirectory, plan: Plan) -> None:
     end_all_apart(run)
     end_agent(run)
     if run.calm.plan.exists() and not run.calm.released.exists():
@@ -46,12 +46,12 @@ def _release(run: RunDirectory, work: Plan) -> None:
         shutil.rmtree(folder, ignore_errors=True)
     prepared = Prepared.read(run.prepared) if run.prepared.exists() else None
     if prepared is None or prepared.own:
-        _take_down(run, own_stack(work))
+        _take_down(run, own_stack(plan))
     elif (found := find_stack(prepared.stack)) is not None:
         heal_links(found)  # whom links cut off does not serve
         found.heal()
-        drop_topic(prepared.brokers, work.input.topic)
-        open_sink(run, work, prepared.address).drop()
+        drop_topic(prepared.brokers, plan.input.topic)
+        open_sink(run, plan, prepared.address).drop()
     run.released.touch()
     seal(run)
 

@@ -33,26 +33,26 @@ def become_ready() -> None:
     threading.Thread(target=import_module, args=["great_expectations"], daemon=True).start()
 
 
-def validate_run(run: RunDirectory, work: Plan) -> Mapping[str, Any]:
+def validate_run(run: RunDirectory, plan: Plan) -> Mapping[str, Any]:
     """Run the plan's suites, and write and return validation.json; an older one is gone before."""
     run.validation.unlink(missing_ok=True)
     began = time.monotonic()
     summary = read_object(run.summary)
     rows = field(summary, "rows", dict, run.summary.name)
     parameters: dict[str, float] = {"least_rows": min(1, count(rows, "expected", run.summary.name))}
-    if _ONCE in json.dumps(work.expectations):
-        parameters |= {"once": _once(run, key_of(work))}
+    if _ONCE in json.dumps(plan.expectations):
+        parameters |= {"once": _once(run, key_of(plan))}
     tables = {"differences": lambda: _counts(summary, rows), "observed": lambda: _observed(run)}
-    if strange := work.expectations.keys() - tables.keys():
+    if strange := plan.expectations.keys() - tables.keys():
         raise EvidenceError(f"the plan has expectations of {min(strange)}, which no run has")
     held = [
         {"on": on, **hold(suite, tables[on](), parameters)}
-        for on, suite in work.expectations.items()
+        for on, suite in plan.expectations.items()
     ]
     seconds = round(time.monotonic() - began, 3)
     document = {
         "schema": SCHEMA,
-        **made_of(run, "validation", work.run),
+        **made_of(run, "validation", plan.run),
         "suites": held,
         "seconds": seconds,
     }

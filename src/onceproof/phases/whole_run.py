@@ -35,15 +35,15 @@ def live_run(
     A phase that fails, whatever it raises, ends the run, and its verdict says so: UNKNOWN. Ctrl-C
     ends it in the same way, and is raised again once all is released and judged.
     """
-    work = Plan.read(run.plan)
+    plan = Plan.read(run.plan)
     run.logs.mkdir(exist_ok=True)
     try:
         with _failures_kept(run, say):
-            _phases(run, work, home, say, progress)
+            _phases(run, plan, home, say, progress)
     finally:
         say("release")
         with _failures_kept(run, say):
-            released(run, work)
+            released(run, plan)
         say("judge")
         verdict = judge_run(run.root)
     return verdict
@@ -61,22 +61,22 @@ def _failures_kept(run: RunDirectory, say: Say) -> Iterator[None]:
 
 
 def _phases(
-    run: RunDirectory, work: Plan, home: Path | None, say: Say, progress: Progress | None
+    run: RunDirectory, plan: Plan, home: Path | None, say: Say, progress: Progress | None
 ) -> None:
     say("prepare")
-    prepared(run, work, home)
+    prepared(run, plan, home)
     say("process")
     start_agent(run, Identity.of(os.getpid()))
     say("produce")
-    produced(run, work, progress)
-    with recomputing(run, work.limits.run_s) as result:
+    produced(run, plan, progress)
+    with recomputing(run, plan.limits.run_s) as result:
         become_ready()
         say("process: the job reads on")
-        await_agent(run, work)
+        await_agent(run, plan)
         say("observe and recompute")
-        observed(run, work)
+        observed(run, plan)
         result()
     say("compare")
-    compared(run, work)
+    compared(run, plan)
     say("validate")
-    validated(run, work)
+    validated(run, plan)

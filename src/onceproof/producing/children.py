@@ -37,7 +37,7 @@ class Order:
     @classmethod
     def of(
         cls,
-        work: Plan,
+        plan: Plan,
         options: Mapping[str, Any],
         brokers: Brokers,
         folder: Path,
@@ -45,12 +45,12 @@ class Order:
     ) -> Order:
         """Return the order to send a run's workload with these options."""
         return cls(
-            workload=work.input.workload,
+            workload=plan.input.workload,
             options=options,
-            seed=work.seed,
-            run=work.run,
-            topic=work.input.topic,
-            partitions=work.input.partitions,
+            seed=plan.seed,
+            run=plan.run,
+            topic=plan.input.topic,
+            partitions=plan.input.partitions,
             brokers=brokers,
             folder=str(folder.resolve()),
             patience_s=patience_s,

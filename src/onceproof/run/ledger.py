@@ -10,9 +10,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from onceproof.data_files import data_files
 from onceproof.database import open_database, read_parquet
 from onceproof.errors import EvidenceError
+from onceproof.machine.data_files import data_files
 
 Partition = tuple[str, int]
 

@@ -9,8 +9,7 @@ from random import Random
 from typing import Any, Protocol
 
 from onceproof.errors import RequestError
-from onceproof.schema.kinds import Field, Shape, read_given
-from onceproof.schema.scalars import SECONDS, Word, number, whole
+from onceproof.schema.kinds import SECONDS, Field, Shape, Word, number, read_given, whole
 from onceproof.schema.values import BAD, Item
 
 

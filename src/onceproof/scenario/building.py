@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from onceproof import sinks
 from onceproof.errors import RequestError
 from onceproof.guarantee import Anomaly, Guarantee, Promise, end_to_end
-from onceproof.naming import located
+from onceproof.naming import located, whole
 from onceproof.references import REFERENCES, Reference
 from onceproof.references.declared import find_declared
 from onceproof.run.plan import (
@@ -21,17 +21,16 @@ from onceproof.run.plan import (
     QueryPart,
     Writes,
 )
-from onceproof.scenario import crosschecks, fault_checks
+from onceproof.scenario import checks
 from onceproof.scenario.commands import OF_THE_JOB, default_command, named
 from onceproof.scenario.draft import Draft
-from onceproof.scenario.fields import OUTPUT, SCENARIO, TAKEN_ONCE, WORKLOAD
+from onceproof.scenario.fields import OUTPUT, RUNTIME, SCENARIO, TAKEN_ONCE, WORKLOAD
 from onceproof.scenario.model import Scenario
-from onceproof.scenario.of_a_job import check_calm, located_options, runtime_of
 from onceproof.scenario.plain_secrets import check_secrets
 from onceproof.schema.kinds import read_fields
 from onceproof.schema.values import Item
-from onceproof.sinks import find_sink
-from onceproof.sinks.outputs import is_output
+from onceproof.sinks import OUTPUTS, find_sink
+from onceproof.sinks.outputs import is_output, place_of
 from onceproof.verdict import Claim, Grade
 from onceproof.workloads import find_workload
 
@@ -50,18 +49,18 @@ def build(owner: Item, items: Mapping[str, Item]) -> Scenario | None:
     reference = _reference(draft, *wanted) if wanted else None
     claim = _claim(draft, sink)
     check_secrets(draft)
-    crosschecks.check_name(draft)
-    crosschecks.check_command(draft)
-    crosschecks.check_settings(draft)
-    crosschecks.check_input(draft, claim.promise.guarantee if claim else None)
-    crosschecks.check_sink_options(draft)
+    checks.check_name(draft)
+    checks.check_command(draft)
+    checks.check_settings(draft)
+    checks.check_input(draft, claim.promise.guarantee if claim else None)
+    checks.check_sink_options(draft)
     if sink and reference:
-        crosschecks.check_query(draft, sink, reference)
-        crosschecks.check_source(draft, reference)
+        checks.check_query(draft, sink, reference)
+        checks.check_source(draft, reference)
     if sink and wanted:
-        check_calm(draft, sink, wanted[0])
-    fault_checks.check_faults(draft, sink, reference)
-    fault_checks.check_restart(draft)
+        checks.check_calm(draft, sink, wanted[0])
+    checks.check_faults(draft, sink, reference)
+    checks.check_restart(draft)
     if len(owner.page.complaints) > before:
         return None
     if not (sink and workload and claim and job and wanted and reference):
@@ -156,7 +155,7 @@ def _job(draft: Draft) -> JobPart | None:
         return JobPart(name, default_command(name, given, draft.sink_options, source), given)
     used = {one: value for one, value in given.items() if one in named(command)}
     pipeline = draft.values["pipeline"]
-    return JobPart(name, command, pipeline["options"] | used, runtime_of(draft, pipeline))
+    return JobPart(name, command, pipeline["options"] | used, _runtime(draft, pipeline))
 
 
 def _wanted(draft: Draft) -> tuple[str, Options] | None:
@@ -173,7 +172,7 @@ def _wanted(draft: Draft) -> tuple[str, Options] | None:
 def _output(
     draft: Draft, kind: type[sinks.Sink], reference: Reference, name: str, declared: Options
 ) -> OutputPart:
-    options = located_options(draft)
+    options = _located_options(draft)
     return OutputPart(
         name="output",
         sink=draft.sink_name,
@@ -211,3 +210,25 @@ def _faults(draft: Draft) -> tuple[FaultPart, ...]:
         )
         for name, fault in zip(draft.fault_names(), draft.values["faults"], strict=True)
     )
+
+
+def _located_options(draft: Draft) -> Options:
+    """Return the sink's options; of an output's, names of files hold in any folder."""
+    known = place_of(draft.sink_name).options if draft.sink_name in OUTPUTS else {}
+    return {
+        name: found(value, draft.folder)
+        if name in known and (found := known[name].located)
+        else value
+        for name, value in draft.sink_options.items()
+    }
+
+
+def _runtime(draft: Draft, pipeline: Options) -> Options:
+    """Return what the job runs on; names of files hold in any folder."""
+    found = {one: pipeline[one] for one in RUNTIME if one in pipeline}
+    if "jars" in found:
+        found["jars"] = tuple(whole(jar, draft.folder) for jar in found["jars"])
+    for one in ("python", "spark_home"):
+        if "/" in found.get(one, ""):
+            found[one] = whole(found[one], draft.folder)
+    return found

@@ -14,8 +14,7 @@ from onceproof.references.declared import WORDS
 from onceproof.run import restart
 from onceproof.run.plan import ALLOWED, EARLIEST, FAILED, LATEST, OVER, REFUSED
 from onceproof.scenario.fault_fields import FAULT, NAME
-from onceproof.schema.kinds import Either, Field, Many, Shape
-from onceproof.schema.scalars import ANY, ELEMENT, Tree, Word, text, whole
+from onceproof.schema.kinds import ANY, ELEMENT, Either, Field, Many, Shape, Tree, Word, text, whole
 from onceproof.schema.values import BAD, Item
 from onceproof.sinks import OUTPUTS, SINKS
 from onceproof.sinks.tables.casts import TYPES

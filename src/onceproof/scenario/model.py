@@ -62,7 +62,7 @@ class Scenario(Parts):
 
         Files that it names are named from the `folder`. `file` is where it may be found again.
         """
-        from onceproof.scenario.reading import read_fields_of
+        from onceproof.scenario.catalogue import read_fields_of
 
         return read_fields_of(fields, folder, file)
 

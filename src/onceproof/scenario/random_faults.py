@@ -15,7 +15,7 @@ from onceproof.errors import RequestError
 from onceproof.faults import At, Draw
 from onceproof.faults.registry import draws
 from onceproof.run.plan import OVER, FaultPart
-from onceproof.scenario.fault_checks import misplaced
+from onceproof.scenario.checks import misplaced
 from onceproof.scenario.model import Scenario
 from onceproof.sinks import find_sink
 from onceproof.verdict import Grade

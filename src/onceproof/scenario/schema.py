@@ -11,8 +11,7 @@ from typing import Any
 
 from onceproof.scenario.fields import OURS, SCENARIO, WORKLOAD
 from onceproof.schema.json_schema import text_of, titled
-from onceproof.schema.kinds import property_of
-from onceproof.schema.scalars import ELEMENT
+from onceproof.schema.kinds import ELEMENT, property_of
 from onceproof.workloads import SENDING, WORKLOADS
 
 

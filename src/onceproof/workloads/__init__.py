@@ -13,8 +13,7 @@ from typing import Any
 
 from onceproof.errors import RequestError
 from onceproof.naming import find_attribute
-from onceproof.schema.kinds import Field, Shape, read_fields
-from onceproof.schema.scalars import Word, number, whole
+from onceproof.schema.kinds import Field, Shape, Word, number, read_fields, whole
 from onceproof.schema.values import BAD, Item, Page
 from onceproof.workloads import as_is, page_views, records, template
 from onceproof.workloads.sentinel import sentinel as _far_ahead

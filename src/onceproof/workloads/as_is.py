@@ -14,8 +14,7 @@ from itertools import islice
 from typing import Any
 
 from onceproof.errors import RequestError
-from onceproof.schema.kinds import Field
-from onceproof.schema.scalars import TEXT
+from onceproof.schema.kinds import TEXT, Field
 
 OPTIONS: Mapping[str, Field] = {
     "sentinel": Field(TEXT, "the value of a last record, far ahead of all in time", ""),

@@ -11,8 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from onceproof.schema.kinds import Field
-from onceproof.schema.scalars import number, whole
+from onceproof.schema.kinds import Field, number, whole
 
 START_MS = 1_700_000_000_000
 _DAY_MS = 24 * 60 * 60 * 1000

@@ -14,8 +14,7 @@ from typing import Any
 
 from onceproof import naming
 from onceproof.errors import RequestError
-from onceproof.schema.kinds import Field
-from onceproof.schema.scalars import TEXT, whole
+from onceproof.schema.kinds import TEXT, Field, whole
 from onceproof.workloads import as_is
 from onceproof.workloads.as_is import Record
 

@@ -11,8 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from onceproof.errors import RequestError
-from onceproof.schema.kinds import Field, Shape
-from onceproof.schema.scalars import TEXT, Tree
+from onceproof.schema.kinds import TEXT, Field, Shape, Tree
 from onceproof.workloads import as_is, page_views
 from onceproof.workloads.as_is import Record
 from onceproof.workloads.typed_fields import Drawn, objects

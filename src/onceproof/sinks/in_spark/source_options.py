@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from onceproof.schema.kinds import Field, Shape, read_given
-from onceproof.schema.scalars import TEXT, Word, text
+from onceproof.schema.kinds import TEXT, Field, Shape, Word, read_given, text
 from onceproof.sinks import Target
 from onceproof.sinks.protocol import checked_writer
 

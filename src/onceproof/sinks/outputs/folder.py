@@ -13,8 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from onceproof.data_files import data_files
 from onceproof.errors import RequestError, StackError
+from onceproof.machine.data_files import data_files
 from onceproof.setup.checks import Check
 from onceproof.sinks import Reader, Sink, Target
 from onceproof.sinks.exact_cells import batch_of, cells_of, exact_text, from_json, unsigned

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from onceproof.errors import RequestError
 from onceproof.run.plan import Writes
-from onceproof.schema.kinds import Field
-from onceproof.schema.scalars import whole
+from onceproof.schema.kinds import Field, whole
 from onceproof.sinks import Reader, Target
 from onceproof.sinks.topics.cluster import PARTITIONS, Cluster
 from onceproof.sinks.topics.coordinator import blockers, open_in

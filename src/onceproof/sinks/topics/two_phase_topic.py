@@ -11,8 +11,7 @@ from typing import Any, ClassVar
 
 from onceproof import failpoints
 from onceproof.guarantee import Guarantee
-from onceproof.schema.kinds import Field
-from onceproof.schema.scalars import Word, whole
+from onceproof.schema.kinds import Field, Word, whole
 from onceproof.sinks.in_spark.part_tasks import write_by_parts, writer_of
 from onceproof.sinks.protocol import Part
 from onceproof.sinks.protocol.coordinated import CoordinatedParts, Seen, part_of
