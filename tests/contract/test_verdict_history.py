@@ -8,7 +8,7 @@ from alembic.runtime.migration import MigrationContext
 from onceproof.errors import EvidenceError, RequestError
 from onceproof.past.store import open_store
 from onceproof.past.tables import METADATA, VERSION_TABLE
-from tests.unit.test_verdict_store import issue, write_at_once
+from tests.unit.past.test_verdict_store import issue, write_at_once
 from tests.unit.verdict_entries import good, red, unknown
 
 pytestmark = pytest.mark.stack

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from onceproof.comparison.on_duckdb import steps as duckdb_steps
 from onceproof.judge.checkers import ended, phases
 from onceproof.phases import judge
-from tests.unit import test_judge_run
 from tests.unit.comparison import test_counting, test_values
 from tests.unit.handwritten_run import HandwrittenRun
+from tests.unit.phases import test_judge_run
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from onceproof.errors import RequestError
 from onceproof.guarantee import Guarantee
 from onceproof.scenario.checks import misplaced
 from onceproof.sinks import find_sink
-from tests.unit.test_scenarios import JOB, SOUND, read
+from tests.unit.scenario.test_scenarios import JOB, SOUND, read
 
 
 def refused(text):
@@ -332,10 +332,7 @@ def test_a_sink_that_shows_whole_batches_never_shows_rows_of_an_open_one():
         "sink: upsert_table", f"sink: {__name__}:Whole"
     )
     said = refused(text.replace("failpoint: written, batch: 3", "visible: 5"))
-    assert (
-        "8: faults[0].when: readers of tests.unit.test_scenario_mistakes:Whole see a batch whole"
-        in said
-    )
+    assert f"8: faults[0].when: readers of {__name__}:Whole see a batch whole" in said
 
 
 class Whole:

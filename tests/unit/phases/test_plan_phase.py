@@ -19,7 +19,7 @@ from onceproof.scenario import find_scenario, load_catalogue
 from onceproof.scenario.commands import default_command, fill, named
 from onceproof.verdict import Grade
 from tests.plans import output_of
-from tests.unit.test_scenarios import JOB, read
+from tests.unit.scenario.test_scenarios import JOB, read
 
 NOON = datetime(2026, 8, 1, 12, tzinfo=UTC)
 CONTROL = "copy_events__append_table__kill_driver"

@@ -18,7 +18,7 @@ from onceproof.scenario.catalogue import read_file
 from tests.plans import input_of
 from tests.unit.verdict_entries import SCENARIO, good
 
-STRANGERS = Path(__file__).parents[1] / "system/strangers/orders.yaml"
+STRANGERS = Path(__file__).parents[2] / "system/strangers/orders.yaml"
 MINE = """\
 name: mine__rows__kill_driver
 pipeline:

@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 from onceproof.gate.decide import Decision, Kind, Reason
 from onceproof.gate.formats import to_annotations, to_document, to_junit, to_summary, to_text
 
-SCHEMA = json.loads((Path(__file__).parents[2] / "docs/schemas/gate.json").read_text())
+SCHEMA = json.loads((Path(__file__).parents[3] / "docs/schemas/gate.json").read_text())
 CLOSED = Decision(
     False,
     1,

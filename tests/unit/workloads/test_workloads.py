@@ -155,4 +155,4 @@ def test_a_workload_that_is_none_is_refused(name, said):
 
 
 def test_a_workload_may_come_from_elsewhere():
-    assert find_workload("tests.unit.test_workloads:PAGE_VIEWS") is not None
+    assert find_workload("tests.unit.workloads.test_workloads:PAGE_VIEWS") is not None

@@ -10,7 +10,7 @@ from onceproof.gate.policy import read_text
 from onceproof.past.entry import begun_entry
 from onceproof.past.issues import issue_of
 from onceproof.run.directory import RunDirectory
-from tests.unit.test_gate_decision import closed, gate
+from tests.unit.gate.test_gate_decision import closed, gate
 from tests.unit.verdict_entries import NOW, SCENARIO, good, red, unknown
 
 NINE_AND_ONE = [

@@ -18,7 +18,7 @@ from onceproof.verdict import Grade
 from tests.unit.handwritten_run import STRIKE, HandwrittenRun, control, did, plan, saw
 
 PASS, UNKNOWN, FAIL = Grade
-SCHEMA = json.loads((Path(__file__).parents[2] / "docs/schemas/verdict.json").read_text())
+SCHEMA = json.loads((Path(__file__).parents[3] / "docs/schemas/verdict.json").read_text())
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from onceproof.scenario.catalogue import read_file, read_text
 from onceproof.scenario.schema import file_schema
 from onceproof.schema.json_schema import text_of
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SOUND = """\
 name: app_views__upsert_table__kill_driver
 pipeline: app_views

@@ -10,7 +10,7 @@ from onceproof.naming import located
 from onceproof.producing.rows import Sends
 from onceproof.producing.sending import Sending
 from onceproof.workloads import as_is, find_workload, records
-from tests.unit.test_producing import FakeClient, ledger
+from tests.unit.producing.test_producing import FakeClient, ledger
 
 
 def events(name, seed=7, **given):

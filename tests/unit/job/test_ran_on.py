@@ -18,7 +18,7 @@ from onceproof.job.ran_on import RanOn
 from onceproof.machine.polling import wait_for
 from onceproof.run.history import History
 from onceproof.run.records import Op
-from tests.unit.test_job import job
+from tests.unit.job.test_job import job
 
 JOB = """\
     import os, sys

@@ -6,7 +6,7 @@ from pathlib import Path
 from onceproof.guarantee import Anomaly
 from onceproof.judge.checkers import CHECKERS
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs/reading-a-verdict.md").read_text()
 
 

@@ -15,7 +15,7 @@ from onceproof.gate.schema import policy_schema
 from onceproof.scenario import load_catalogue
 from onceproof.schema.json_schema import text_of
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 ONE = "copy_events__two_phase_table__kill_driver"
 SOUND = f"""\
 require:

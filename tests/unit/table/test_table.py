@@ -14,7 +14,7 @@ from onceproof.table.measure import document, exit_code
 from onceproof.table.visit import KAFKA, TAKEN_ONCE, Step, Visit, expected, points, scenario
 from tests.prove.table import text
 
-SCHEMA = json.loads((Path(__file__).parents[2] / "docs/schemas/table.json").read_text())
+SCHEMA = json.loads((Path(__file__).parents[3] / "docs/schemas/table.json").read_text())
 SINKS = list(STAND_FOR.values())
 
 

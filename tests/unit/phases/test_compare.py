@@ -29,7 +29,7 @@ def work(name, sink):
     output = {
         "sink": sink,
         "writes": writes,
-        "reference": f"tests.unit.test_compare:{name}",
+        "reference": f"tests.unit.phases.test_compare:{name}",
         "rows": encoded(asdict(globals()[name].in_plan(writes))),
     }
     return Plan.of(plan_document(run="views_1", output=output))
