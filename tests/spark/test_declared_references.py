@@ -6,8 +6,7 @@ from onceproof.checkpoint.coverage import Range
 from onceproof.errors import EvidenceError, RequestError
 from onceproof.machine.home import onceproof_home
 from onceproof.phases.recompute import as_sent
-from onceproof.references.declared import reference_of
-from onceproof.run.plan import JobPart
+from onceproof.references.declared import find_declared
 from onceproof.spark.session import spark_session
 from onceproof.stacks.members.programs import spark_tools
 
@@ -40,12 +39,8 @@ def sent(spark, *values, read=READ, **given):
     return as_sent(spark.createDataFrame(rows, LEDGER), read, **{"from_the_first": True, **given})
 
 
-def pipeline(reference, **output):
-    return JobPart("orders", (), reference, {}, output=output)
-
-
 def expected(events, reference, **output):
-    found = reference_of(pipeline(reference, **output)).emitted(events)
+    found = find_declared(reference, output).emitted(events)
     return sorted(tuple(row) for row in found.collect())
 
 
@@ -120,4 +115,4 @@ def test_what_a_calm_run_left_is_expected(spark):
 )
 def test_what_is_no_reference_is_refused(reference, output, said):
     with pytest.raises(RequestError, match=said):
-        reference_of(pipeline(reference, **output))
+        find_declared(reference, output)
