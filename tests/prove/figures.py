@@ -10,6 +10,9 @@ import sys
 import tempfile
 from pathlib import Path
 
+from onceproof.machine.home import onceproof_home
+from onceproof.stacks.local.stack import LocalStack
+
 PACKAGE = Path(__file__).parents[2] / "src/onceproof"
 SCENARIO = "copy_events__upsert_table__kill_driver"
 FIND = "import sys; from onceproof.scenario import find_scenario; find_scenario(sys.argv[1])"
@@ -43,14 +46,10 @@ def executed_by_finding(name: str) -> set[str]:
 
 def executed_by_a_run() -> set[str]:
     """Return the files that a run executes on a stack that serves already."""
-    with tempfile.TemporaryDirectory() as home:
-        ours = [sys.executable, "-m", "onceproof"]
-        subprocess.run([*ours, "up", "--home", f"{home}/stack"], check=True, capture_output=True)
-        try:
-            words = ["run", SCENARIO, "--home", f"{home}/stack", "--runs", f"{home}/runs"]
-            return executed_by(*ours, *words)
-        finally:
-            subprocess.run([*ours, "down", "--home", f"{home}/stack"], check=True)
+    home = onceproof_home() / "prove-figures"
+    with tempfile.TemporaryDirectory() as runs, LocalStack.up(home):
+        words = ["run", SCENARIO, "--home", str(home), "--runs", runs]
+        return executed_by(sys.executable, "-m", "onceproof", *words)
 
 
 def figures() -> dict[str, int]:
