@@ -10,6 +10,7 @@ from typing import Any
 from onceproof.digests import files_digest
 from onceproof.run.directory import RunDirectory
 from onceproof.run.parts import evidence_paths, files_of
+from onceproof.run.plan import Plan
 from onceproof.verdict import Grade
 
 NEVER_JUDGED = "The run was begun and not judged: it is under way, or was killed before its end"
@@ -119,30 +120,29 @@ def make_entry(
     )
 
 
-def begun_entry(run: RunDirectory, plan: Mapping[str, Any], at: datetime) -> Entry:
-    """Return the entry of a run that was planned and that nobody has judged yet."""
-    tags, faults = plan["tags"], plan["faults"]
+def begun_entry(run: RunDirectory, plan: Plan, at: datetime) -> Entry:
+    """Return the entry of a run that was planned and has not been judged yet."""
     return Entry(
-        run=name_of(run, plan),
+        run=_text(plan.run),
         directory=_text(run.root.absolute()),
-        scenario=_text(plan["scenario"]),
-        seed=plan["seed"],
-        subject=_text(plan["subject"]),
-        night=_text(plan.get("night")),
+        scenario=_text(plan.scenario),
+        seed=plan.seed,
+        subject=_text(plan.subject),
+        night=_text(plan.night),
         at=at,
         verdict=Grade.UNKNOWN,
-        claims=_text(plan["claims"]),
+        claims=_text(plan.claims),
         as_claimed=False,
-        hold_to=_text(plan["hold_to"]),
+        hold_to=_text(plan.hold_to),
         reasons=(NEVER_JUDGED,),
         findings={},
         differences={},
         broken=(),
-        faults=len(faults),
+        faults=len(plan.faults),
         landed=0,
         recovery_s=None,
         seconds=0.0,
-        tags=tuple(map(_text, tags)),
+        tags=tuple(map(_text, plan.tags)),
         evidence="",
         verdict_digest="",
     )

@@ -13,6 +13,7 @@ from onceproof.errors import EvidenceError
 from onceproof.past.entry import Entry, begun_entry, evidence_digest, make_entry
 from onceproof.run.directory import RunDirectory
 from onceproof.run.history import History
+from onceproof.run.plan import Plan
 from onceproof.run.records import Op
 from onceproof.verdict import Grade
 
@@ -68,7 +69,7 @@ def begin_run(run: RunDirectory, runs: Path) -> None:
     """
     from onceproof.past.store import open_store
 
-    entry = begun_entry(run, read_object(run.plan), datetime.now(UTC))
+    entry = begun_entry(run, Plan.read(run.plan), datetime.now(UTC))
     open_store(history_of(runs)).begin(entry)
 
 

@@ -10,6 +10,8 @@ from onceproof.gate.policy import read_text
 from onceproof.past.entry import begun_entry
 from onceproof.past.issues import issue_of
 from onceproof.run.directory import RunDirectory
+from onceproof.run.plan import Plan
+from tests.plans import plan_document
 from tests.unit.gate.test_gate_decision import closed, gate
 from tests.unit.verdict_entries import NOW, SCENARIO, good, red, unknown
 
@@ -113,8 +115,7 @@ def test_an_effect_without_a_number_of_faults_is_refused():
 
 
 def test_a_run_that_was_begun_and_never_judged_closes_it(tmp_path):
-    plan = {"run": "run_2", "scenario": SCENARIO, "seed": 1, "subject": "v1", "claims": "PASS"}
-    plan |= {"hold_to": "exactly-once", "tags": [], "faults": [{}]}
+    plan = Plan.of(plan_document(run="run_2", scenario=SCENARIO, seed=1, subject="v1"))
     begun = replace(begun_entry(RunDirectory(tmp_path), plan, NOW), number=2)
     said = "The run was begun and not judged: it is under way, or was killed before its end"
     assert closed(gate([good(number=1, hours=2), begun]), Kind.LACK) == [
