@@ -22,6 +22,7 @@ from onceproof.kafka.security import Brokers
 from onceproof.machine.identity import Identity
 from onceproof.run.directory import RunDirectory
 from onceproof.run.plan import FaultPart, Plan
+from onceproof.schema.kinds import Field
 from onceproof.sinks import Sink
 from onceproof.stacks import Stack
 
@@ -142,21 +143,6 @@ class Draw:
 
 
 @dataclass(frozen=True)
-class Option:
-    """One name under `how`: one of `words`, or a text of a `pattern`, or else a whole number.
-
-    `write` says the pattern in words.
-    """
-
-    about: str
-    words: tuple[str, ...] = ()
-    pattern: str = ""
-    write: str = ""
-    least: int = 0
-    most: int = 2**63 - 1
-
-
-@dataclass(frozen=True)
 class Setting:
     """A fault as a scenario asks for it, with what it would find there.
 
@@ -223,7 +209,7 @@ class Mechanism:
     cures: tuple[Check, ...] = ()
     heals_after_s: float = 5.0
     ends: Mapping[str, Ends] = field(default_factory=dict)
-    how: Mapping[str, Mapping[str, Option]] = field(default_factory=dict)
+    how: Mapping[str, Mapping[str, Field]] = field(default_factory=dict)
     needs: tuple[Need, ...] = ()
     draws: tuple[Draw, ...] = ()
     lacks: Callable[[Stack, FaultPart], str] = any_stack

@@ -11,11 +11,12 @@ from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import Any
 
-from onceproof.faults import ATTEMPT_ENDS, Mechanism, Need, Option, Proof, Scene, Setting
+from onceproof.faults import ATTEMPT_ENDS, Mechanism, Need, Proof, Scene, Setting
 from onceproof.faults.checks import Case, Check, fits, whole
 from onceproof.faults.needs import TRANSACTIONS
 from onceproof.faults.strike_member import run_target
 from onceproof.run.plan import FaultPart
+from onceproof.schema import kinds
 from onceproof.stacks.links import ANYONE, DEEDS, WAYS, Counts, Rule
 from onceproof.stacks.links.verbs import ALL, SOURCES, disturb, pairs_of
 from onceproof.stacks.links.verbs import heal as heal_links
@@ -113,18 +114,23 @@ def _never_connects(one: Setting) -> str:
 
 
 _OPTIONS = {
-    "from": Option(
+    "from": kinds.Field(
+        kinds.text(rf"{'|'.join(SOURCES)}|broker:[0-9]+", f"one of {', '.join(SOURCES)}, broker:1"),
         "of links: who is kept from the target; left out: anyone",
-        pattern=rf"{'|'.join(SOURCES)}|broker:[0-9]+",
-        write=f"one of {', '.join(SOURCES)}, broker:1",
+        None,
     ),
-    "until": Option(
+    "until": kinds.Field(
+        kinds.Word((ATTEMPT_ENDS,)),
         "of links: how long; left out: until the job commits in spite of it, 5 s at most",
-        words=(ATTEMPT_ENDS,),
+        None,
     ),
-    "ms": Option("of delay: milliseconds each way; left out: 300", least=1, most=60_000),
-    "kbytes": Option("of rate: kilobytes a second; left out: 100", least=1),
-    "way": Option("of blackhole: what is swallowed; left out: both", words=("both", *WAYS)),
+    "ms": kinds.Field(
+        kinds.whole(1, 60_000), "of delay: milliseconds each way; left out: 300", None
+    ),
+    "kbytes": kinds.Field(kinds.whole(1), "of rate: kilobytes a second; left out: 100", None),
+    "way": kinds.Field(
+        kinds.Word(("both", *WAYS)), "of blackhole: what is swallowed; left out: both", None
+    ),
 }
 _WORDS = {
     "cut": "connections that the links reset or refused",

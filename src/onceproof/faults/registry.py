@@ -8,8 +8,9 @@ from importlib import import_module
 from typing import Any
 
 from onceproof.errors import RequestError
-from onceproof.faults import Draw, Ends, Mechanism, Option
+from onceproof.faults import Draw, Ends, Mechanism
 from onceproof.faults.targets import TARGETS
+from onceproof.schema.kinds import Field
 
 # In the order in which they are asked.
 MECHANISMS: tuple[Mechanism, ...] = tuple(
@@ -69,7 +70,7 @@ def all_targets() -> dict[str, str]:
     return dict(TARGETS) | {name: said for one in MECHANISMS for name, said in one.words.items()}
 
 
-def options() -> dict[str, Option]:
+def options() -> dict[str, Field]:
     """Return what may stand under `how`; names that more verbs take come first."""
     taken = [pair for one in MECHANISMS for own in one.how.values() for pair in own.items()]
     known = dict(taken)

@@ -10,12 +10,13 @@ from typing import Any
 
 from onceproof.documents import write_whole
 from onceproof.errors import StackError
-from onceproof.faults import At, Draw, Ends, Mechanism, Option, Proof, Scene, told
+from onceproof.faults import At, Draw, Ends, Mechanism, Proof, Scene, told
 from onceproof.faults.checks import DRIVER_ENDED, Case, Check, people, whole
 from onceproof.faults.kill_executor import executors
 from onceproof.machine.identity import Identity
 from onceproof.machine.polling import wait_for
 from onceproof.run.plan import FaultPart
+from onceproof.schema import kinds
 
 _COME_WITHIN_S = 90.0
 
@@ -55,7 +56,9 @@ _PROVES = (
         _has_other_executors,
     ),
 )
-_EXECUTORS = Option("of rescale: how many; left out: 1, or 2 where it has 1", least=1, most=4)
+_EXECUTORS = kinds.Field(
+    kinds.whole(1, 4), "of rescale: how many; left out: 1, or 2 where it has 1", None
+)
 MECHANISM = Mechanism(
     {"rescale": "the executors of the next attempt, as many as were asked for, all of them new"},
     ("job",),

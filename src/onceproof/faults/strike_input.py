@@ -12,12 +12,13 @@ from itertools import islice
 from typing import Any
 
 from onceproof.errors import StackError
-from onceproof.faults import Ends, Mechanism, Need, Option, Proof, Scene, Setting
+from onceproof.faults import Ends, Mechanism, Need, Proof, Scene, Setting
 from onceproof.faults.checks import Case, Check, whole
 from onceproof.kafka.security import Brokers
 from onceproof.kafka.topics import drop_topic, expire, grow_topic, look, make_topic, read_back
 from onceproof.machine.polling import wait_for
 from onceproof.run.plan import FaultPart
+from onceproof.schema import kinds
 
 INPUT = "input"
 _ABORTED = 100  # records, a partition
@@ -171,7 +172,7 @@ def _is_no_growth(one: Setting) -> str:
     return f"{said} or more"
 
 
-_PARTITIONS = Option("of grow: how many then; left out: twice", least=2, most=1000)
+_PARTITIONS = kinds.Field(kinds.whole(2, 1000), "of grow: how many then; left out: twice", None)
 ABORT = Mechanism({"abort": "where the aborted records stand"}, (INPUT,), abort, _ABORTED_PROVES)
 EXPIRE = Mechanism(
     {"expire": "where the partitions begin, and how many records were not read yet"},

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from onceproof.failpoints import NAMES
-from onceproof.faults import Option
 from onceproof.faults.registry import all_targets, find_target, options, verbs
 from onceproof.faults.triggers import TRIGGERS
 from onceproof.run.plan import DEMANDS
-from onceproof.schema.kinds import Field, Kind, Scalar, Shape, Word, text, whole
+from onceproof.schema.kinds import Field, Kind, Scalar, Shape, Word, text
 from onceproof.schema.values import BAD, Item, none_of
 
 NAME = text(r"[a-z][a-z0-9_]{0,59}", "at most 60 small letters, digits and _")
@@ -49,16 +48,8 @@ class Target:
         return {"type": "string", "pattern": f"^({'|'.join(patterns)})$"}
 
 
-def _kind(option: Option) -> Kind:
-    if option.words:
-        return Word(option.words)
-    if option.pattern:
-        return text(option.pattern, option.write)
-    return whole(option.least, option.most)
-
-
 def _how() -> Kind:
-    return Shape({name: Field(_kind(one), one.about, None) for name, one in options().items()})
+    return Shape(options())
 
 
 _SHARE = {"type": "number", "minimum": 0, "exclusiveMaximum": 1}

@@ -25,7 +25,8 @@ from tests.unit.handwritten_run import HandwrittenRun, fault, plan, struck
 FILE = '''
 """Sets the clock of the driver's machine back."""
 
-from onceproof.faults import WHEN, At, Draw, Ends, Mechanism, Need, Option
+from onceproof.faults import WHEN, At, Draw, Ends, Mechanism, Need
+from onceproof.schema.kinds import Field, whole
 from onceproof.faults.checks import Check
 
 
@@ -39,7 +40,7 @@ MECHANISM = Mechanism(
     strike,
     (Check("the clock went back", lambda case: case.proof["seconds"] > 0),),
     ends={"clock": Ends.ATTEMPT},
-    how={"skew": {"seconds": Option("of skew: by how much", least=1, most=3600)}},
+    how={"skew": {"seconds": Field(whole(1, 3600), "of skew: by how much", None)}},
     needs=(Need(WHEN, lambda one: "write no step" if one.step == "written" else ""),),
     lacks=lambda stack, fault: "" if stack.clocks else f"{stack.name} has no clock",
     draws=(Draw(1_000_000, "skew", "clock", At.SHARE),),
