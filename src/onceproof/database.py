@@ -25,10 +25,15 @@ _SAFE = {
 
 
 def open_database(settings: Mapping[str, Any] = LIMITS) -> Any:
-    """Open DuckDB in memory with these settings and the safe ones."""
+    """Open DuckDB in memory with these settings and the safe ones.
+
+    It draws no progress bar: that would go to standard output, between what `--json` prints.
+    """
     import duckdb
 
-    return duckdb.connect(config={**settings, **_SAFE})
+    connection = duckdb.connect(config={**settings, **_SAFE})
+    connection.execute("set enable_progress_bar = false")
+    return connection
 
 
 def read_parquet(files: Iterable[str | os.PathLike[str]], *options: str) -> str:

@@ -20,6 +20,11 @@ def rows(folder, **columns):
     return folder
 
 
+def test_no_progress_bar_is_drawn_between_what_a_command_prints():
+    found = open_database().execute("select current_setting('enable_progress_bar')").fetchone()
+    assert found == (False,)
+
+
 def test_rows_below_a_folder_that_names_a_column_are_those_of_the_file(tmp_path):
     folder = rows(tmp_path / "version=1" / "KEY=9" / "a[1]*", key=["a"], version=[5])
     assert query_parquet(folder, "select key, version from {rows}") == [("a", 5)]
