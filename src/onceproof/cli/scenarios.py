@@ -62,9 +62,9 @@ def explain(
     from onceproof.scenario.sentences import explain as sentences
 
     found = find_scenario(scenario)
-    beside = deciding_files(found)
-    under_test = find_subject(found.job.command, {"here": found.folder}, subject, beside)
-    plan = plan_of(found, seed, under_test, {})
+    deciding = deciding_files(found)
+    under_test = find_subject(found.job.command, {"here": found.folder}, subject, deciding)
+    plan = plan_of(found, seed, deciding, under_test, {})
     typer.echo(f"{found.name}, seed {seed} ({found.file})")
     for heading, said in sentences(plan).items():
         typer.echo(f"\n{heading}")

@@ -15,7 +15,7 @@ from onceproof.faults import Scene
 from onceproof.machine.identity import PROC, Identity
 from onceproof.machine.polling import comes_true, wait_for
 
-WORKER = "worker:busy"
+EXECUTOR, WORKER = "executor:busy", "worker:busy"
 _COMES_WITHIN_S = 60.0
 _PRINTS_WITHIN_S = 5.0
 _LAST_LINE = re.compile(rb"^JNI global ref.*\n", re.MULTILINE)

@@ -11,14 +11,13 @@ from collections.abc import Sequence
 
 from onceproof.errors import StackError
 from onceproof.faults import At, Draw, Mechanism, Proof, Scene, told
-from onceproof.faults.busy import busy_executor
+from onceproof.faults.busy import EXECUTOR, busy_executor
 from onceproof.faults.checks import DEAD, SAYS_DEAD, SAYS_ENDED, Case, Check, people, whole
 from onceproof.faults.needs import RUNNING_TASK
 from onceproof.machine.identity import Identity
 from onceproof.machine.polling import wait_for
 from onceproof.run.plan import FaultPart
 
-BUSY = "executor:busy"
 _DIES_WITHIN_S = 10.0
 _COME_WITHIN_S = 60.0
 _SIGNALS = {"kill": signal.SIGKILL, "stop": signal.SIGTERM}
@@ -53,7 +52,7 @@ def pick(fault: FaultPart, scene: Scene, living: Sequence[Identity]) -> Sequence
     """Return the executors that a fault means: all, a busy one, the one at the failpoint, any."""
     if fault.target == "executor:all":
         return living
-    if fault.target == BUSY:
+    if fault.target == EXECUTOR:
         return [busy_executor(scene)]
     if fault.target == "executor" and scene.halted:
         above = scene.halted.ancestors()
@@ -64,7 +63,7 @@ def pick(fault: FaultPart, scene: Scene, living: Sequence[Identity]) -> Sequence
     return [scene.rng.choice(sorted(living))]
 
 
-TARGETS = ("executor", "executor:any", "executor:all", BUSY)
+TARGETS = ("executor", "executor:any", "executor:all", EXECUTOR)
 
 
 def _are_as_many_as_meant(case: Case) -> bool:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from onceproof.failpoints import HALTS, SEEN, TASK
 from onceproof.faults import TARGET, WHEN, Need, Setting
+from onceproof.faults.busy import EXECUTOR, WORKER
 
 _OF_KAFKA = ("broker:coordinator", "transaction")
-_BUSY = ("executor:busy", "worker:busy")
 
 
 def _never_at_the_step(one: Setting) -> str:
@@ -50,7 +50,7 @@ def _no_task_runs(one: Setting) -> str:
         return (
             f"the driver waits at {one.step}, and no executor: write executor:any, or another step"
         )
-    if one.target in _BUSY:
+    if one.target in (EXECUTOR, WORKER):
         steps = ", ".join(TASK)
         return (
             f"no task runs while the driver waits at {one.step}: write a batch, or one of {steps}"

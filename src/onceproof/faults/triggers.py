@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from onceproof import failpoints
 from onceproof.errors import RequestError
+from onceproof.schema.kinds import Field, Scalar, Word, read_given
 
 
 class Progress(Protocol):
@@ -89,14 +90,13 @@ _SEEN: dict[str, Look] = {"offsets_written": _offsets_written, "commit_logged": 
 
 @dataclass(frozen=True)
 class Trigger:
-    """One kind of trigger: what its value must be, its sentence, and how its moment is known.
+    """One kind of trigger: its field in a scenario, its sentence, and how its moment is known.
 
     `look` is None for a failpoint: some are seen, and at others a process says that it is there.
     `fits` tells whether the moment in a proof is one that this trigger waits for.
     """
 
-    is_right: Callable[[Any], bool]
-    wanted: str
+    field: Field
     sentence: str
     look: Look | None
     fits: Fits
@@ -107,49 +107,61 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _is_share(value: Any) -> bool:
-    return _is_number(value) and 0 <= value < 1
-
-
 def _is_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
-_SHARE = "a share of the input from 0 to below 1"
+def _is_share(value: Any) -> bool:
+    return _is_number(value) and 0 <= value < 1
+
+
+_SHARE = Scalar(
+    "a share of the input from 0 to below 1",
+    _is_share,
+    {"type": "number", "minimum": 0, "exclusiveMaximum": 1},
+)
+_COUNT = {"type": "integer", "minimum": 0}
 TRIGGERS: dict[str, Trigger] = {
     "failpoint": Trigger(
-        lambda value: value in failpoints.NAMES,
-        f"one of {', '.join(failpoints.NAMES)}",
+        Field(
+            Word(failpoints.NAMES),
+            "a step of the protocol; the process waits there, or the checkpoint shows it",
+            None,
+        ),
         "failpoint {failpoint} of batch {batch}",
         None,
         _at_the_step,
         takes_batch=True,
     ),
     "acknowledged": Trigger(
-        _is_share,
-        _SHARE,
+        Field(_SHARE, "this share of the input is acknowledged by the brokers", None),
         "{acknowledged:g} of input acknowledged",
         _acknowledged,
         _reaches("acknowledged"),
     ),
     "committed": Trigger(
-        _is_share,
-        _SHARE,
+        Field(_SHARE, "this share of the input is committed by the job", None),
         "{committed:g} of input committed",
         _committed,
         _reaches("committed"),
     ),
     "visible": Trigger(
-        _is_count,
-        "a number of rows",
+        Field(
+            Scalar("a number of rows", _is_count, _COUNT),
+            "readers see so many rows of a batch that is not committed",
+            None,
+        ),
         "{visible} rows of batch {batch} or later visible while it is open",
         _visible,
         _reaches("visible"),
         takes_batch=True,
     ),
     "batch": Trigger(
-        _is_count,
-        "the number of a batch",
+        Field(
+            Scalar("the number of a batch", _is_count, _COUNT),
+            "the offsets of this batch or a later one are written, and it is not committed",
+            None,
+        ),
         "batch {batch} or later planned and not committed",
         _batch,
         _reaches("batch"),
@@ -169,10 +181,7 @@ def kind_of(when: Mapping[str, Any]) -> str:
             " beside failpoint and visible"
         )
     for name in (kind, *(beside & when.keys())):
-        if not TRIGGERS[name].is_right(when[name]):
-            raise RequestError(
-                f"when: {name} is {when[name]!r}, and must be {TRIGGERS[name].wanted}"
-            )
+        read_given(f"when.{name}", TRIGGERS[name].field.kind, when[name])
     return kind
 
 

@@ -5,6 +5,8 @@ from pathlib import Path
 
 from onceproof.errors import RequestError
 
+RUNS = "ONCEPROOF_RUNS"
+
 
 def onceproof_home() -> Path:
     """Return `ONCEPROOF_HOME`, or the user's cache folder.
@@ -27,9 +29,6 @@ def _home() -> Path:
     if os.geteuid() == 0:
         return Path("/var/cache/onceproof")
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "onceproof"
-
-
-RUNS = "ONCEPROOF_RUNS"
 
 
 def runs_folder(given: Path | None = None) -> Path:

@@ -55,9 +55,9 @@ def make_plan(
     """
     _refuse_seed(seed)
     known = {"here": scenario.folder}
-    beside = deciding_files(scenario)
-    found = find_subject(scenario.job.command, known, subject, beside), find_versions()
-    plan = plan_of(scenario, seed, found[0], found[1], given=subject)
+    deciding = deciding_files(scenario)
+    under_test = find_subject(scenario.job.command, known, subject, deciding)
+    plan = plan_of(scenario, seed, deciding, under_test, find_versions(), given=subject)
     run = make_directory(runs / scenario.name, seed, now, is_open=is_open)
     named = plan.named(name_of(scenario.name, seed, run.root))
     return write_plan(run, replace(named, night=origin.night, orchestrator=origin.orchestrator))
@@ -66,6 +66,7 @@ def make_plan(
 def plan_of(
     scenario: Scenario,
     seed: int,
+    deciding: list[Path],
     subject: Subject,
     versions: Mapping[str, str],
     *,
@@ -95,7 +96,7 @@ def plan_of(
         claims=claim.verdict,
         anomalies=tuple(sorted(claim.anomalies)),
         expectations=suites,
-        decided_by=digests_of(deciding_files(scenario), suites),
+        decided_by=digests_of(deciding, suites),
         subject=subject.text,
         subject_files=subject.files,
         subject_given=given,

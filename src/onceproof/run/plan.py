@@ -145,12 +145,24 @@ class LimitsPart:
     stall_s: int
 
 
+@dataclass(frozen=True, kw_only=True)
 class Parts:
-    """What a scenario and a plan have in common: their parts, by the names that one of each has."""
+    """What a scenario and the plan that is made of it have in common.
 
+    `file` is where the scenario is written, by the name that people know it by.
+    """
+
+    file: str
+    tags: tuple[str, ...]
     jobs: tuple[JobPart, ...]
     inputs: tuple[InputPart, ...]
     queries: tuple[QueryPart, ...]
+    faults: tuple[FaultPart, ...]
+    restart: Mapping[str, Any]
+    limits: LimitsPart
+    ends: str
+    last_words: str
+    unexplained: str
 
     @property
     def job(self) -> JobPart:
@@ -173,7 +185,7 @@ class Parts:
         return self.query.outputs[0]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Plan(Parts):
     """What a run is to do. `run` names it: its topics, tables and processes carry that name.
 
@@ -185,17 +197,6 @@ class Plan(Parts):
     scenario: str
     run: str
     seed: int
-    file: str
-    tags: tuple[str, ...]
-    jobs: tuple[JobPart, ...]
-    inputs: tuple[InputPart, ...]
-    queries: tuple[QueryPart, ...]
-    faults: tuple[FaultPart, ...]
-    restart: Mapping[str, Any]
-    limits: LimitsPart
-    ends: str
-    last_words: str
-    unexplained: str
     hold_to: Guarantee
     claims: Grade
     anomalies: tuple[Anomaly, ...]

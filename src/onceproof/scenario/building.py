@@ -28,9 +28,9 @@ from onceproof.scenario.fields import OUTPUT, RUNTIME, SCENARIO, TAKEN_ONCE, WOR
 from onceproof.scenario.model import Scenario
 from onceproof.scenario.plain_secrets import check_secrets
 from onceproof.schema.kinds import read_fields
-from onceproof.schema.values import Item
+from onceproof.schema.values import BAD, Item
 from onceproof.sinks import OUTPUTS, find_sink
-from onceproof.sinks.outputs import is_output, place_of
+from onceproof.sinks.outputs import Located, is_output, place_of
 from onceproof.verdict import Claim, Grade
 from onceproof.workloads import find_workload
 
@@ -83,8 +83,13 @@ def build(owner: Item, items: Mapping[str, Item]) -> Scenario | None:
 def _sink_class(draft: Draft) -> type[sinks.Sink] | None:
     if not draft.has("sink"):
         return None
-    path = ["name"] if draft.items["sink"].is_mapping else []
-    name, options = draft.sink_name, draft.sink_options
+    owner, name, options = draft.items["sink"], draft.sink_name, draft.sink_options
+    path = ["name"] if owner.is_mapping else []
+    if name in OUTPUTS:
+        given = (owner.fields() or {}) if owner.is_mapping else {}
+        own = {one: item for one, item in given.items() if one != "name"}
+        if BAD in read_fields(owner, own, place_of(name).shape).values():
+            return None
     return _find(draft, lambda: find_sink(name, options), name, "sink", *path)
 
 
@@ -215,9 +220,10 @@ def _faults(draft: Draft) -> tuple[FaultPart, ...]:
 def _located_options(draft: Draft) -> Options:
     """Return the sink's options; of an output's, names of files hold in any folder."""
     known = place_of(draft.sink_name).options if draft.sink_name in OUTPUTS else {}
+    kinds = {name: known[name].kind if name in known else None for name in draft.sink_options}
     return {
-        name: found(value, draft.folder)
-        if name in known and (found := known[name].located)
+        name: kind.in_folder(value, draft.folder)
+        if isinstance(kind := kinds[name], Located)
         else value
         for name, value in draft.sink_options.items()
     }

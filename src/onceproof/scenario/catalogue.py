@@ -18,6 +18,7 @@ from onceproof.schema.page import Written, compose
 from onceproof.schema.values import Item, Page, none_of
 
 _WRITE = "a scenario; docs/scenarios.md tells its fields"
+_ENDINGS = (".yaml", ".yml")
 _DEEP = ("workload", "limits")  # of these, defaults give what is not said, key by key
 
 
@@ -110,9 +111,6 @@ def _under(defaults: Item, own: Item) -> Item:
     pairs = [*given, *((key, one) for key, one in defaults.held.value if key.value not in names)]
     merged = yaml.MappingNode(node.tag, pairs, node.start_mark, node.end_mark)
     return Written(own.page, merged, own.key, own.line)
-
-
-_ENDINGS = (".yaml", ".yml")
 
 
 def load_catalogue(folder: Path | None = None) -> list[Scenario]:

@@ -6,11 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from onceproof.failpoints import NAMES
 from onceproof.faults.registry import all_targets, find_target, options, verbs
 from onceproof.faults.triggers import TRIGGERS
 from onceproof.run.plan import DEMANDS
-from onceproof.schema.kinds import Field, Kind, Scalar, Shape, Word, text
+from onceproof.schema.kinds import Field, Kind, Shape, Word, text
 from onceproof.schema.values import BAD, Item, none_of
 
 NAME = text(r"[a-z][a-z0-9_]{0,59}", "at most 60 small letters, digits and _")
@@ -52,25 +51,7 @@ def _how() -> Kind:
     return Shape(options())
 
 
-_SHARE = {"type": "number", "minimum": 0, "exclusiveMaximum": 1}
-_COUNT = {"type": "integer", "minimum": 0}
-_JSON = {"acknowledged": _SHARE, "committed": _SHARE, "visible": _COUNT, "batch": _COUNT}
-_ABOUT = {
-    "failpoint": "a step of the protocol; the process waits there, or the checkpoint shows it",
-    "acknowledged": "this share of the input is acknowledged by the brokers",
-    "committed": "this share of the input is committed by the job",
-    "visible": "readers see so many rows of a batch that is not committed",
-    "batch": "the offsets of this batch or a later one are written, and it is not committed",
-}
-
-
-def _trigger(name: str) -> Kind:
-    if name == "failpoint":
-        return Word(NAMES)
-    return Scalar(TRIGGERS[name].wanted, TRIGGERS[name].is_right, _JSON[name])
-
-
-MOMENT = {name: Field(_trigger(name), _ABOUT[name], None) for name in TRIGGERS}
+MOMENT = {name: one.field for name, one in TRIGGERS.items()}
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,19 @@ from onceproof.references.declared import WORDS
 from onceproof.run import restart
 from onceproof.run.plan import ALLOWED, EARLIEST, FAILED, LATEST, OVER, REFUSED
 from onceproof.scenario.fault_fields import FAULT, NAME
-from onceproof.schema.kinds import ANY, ELEMENT, Either, Field, Many, Shape, Tree, Word, text, whole
+from onceproof.schema.kinds import (
+    ANY,
+    ELEMENT,
+    NONEMPTY,
+    Either,
+    Field,
+    Many,
+    Shape,
+    Tree,
+    Word,
+    text,
+    whole,
+)
 from onceproof.schema.values import BAD, Item
 from onceproof.sinks import OUTPUTS, SINKS
 from onceproof.sinks.tables.casts import TYPES
@@ -68,7 +80,6 @@ class Every:
 
 
 _TIME = text(rf"[1-9]\d* ({'|'.join(_UNITS)})", "a time such as 6 seconds, or leave it out")
-_WORD = text(r"[^\0]+", "a text, in quotes where it looks like a number")
 _COLUMN = text(r"[^\0`]+", "the name of a column")
 _PLACE = text(r"(key|value)(\..+)?", "key, value, or value.FIELD where that is JSON")
 # Of a job's output: its key, what of it is compared, and where in the input the key stands.
@@ -85,16 +96,16 @@ OUTPUT = {
 }
 # What a job runs on, where that is not what Onceproof runs on.
 RUNTIME = {
-    "python": Field(_WORD, "the interpreter of the driver and its workers", None),
-    "spark_home": Field(_WORD, "the folder of its Spark; left out: that of its pyspark", None),
-    "jars": Field(Many(_WORD), "jars on its class path, in place of ours", None),
-    "master": Field(_WORD, "the master it is given; left out: the stack's", None),
+    "python": Field(NONEMPTY, "the interpreter of the driver and its workers", None),
+    "spark_home": Field(NONEMPTY, "the folder of its Spark; left out: that of its pyspark", None),
+    "jars": Field(Many(NONEMPTY), "jars on its class path, in place of ours", None),
+    "master": Field(NONEMPTY, "the master it is given; left out: the stack's", None),
     "env": Field(Shape({}, others=ANY), "what is in its environment beside ours", None),
 }
 PIPELINE = Shape(
     {
         "command": Field(
-            Many(_WORD, "is empty: write the words that start the job"),
+            Many(NONEMPTY, "is empty: write the words that start the job"),
             "the command that starts the job, word by word",
         ),
         "reference": Field(

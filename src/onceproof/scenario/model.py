@@ -9,16 +9,7 @@ from typing import Any
 import yaml
 
 from onceproof.references import REFERENCES
-from onceproof.run.plan import (
-    ALLOWED,
-    FaultPart,
-    InputPart,
-    JobPart,
-    LimitsPart,
-    Parts,
-    Plan,
-    QueryPart,
-)
+from onceproof.run.plan import ALLOWED, FaultPart, Parts, Plan
 from onceproof.scenario.commands import ENTRY, OF_THE_JOB
 from onceproof.verdict import Claim
 
@@ -27,29 +18,18 @@ IN_FILE = "::"
 Fields = dict[str, Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Scenario(Parts):
     """One scenario, checked, every default filled in; what only a run knows is empty in its parts.
 
-    `file` is where it is written, by the name that people know it by; `folder` is the folder of
-    that. `is_ours` says that its job is one of the catalogue's. The job's options hold
-    `state_store`, `max_offsets`, `trigger` and `source`, where its command takes them. Where its
-    faults were `drawn` from the seed, so many, `origin` finds the scenario they were drawn for.
+    `folder` is the folder of its file. `is_ours` says that its job is one of the catalogue's. The
+    job's options hold `state_store`, `max_offsets`, `trigger` and `source`, where its command takes
+    them. Where its faults were `drawn` from the seed, so many, `origin` finds the scenario they
+    were drawn for.
     """
 
-    file: str
     name: str
-    tags: tuple[str, ...]
     is_ours: bool
-    jobs: tuple[JobPart, ...]
-    inputs: tuple[InputPart, ...]
-    queries: tuple[QueryPart, ...]
-    faults: tuple[FaultPart, ...]
-    restart: Mapping[str, Any]
-    limits: LimitsPart
-    ends: str
-    last_words: str
-    unexplained: str
     claim: Claim
     in_catalogue: bool = False
     folder: str = "."

@@ -92,11 +92,17 @@ def _is_plain(value: Any) -> bool:
     )
 
 
+def _is_truth(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
 def _is_text(value: Any) -> bool:
     return isinstance(value, str)
 
 
 TEXT = Scalar("a text, in quotes where it looks like a number", _is_text, {"type": "string"})
+NONEMPTY = text(r"[^\0]+", TEXT.write)
+TRUTH = Scalar("true or false", _is_truth, {"type": "boolean"})
 SECONDS = number(0, what="a number of seconds")
 ANY = Scalar(
     "a text, a number, true or false", _is_plain, {"type": ["string", "number", "boolean"]}

@@ -6,7 +6,7 @@ Its traits are attributes of the class, so a plan can be made without a store.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, runtime_checkable
@@ -37,19 +37,6 @@ class Target:
     options: Mapping[str, Any] = field(default_factory=dict)
     checkpoint: str = ""
     writer: str = ""
-
-
-@dataclass(frozen=True)
-class Option:
-    """An option of a sink: which values fit, and what to write instead of one that does not.
-
-    `located` is given where the value names a file: it returns the name, as a file in a folder
-    has it, as one that holds in any folder.
-    """
-
-    write: str
-    fits: Callable[[Any], bool]
-    located: Callable[[str, str], str] | None = None
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,8 @@ from onceproof.stacks import Stack
 ROWS_A_BATCH = 400
 KAFKA, TAKEN_ONCE = "kafka", "taken_once"
 ONE_PROCESS = "local[2]"
+# Of a sink that declares neither; both are counted in every verdict.
+_NO_MATTER = ("torn", "reordered")
 _ROW_CLASSES = ("lost", "duplicated", "unexpected", "changed")
 
 
@@ -61,10 +63,6 @@ class Visit:
         """Why nothing is known, where that is so."""
         findings = self.document["findings"]
         return [one["reason"] for one in findings if one["verdict"] == "UNKNOWN"]
-
-
-# Of a sink that declares neither; both are counted in every verdict.
-_NO_MATTER = ("torn", "reordered")
 
 
 def points(sink: str, *, with_tasks: bool = True) -> tuple[str, ...]:

@@ -43,14 +43,11 @@ def test_a_trigger_comes_at_its_moment_and_not_before(when, before, then):
         ({"seconds": 5}, "is no trigger"),
         ({"acknowledged": 0.5, "committed": 0.5}, "is no trigger"),
         ({"acknowledged": 0.5, "batch": 3}, "is no trigger"),
-        ({"acknowledged": 1.5}, "acknowledged is 1.5, and must be a share"),
-        ({"acknowledged": True}, "acknowledged is True, and must be a share"),
-        ({"batch": -1}, "batch is -1, and must be the number of a batch"),
-        (
-            {"failpoint": "wrote"},
-            "failpoint is 'wrote', and must be one of offsets_written",
-        ),
-        ({"failpoint": "written", "batch": "x"}, "batch is 'x', and must be"),
+        ({"acknowledged": 1.5}, "when.acknowledged: 1.5 does not fit: write a share"),
+        ({"acknowledged": True}, "when.acknowledged: True does not fit: write a share"),
+        ({"batch": -1}, "when.batch: -1 does not fit: write the number of a batch"),
+        ({"failpoint": "wrote"}, "when.failpoint: 'wrote' is not known; did you mean 'written'"),
+        ({"failpoint": "written", "batch": "x"}, "when.batch: 'x' does not fit"),
     ],
 )
 def test_what_is_no_trigger_is_refused_with_what_to_write(when, said):

@@ -15,6 +15,7 @@ from onceproof.phases.plan import make_plan, plan_of
 from onceproof.phases.subject import Subject
 from onceproof.scenario import find_scenario, load_catalogue
 from onceproof.scenario.catalogue import read_file
+from onceproof.scenario.deciding import deciding_files
 from tests.plans import input_of
 from tests.unit.verdict_entries import SCENARIO, good
 
@@ -131,5 +132,5 @@ def test_fewer_columns_that_are_compared_close_it(runs, tmp_path):
     "one", [*load_catalogue(), *read_file(STRANGERS)], ids=lambda one: one.name
 )
 def test_every_plan_makes_the_demands_of_its_scenario(one):
-    plan = plan_of(one, 7, Subject("v1", {}), {}).named("run_1").document
+    plan = plan_of(one, 7, deciding_files(one), Subject("v1", {}), {}).named("run_1").document
     assert not_demanded(json.loads(json.dumps(plan)), demands_of(one)) == ""

@@ -11,6 +11,7 @@ from onceproof.phases.plan import plan_of
 from onceproof.phases.subject import Subject
 from onceproof.run.plan import Plan
 from onceproof.scenario import Scenario, find_scenario
+from onceproof.scenario.deciding import deciding_files
 from onceproof.scenario.model import fields_of
 from tests.plans import output_of, plan_document
 
@@ -21,7 +22,8 @@ GOLDEN = json.loads((PLANS / "schema_2.json").read_text())
 
 def planned(name):
     """The plan as it is made now; the digests of our own code are left out."""
-    plan = plan_of(find_scenario(name), 7, Subject("sub", {}), {"a": "b"}).named("R")
+    one = find_scenario(name)
+    plan = plan_of(one, 7, deciding_files(one), Subject("sub", {}), {"a": "b"}).named("R")
     return replace(plan, decided_by={})
 
 

@@ -425,14 +425,18 @@ def test_a_job_that_knows_nothing_of_us_takes_a_few_lines():
         (
             "sink: table",
             "sink: {name: table, tabel: x}",
-            "7: sink.name: table has no option",
+            "7: sink.tabel: no such key: 'tabel' is not known; did you mean 'table'",
         ),
         (
             "sink: table",
             "sink: {name: parquet, folder: 2024}",
-            "7: sink.name: folder is 2024: write",
+            "7: sink.folder: 2024 does not fit: write",
         ),
-        ("sink: table", "sink: {name: rows, read: 3}", "7: sink.name: read is 3: write a text"),
+        (
+            "sink: table",
+            "sink: {name: rows, read: 3}",
+            "7: sink.read: 3 does not fit",
+        ),
         (
             "visible: 50,",
             "failpoint: written,",

@@ -11,7 +11,9 @@ MAILBOX = """
 from onceproof.setup.checks import Check
 from onceproof.sinks import Look
 from onceproof.sinks.files.reader import write_rows
-from onceproof.sinks.outputs import FOLDER, TEXT, Place, output
+from onceproof.naming import whole
+from onceproof.schema.kinds import NONEMPTY, Field
+from onceproof.sinks.outputs import Located, Place, output
 from onceproof.sinks.exact_cells import batch_of
 
 
@@ -33,7 +35,10 @@ Mailbox = output("mailbox", Place(
     store="any",
     called="box",
     example="BOX",
-    options={"box": FOLDER, "stamp": TEXT},
+    options={
+        "box": Field(Located(whole), "where it hangs", None),
+        "stamp": Field(NONEMPTY, "what it costs", None),
+    },
     shown=lambda target: target.name,
     prepare=lambda _: None,
     reader=Nothing,

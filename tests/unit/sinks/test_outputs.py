@@ -51,18 +51,34 @@ def test_an_output_declares_what_its_user_says(name):
 @pytest.mark.parametrize(
     ("name", "options", "said"),
     [
-        ("table", {"tabel": "x"}, "table has no option 'tabel': write one of table, create, empty"),
-        ("table", {"guarantee": "twice"}, "guarantee is 'twice': write one of at-most-once"),
-        ("json", {"empty": "yes"}, "empty is 'yes': write true where it may be emptied"),
-        ("json", {"empty": 1}, "empty is 1: write true where it may be emptied"),
-        ("rows", {}, "rows needs read: write it beside the name"),
-        ("rows", {"read": 3}, "read is 3: write a text, in quotes where it looks like a number"),
-        ("parquet", {"folder": 2024}, "folder is 2024: write a text, in quotes"),
-        ("parquet", {"folder": ""}, "folder is '': write a text"),
-        ("topic", {"topic": 3}, "topic is 3: write a text, in quotes"),
-        ("topic", {"partitions": "many"}, "partitions is 'many': write a whole number of at le"),
-        ("topic", {"partitions": True}, "partitions is True: write a whole number of at least 1"),
-        ("table", {"create": 1.5}, "create is 1.5: write a text, in quotes"),
+        (
+            "table",
+            {"tabel": "x"},
+            "'tabel' is not known; did you mean 'table'",
+        ),
+        ("table", {"guarantee": "twice"}, "guarantee: 'twice' is not known"),
+        ("json", {"empty": "yes"}, "empty: 'yes' does not fit: write true or false"),
+        ("json", {"empty": 1}, "empty: 1 does not fit: write true or false"),
+        ("rows", {}, "read is missing: write read: ... .the function"),
+        (
+            "rows",
+            {"read": 3},
+            "read: 3 does not fit: write a text",
+        ),
+        ("parquet", {"folder": 2024}, "folder: 2024 does not fit: write a text, in quotes"),
+        ("parquet", {"folder": ""}, "folder: '' does not fit: write a text"),
+        ("topic", {"topic": 3}, "topic: 3 does not fit: write a text, in quotes"),
+        (
+            "topic",
+            {"partitions": "many"},
+            "partitions: 'many' does not fit: write a whole number",
+        ),
+        (
+            "topic",
+            {"partitions": True},
+            "partitions: True does not fit: write a whole number",
+        ),
+        ("table", {"create": 1.5}, "create: 1.5 does not fit: write a text, in quotes"),
     ],
 )
 def test_what_nobody_can_say_of_an_output_is_refused(name, options, said):

@@ -13,31 +13,43 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeGuard, cast
 
 from onceproof.errors import RequestError
 from onceproof.guarantee import Guarantee
-from onceproof.naming import located, whole
 from onceproof.run.plan import Writes
-from onceproof.sinks import OUTPUTS, Option, Reader, Sink, Target, find_sink
+from onceproof.schema.kinds import NONEMPTY, TRUTH, Field, Shape, Word, read_given
+from onceproof.schema.values import Item
+from onceproof.sinks import OUTPUTS, Reader, Sink, Target, find_sink
 
 if TYPE_CHECKING:
     from onceproof.setup.checks import Check
 
-# What every output takes beside its own options.
-DECLARED = ("guarantee", "writes")
 MAY_BE_EMPTIED = "write empty: true if it may be emptied, or leave it out for one of the run's own"
 
 
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str) and value != ""
+@dataclass(frozen=True)
+class Located:
+    """A text that names a file of the user's.
+
+    `in_folder` returns the name, as a file in a folder has it, as one that holds in any folder.
+    """
+
+    in_folder: Callable[[str, str], str]
+
+    def read(self, item: Item) -> Any:
+        """Return the text as it stands."""
+        return NONEMPTY.read(item)
+
+    def schema(self) -> dict[str, Any]:
+        """Return a text."""
+        return NONEMPTY.schema()
 
 
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value > 0
-
-
-TEXT = Option("a text, in quotes where it looks like a number", _is_text)
-FOLDER = Option(TEXT.write, _is_text, whole)
-FUNCTION = Option(TEXT.write, _is_text, located)
-MAY_EMPTY = Option("true where it may be emptied", lambda value: isinstance(value, bool))
-COUNT = Option("a whole number of at least 1", _is_count)
+EMPTY = Field(TRUTH, "whether it may be emptied before a run", None)
+# What every output takes beside its own options.
+_DECLARED = {
+    "guarantee": Field(
+        Word(tuple(one.value for one in Guarantee)), "what the job promises for it", None
+    ),
+    "writes": Field(Word(tuple(one.value for one in Writes)), "how its rows come to be", None),
+}
 
 
 @dataclass(frozen=True)
@@ -58,7 +70,7 @@ class Place:
     """Where jobs write: how it is made ready, looked at, read and taken away.
 
     `called` is the option that names it where it is not the run's own, empty where jobs are not
-    told of it; `needs` are the options that must be there. `shown` is what the job is told.
+    told of it. `shown` is what the job is told.
 
     `example` is what people write for it to `onceproof init`; `starter` returns the lines that its
     file has beside the name. `check` is what `onceproof doctor` looks at where `called` is given.
@@ -67,16 +79,20 @@ class Place:
     store: str
     called: str
     example: str
-    options: Mapping[str, Option]
+    options: Mapping[str, Field]
     shown: Callable[[Target], str]
     prepare: Callable[[Target], None]
     reader: Callable[[Target], Reader]
     read: Callable[[Target, Path], tuple[int, str]]
     drop: Callable[[Target], None]
     open: Callable[[Target], tuple[int, int]] = lambda _: (0, 0)
-    needs: tuple[str, ...] = ()
     check: Callable[[Target], Iterable[Check]] | None = None
     starter: Callable[[Asked], Iterable[str]] = lambda _: ()
+
+    @property
+    def shape(self) -> Shape:
+        """What stands beside the output's name."""
+        return Shape({**self.options, **_DECLARED})
 
     def is_named(self, options: Mapping[str, Any]) -> bool:
         """Whether options name a place of the user's, rather than leave the run its own."""
@@ -102,7 +118,7 @@ class Output:
     @classmethod
     def declaring(cls, options: Mapping[str, Any]) -> type[Sink]:
         """Return this sink with what a user says of it, or raise for what nobody can say."""
-        check(cls.__name__, cls.place, options)
+        read_given(cls.__name__, cls.place.shape, options)
         return output(cls.__name__, cls.place, options)
 
     def prepare(self) -> None:
@@ -146,21 +162,6 @@ def output(name: str, place: Place, options: Mapping[str, Any] = {}) -> type[Sin
         "writes": Writes(options.get("writes", Writes.APPEND)),
     }
     return cast("type[Sink]", type(name, (Output,), traits))
-
-
-def check(name: str, at: Place, options: Mapping[str, Any]) -> None:
-    """Raise `RequestError` for an option that there is not, or whose value is none."""
-    known = (*at.options, *DECLARED)
-    if strange := [one for one in options if one not in known]:
-        raise RequestError(f"{name} has no option {strange[0]!r}: write one of {', '.join(known)}")
-    if missing := [one for one in at.needs if one not in options]:
-        raise RequestError(f"{name} needs {missing[0]}: write it beside the name")
-    for one, words in (("guarantee", Guarantee), ("writes", Writes)):
-        if (value := options.get(one)) is not None and value not in list(words):
-            raise RequestError(f"{one} is {value!r}: write one of {', '.join(words)}")
-    for one, value in options.items():
-        if one in at.options and not at.options[one].fits(value):
-            raise RequestError(f"{one} is {value!r}: write {at.options[one].write}")
 
 
 def place_of(name: str) -> Place:

@@ -15,6 +15,8 @@ from typing import Any
 
 from onceproof.errors import RequestError, StackError
 from onceproof.machine.data_files import data_files
+from onceproof.naming import whole
+from onceproof.schema.kinds import Field
 from onceproof.setup.checks import Check
 from onceproof.sinks import Reader, Sink, Target
 from onceproof.sinks.exact_cells import batch_of, cells_of, exact_text, from_json, unsigned
@@ -23,7 +25,7 @@ from onceproof.sinks.files.parquet_rows import schema
 from onceproof.sinks.files.reader import FolderReader
 from onceproof.sinks.files.reader import read as read_files
 from onceproof.sinks.files.spark_files import MANIFEST, Manifest
-from onceproof.sinks.outputs import FOLDER, MAY_BE_EMPTIED, MAY_EMPTY, Place, is_own, output
+from onceproof.sinks.outputs import EMPTY, MAY_BE_EMPTIED, Located, Place, is_own, output
 
 CALLED = "folder"
 Rows = Callable[[File, Target], Iterator[Any]]
@@ -182,7 +184,10 @@ def _output(name: str, ending: str, rows: Rows) -> type[Sink]:
             store="files",
             called=CALLED,
             example="FOLDER",
-            options={CALLED: FOLDER, "empty": MAY_EMPTY},
+            options={
+                CALLED: Field(Located(whole), "the folder; left out: one of the run's own", None),
+                "empty": EMPTY,
+            },
             shown=lambda target: str(path_of(target)),
             prepare=partial(prepare, ending),
             reader=partial(_reader, rows, ending),

@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from onceproof.errors import StackError
-from onceproof.naming import find_attribute
+from onceproof.naming import find_attribute, located
+from onceproof.schema.kinds import Field
 from onceproof.sinks import LOOK, Look, Target
 from onceproof.sinks.exact_cells import batch_of
 from onceproof.sinks.files.reader import shown, write_rows
-from onceproof.sinks.outputs import FUNCTION, Asked, Place, output
+from onceproof.sinks.outputs import Asked, Located, Place, output
 
 _REST = [name for name in LOOK if name != "copies"]
 
@@ -74,8 +75,7 @@ Rows = output(
         store="any",
         called="",
         example="FILE.py:FUNCTION",
-        options={"read": FUNCTION},
-        needs=("read",),
+        options={"read": Field(Located(located), "the function that returns all rows")},
         shown=lambda target: target.name,
         prepare=lambda _: None,
         reader=Watcher,

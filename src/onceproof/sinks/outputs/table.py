@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from onceproof.errors import OnceproofError, RequestError, StackError
+from onceproof.schema.kinds import NONEMPTY, Field
 from onceproof.setup.checks import Check
 from onceproof.sinks import Look, Target
-from onceproof.sinks.outputs import MAY_BE_EMPTIED, MAY_EMPTY, TEXT, Asked, Place, is_own, output
+from onceproof.sinks.outputs import EMPTY, MAY_BE_EMPTIED, Asked, Place, is_own, output
 from onceproof.sinks.tables import table as tables
 from onceproof.sinks.tables.sessions import transaction
 from onceproof.sinks.tables.sink import TableReader
@@ -161,7 +162,11 @@ Table = output(
         store="postgresql",
         called=CALLED,
         example="SCHEMA.TABLE",
-        options={CALLED: TEXT, "create": TEXT, "empty": MAY_EMPTY},
+        options={
+            CALLED: Field(NONEMPTY, "the table; left out: one of the run's own", None),
+            "create": Field(NONEMPTY, "the statement that makes it, with {target}", None),
+            "empty": EMPTY,
+        },
         shown=lambda target: target.name,
         prepare=prepare,
         reader=Watcher,

@@ -8,8 +8,9 @@ be empty.
 from __future__ import annotations
 
 from onceproof.errors import RequestError
+from onceproof.schema.kinds import NONEMPTY, Field, whole
 from onceproof.sinks import Target
-from onceproof.sinks.outputs import COUNT, TEXT, Place, is_own, output
+from onceproof.sinks.outputs import Place, is_own, output
 from onceproof.sinks.topics.cluster import Cluster, make_target
 from onceproof.sinks.topics.cluster import drop as drop_topic
 from onceproof.sinks.topics.coordinator import open_in
@@ -47,7 +48,10 @@ Topic = output(
         store="kafka",
         called=CALLED,
         example="NAME",
-        options={CALLED: TEXT, "partitions": COUNT},
+        options={
+            CALLED: Field(NONEMPTY, "the topic; left out: one of the run's own", None),
+            "partitions": Field(whole(1), "of a topic of the run's own", None),
+        },
         shown=lambda target: target.name,
         prepare=prepare,
         reader=TopicReader,
