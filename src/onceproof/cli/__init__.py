@@ -3,63 +3,57 @@
 from __future__ import annotations
 
 import errno
+import importlib
 import logging
 import signal
 import sys
+from importlib import metadata
 from traceback import format_exception
+from typing import Annotated, get_args
 
 import typer
 from typer.exceptions import TyperException
 
-from onceproof.cli import (
-    checkpoint,
-    diff,
-    doctor,
-    gate,
-    history,
-    init,
-    judge,
-    known,
-    links,
-    nightly,
-    prune,
-    run,
-    scenarios,
-    shrink,
-    stack,
-    sweep,
-    table,
-)
 from onceproof.errors import OnceproofError, RequestError
+from onceproof.stacks import VERBS
+from onceproof.stacks.links import Deed
 
 EXIT_UNKNOWN = 2
 EXIT_WRONG_REQUEST = 3
 # As a shell tells of who wrote to a pipe that nobody reads, and of who was asked to end.
 EXIT_UNREAD, EXIT_ENDED = 141, 143
 
-app = typer.Typer(
-    help="Hurts a streaming pipeline on purpose, and says with evidence what it lost.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
-doctor.register(app)
-stack.register(app)
-links.register(app)
-diff.register(app)
-scenarios.register(app)
-init.register(app)
-run.register(app)
-shrink.register(app)
-judge.register(app)
-nightly.register(app)
-history.register(app)
-known.register(app)
-prune.register(app)
-gate.register(app)
-checkpoint.register(app)
-sweep.register(app)
-table.register(app)
+# The groups that `--help` shows, with the commands of each module. Only the module of the command
+# that is called is imported.
+GROUPS: dict[str, dict[str, tuple[str, ...]]] = {
+    "A job of yours": {
+        "init": ("init",),
+        "doctor": ("doctor",),
+        "scenarios": ("list", "show", "explain"),
+    },
+    "Runs": {
+        "run": ("run", "replay", "release", "phase"),
+        "judge": ("judge",),
+        "shrink": ("shrink",),
+        "table": ("table",),
+    },
+    "Evidence": {
+        "diff": ("diff",),
+        "checkpoint": ("checkpoint",),
+        "sweep": ("sweep",),
+    },
+    "Nights and the gate": {
+        "nightly": ("nightly",),
+        "history": ("history",),
+        "known": ("known",),
+        "gate": ("gate",),
+        "prune": ("prune",),
+    },
+    "The stack": {
+        "stack": ("setup", "up", "down", "status", "logs", *VERBS),
+        "links": (*get_args(Deed), "heal"),
+    },
+}
 
 
 def main() -> None:
@@ -69,7 +63,7 @@ def main() -> None:
     logging.getLogger("kafka").setLevel(logging.CRITICAL)  # it warns of every port that is closed
     # so that what was begun is undone
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(EXIT_ENDED))
-    sys.exit(carry_out(sys.argv[1:]))
+    sys.exit(carry_out(sys.argv[1:] or ["--help"]))
 
 
 def carry_out(arguments: list[str]) -> int:
@@ -78,7 +72,7 @@ def carry_out(arguments: list[str]) -> int:
     What nobody foresaw is no verdict: 2, with its traceback. 1 is never the code of an error.
     """
     try:
-        return int(app(arguments, prog_name="onceproof", standalone_mode=False) or 0)
+        return int(_app(arguments)(arguments, prog_name="onceproof", standalone_mode=False) or 0)
     except SystemExit as error:
         if isinstance(error.__context__, BrokenPipeError):  # Typer ends with 1 where nobody reads
             return EXIT_UNREAD
@@ -89,6 +83,44 @@ def carry_out(arguments: list[str]) -> int:
         code, said = _told(error)
     print(f"onceproof: {said}", file=sys.stderr)  # noqa: T201
     return code
+
+
+def _app(arguments: list[str]) -> typer.Typer:
+    """Return the command line with the commands of one module, or of all where none is named."""
+    app = typer.Typer(
+        help="Hurts a streaming pipeline on purpose, and says with evidence what it lost.",
+        add_completion=False,
+        pretty_exceptions_enable=False,
+    )
+    app.callback()(_onceproof)
+    called = next((word for word in arguments if not word.startswith("-")), "")
+    modules = [(one, group) for group, parts in GROUPS.items() for one in parts]
+    named = [(one, group) for one, group in modules if called in GROUPS[group][one]]
+    for module, group in named or modules:
+        part = typer.Typer()
+        importlib.import_module(f"onceproof.cli.{module}").register(part)
+        for command in (*part.registered_commands, *part.registered_groups):
+            command.rich_help_panel = group
+        app.registered_commands += part.registered_commands
+        app.registered_groups += part.registered_groups
+    return app
+
+
+def _print_version(*, asked: bool) -> None:
+    if asked:
+        typer.echo(f"onceproof {metadata.version('onceproof')}")
+        raise typer.Exit
+
+
+def _onceproof(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Print the version.", callback=_print_version, is_eager=True
+        ),
+    ] = False,
+) -> None:
+    """Take the options that stand before a command."""
 
 
 def _told(error: BaseException) -> tuple[int, str]:

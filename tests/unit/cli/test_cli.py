@@ -2,10 +2,13 @@ import errno
 import json
 import subprocess
 import sys
+from importlib import import_module
+from importlib.metadata import version
 
 import pytest
 import typer
 
+from onceproof.cli import GROUPS
 from onceproof.cli import carry_out as run
 from onceproof.cli.output import print_document
 from onceproof.errors import OnceproofError, RequestError, StackError
@@ -129,3 +132,17 @@ def test_a_plan_that_tells_nothing_cannot_be_made_smaller(tmp_path, capsys):
     assert run(["shrink", str(tmp_path)]) == 3
     wanted = f"onceproof: {tmp_path} cannot be made smaller: there is no 'workload' in the plan"
     assert capsys.readouterr().err.startswith(wanted)
+
+
+def test_each_module_of_the_command_line_has_the_commands_that_its_group_says():
+    for modules in GROUPS.values():
+        for module, commands in modules.items():
+            part = typer.Typer()
+            import_module(f"onceproof.cli.{module}").register(part)
+            named = [one.name or one.callback.__name__ for one in part.registered_commands]
+            assert [*named, *(one.name for one in part.registered_groups)] == list(commands)
+
+
+def test_the_version_is_told(capsys):
+    assert run(["--version"]) == 0
+    assert capsys.readouterr().out == f"onceproof {version('onceproof')}\n"
