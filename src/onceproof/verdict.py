@@ -6,12 +6,12 @@ verdict without a claim is never as claimed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from onceproof.errors import RequestError
+from onceproof.errors import EvidenceError, RequestError
 from onceproof.guarantee import Anomaly, Promise
 
 EXIT_AS_CLAIMED, EXIT_NOT_AS_CLAIMED, EXIT_UNKNOWN, EXIT_WRONG_REQUEST = range(4)
@@ -44,6 +44,20 @@ class Finding:
     numbers: Mapping[str, Any] = field(default_factory=dict)
     anomalies: Mapping[Anomaly, int] = field(default_factory=dict)
     traceback: str = ""
+
+
+def unless(finding: Finding, check: Callable[[], None]) -> Finding:
+    """Return a finding if its evidence holds; else raise, or say UNKNOWN in the place of FAIL.
+
+    What was counted then still fails the run, and no control is as claimed by it.
+    """
+    try:
+        check()
+    except EvidenceError as error:
+        if finding.verdict is not Grade.FAIL:
+            raise
+        return replace(finding, verdict=Grade.UNKNOWN, reason=f"{finding.reason}; but {error}")
+    return finding
 
 
 def weigh(

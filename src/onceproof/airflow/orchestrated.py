@@ -21,10 +21,9 @@ from onceproof.judge.checkers.expectations import expectations
 from onceproof.judge.checkers.faults_landed import landed, strikes_in
 from onceproof.past.record import begin_run, record_run
 from onceproof.phases.apart import end_all_apart, find_apart, is_done, refuse_undone, start_apart
-from onceproof.phases.awaiting import refuse_failed
 from onceproof.phases.bodies import BODIES
 from onceproof.phases.judge import judge_run
-from onceproof.phases.phase import PhaseEnd, end_of
+from onceproof.phases.phase import PhaseEnd, end_of, refuse_failed
 from onceproof.phases.plan import Origin, make_plan
 from onceproof.phases.release import release
 from onceproof.phases.subject import refuse_absent

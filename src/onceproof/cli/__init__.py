@@ -99,8 +99,10 @@ def _app(arguments: list[str]) -> typer.Typer:
     for module, group in named or modules:
         part = typer.Typer()
         importlib.import_module(f"onceproof.cli.{module}").register(part)
-        for command in (*part.registered_commands, *part.registered_groups):
+        for command in part.registered_commands:
             command.rich_help_panel = group
+        for commands in part.registered_groups:
+            commands.rich_help_panel = group
         app.registered_commands += part.registered_commands
         app.registered_groups += part.registered_groups
     return app

@@ -26,8 +26,7 @@ from onceproof.job.disturb import Disturbance
 from onceproof.job.handle import hold, release_alone
 from onceproof.job.job import Job, source_of
 from onceproof.job.last_words import explained
-from onceproof.job.over import is_over
-from onceproof.job.progress import InputProgress, RunProgress, committed_records
+from onceproof.job.progress import InputProgress, RunProgress, committed_records, is_over
 from onceproof.job.ran_on import RanOn
 from onceproof.job.reads_log import ReadsLog
 from onceproof.job.recovery import Recovery

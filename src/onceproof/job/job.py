@@ -27,7 +27,6 @@ from onceproof.job.runtime import (
     submitted,
     tools_of,
 )
-from onceproof.job.spark_conf import redaction, write_settings
 from onceproof.job.targets import shown
 from onceproof.kafka.forgetting import ADDRESS, forgetting
 from onceproof.kafka.security import VARIABLE
@@ -38,7 +37,7 @@ from onceproof.run.plan import Plan
 from onceproof.run.prepared import Prepared
 from onceproof.setup.java import QUICK, TIDY
 from onceproof.spark.session import LOCAL_CLUSTER
-from onceproof.spark.settings import driver_host, settings
+from onceproof.spark.settings import driver_host, redaction, settings, write_settings
 from onceproof.stacks.links.sources import JOB
 from onceproof.stacks.members.cluster import environment
 from onceproof.stacks.members.store import passfile_of, password_in

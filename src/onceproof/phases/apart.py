@@ -17,8 +17,7 @@ from onceproof.job.handle import own_environment
 from onceproof.machine.identity import Identity
 from onceproof.machine.polling import comes_true, wait_for
 from onceproof.machine.spawning import spawn
-from onceproof.phases.awaiting import refuse_failed
-from onceproof.phases.phase import end_of
+from onceproof.phases.phase import end_of, refuse_failed
 from onceproof.run.directory import RunDirectory
 
 # What a phase rests on: it is done only if it ended after this one had.

@@ -12,11 +12,10 @@ from onceproof.job.handle import find_agent
 from onceproof.job.targets import open_sink
 from onceproof.kafka.security import Brokers
 from onceproof.machine.home import onceproof_home
-from onceproof.phases.awaiting import await_agent, await_phase
 from onceproof.phases.calm import run_calm
 from onceproof.phases.compare import compare_run
 from onceproof.phases.observe import observe
-from onceproof.phases.phase import phase
+from onceproof.phases.phase import await_agent, await_phase, phase
 from onceproof.phases.prepare import look_at_input, prepare
 from onceproof.phases.produce import Progress, produce
 from onceproof.phases.recompute import recompute_in

@@ -17,10 +17,9 @@ from onceproof.errors import EvidenceError
 from onceproof.job.handle import find_agent, start_agent
 from onceproof.job.targets import open_sink
 from onceproof.machine.identity import Identity
-from onceproof.phases.awaiting import await_agent
 from onceproof.phases.new_run import write_plan
 from onceproof.phases.observe import observe
-from onceproof.phases.phase import end_of, phase
+from onceproof.phases.phase import await_agent, end_of, phase
 from onceproof.phases.prepare import look_at_input, prepare
 from onceproof.phases.produce import produce
 from onceproof.phases.release import release

@@ -1,4 +1,4 @@
-"""A phase of a run, with its beginning and its end in the history."""
+"""A phase of a run: its beginning and its end in the history, and waiting for its end."""
 
 from __future__ import annotations
 
@@ -6,11 +6,16 @@ import fcntl
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from onceproof.errors import OnceproofError
+from onceproof.errors import OnceproofError, StackError
+from onceproof.job.handle import find_agent
+from onceproof.machine.polling import wait_for
 from onceproof.run.directory import RunDirectory
 from onceproof.run.history import History, HistoryReader
 from onceproof.run.parts import used_by
+from onceproof.run.plan import Plan
 from onceproof.run.records import Op, Outcome, Record
+
+_BEYOND_S = 120.0
 
 
 @contextmanager
@@ -53,3 +58,25 @@ class PhaseEnd:
 def end_of(run: RunDirectory, name: str) -> Record | None:
     """Return how a phase ended; None if it has not, or was begun anew."""
     return PhaseEnd(run, name).look()
+
+
+def await_agent(run: RunDirectory, plan: Plan) -> None:
+    """Return when the agent has ended, or raise `StackError` with what went wrong in it."""
+    agent = find_agent(run)
+    limit_s = plan.limits.run_s + _BEYOND_S
+    wait_for(lambda: agent is None or not agent.is_alive, limit_s, "the agent does not end")
+    end = end_of(run, "process")
+    if end is None:
+        raise StackError(f"the agent died; see {run.logs / 'agent.log'}")
+    refuse_failed(end)
+
+
+def await_phase(run: RunDirectory, name: str, limit_s: float) -> None:
+    """Return when a phase has ended well, or raise `StackError` with what went wrong in it."""
+    refuse_failed(wait_for(PhaseEnd(run, name).look, limit_s, f"{name} has not ended"))
+
+
+def refuse_failed(end: Record) -> None:
+    """Raise `StackError` where a phase has failed, with what it said."""
+    if not end.is_ok:
+        raise StackError(f"{end.actor}: {end.proof.get('reason', 'it failed')}")

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from onceproof.job.handle import start_agent
 from onceproof.machine.identity import Identity
-from onceproof.phases.awaiting import await_agent
 from onceproof.phases.bodies import compared, observed, prepared, produced, released, validated
 from onceproof.phases.judge import judge_run
+from onceproof.phases.phase import await_agent
 from onceproof.phases.produce import Progress
 from onceproof.phases.recomputing import recomputing
 from onceproof.phases.validate import become_ready

@@ -1,7 +1,8 @@
 """Writes the files of which a Python process runs a function, for `tests.prove.figures`.
 
 A file is written when its first function is called, since many of these processes are killed. The
-bodies of modules and classes do not count: they run when a file is imported.
+bodies of modules and classes do not count, nor the comprehensions in them: they run when a file is
+imported.
 """
 
 import os
@@ -10,6 +11,12 @@ import threading
 from pathlib import Path
 
 OPTIMIZED = 1  # a code flag of functions, which bodies of modules and classes do not have
+COMPREHENSIONS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
+
+
+def is_called(frame) -> bool:
+    here = frame.f_back if frame.f_code.co_name in COMPREHENSIONS else frame
+    return bool(here.f_code.co_flags & OPTIMIZED)
 
 
 def trace(folder: str, package: str) -> None:
@@ -17,7 +24,7 @@ def trace(folder: str, package: str) -> None:
 
     def call(frame, event, _):
         name = frame.f_code.co_filename
-        if event == "call" and name not in seen and frame.f_code.co_flags & OPTIMIZED:
+        if event == "call" and name not in seen and name.endswith(".py") and is_called(frame):
             seen.add(name)
             if name.startswith(package):
                 with Path(folder, str(os.getpid())).open("a") as file:

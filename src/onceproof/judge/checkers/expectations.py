@@ -9,9 +9,8 @@ from typing import Any
 from onceproof.documents import count, field, read_object
 from onceproof.errors import EvidenceError
 from onceproof.guarantee import Anomaly
-from onceproof.judge.doubt import unless
 from onceproof.run.evidence import ROW_CLASSES, Evidence
-from onceproof.verdict import Finding, Grade, weigh
+from onceproof.verdict import Finding, Grade, unless, weigh
 
 _WHERE = "validation.json"
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from onceproof.documents import field
 from onceproof.errors import EvidenceError
 from onceproof.guarantee import Anomaly
-from onceproof.judge.doubt import unless
 from onceproof.references.declared import NOT_COMPARED
 from onceproof.run.evidence import Differences, Evidence
 from onceproof.run.ledger import count_rows
-from onceproof.verdict import Finding, Grade, weigh
+from onceproof.verdict import Finding, Grade, unless, weigh
 
 _WHERE = "the columns that were compared"
 

@@ -7,7 +7,7 @@ import pytest
 
 from onceproof.airflow.orchestrated import PhaseWatch
 from onceproof.errors import EvidenceError, StackError
-from onceproof.phases.awaiting import await_phase
+from onceproof.phases.phase import await_phase
 from onceproof.run.directory import RunDirectory
 from onceproof.run.history import History, HistoryReader
 from onceproof.run.records import Op, Outcome, Record, to_line
