@@ -16,6 +16,7 @@ LAYERS = [
     ["job", "judge", "scenario"],
     ["past", "phases"],
     ["gate"],
+    ["api"],
     ["airflow", "doctor", "table", "web"],
     ["cli"],
     ["__main__"],

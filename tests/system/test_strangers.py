@@ -5,6 +5,10 @@ its rows is the tutorial's.
 """
 
 import json
+import os
+import re
+import subprocess
+import sys
 from importlib.metadata import version
 from pathlib import Path
 
@@ -13,20 +17,50 @@ from jsonschema import validate
 
 from onceproof.run.history import History
 from onceproof.run.records import Op
-from tests.system.command import SCHEMAS, run
+from tests.system.command import SCHEMAS
 
 pytestmark = [pytest.mark.stack, pytest.mark.spark, pytest.mark.system]
 ORDERS = Path(__file__).parent / "strangers/orders.yaml"
 
 
-def test_a_merge_by_key_outlives_a_lost_commit_and_a_killed_driver(stack, tmp_path):
-    name = f"{ORDERS}::merge_by_key__table__lose_commit_kill_driver"
-    words = ["run", name, "--seed", 7, "--runs", tmp_path, "--json"]
-    code, out, said = run(*words, "--home", stack.state.folder, timeout_s=280)
-    assert out, said
-    found = json.loads(out)
+SUITE = """
+import onceproof
+from onceproof.scenario import Scenario
+
+ORDERS = "{orders}"
+
+
+def test_the_merge_loses_and_doubles_nothing(onceproof_run):
+    onceproof_run(f"{{ORDERS}}::merge_by_key__table__lose_commit_kill_driver", seed=7)
+
+
+def test_the_append_neither(onceproof_run):
+    claimed = onceproof.load_scenario(f"{{ORDERS}}::jdbc_append__table__kill_driver")
+    fields = claimed.fields() | {{"claims": "PASS", "anomalies": []}}
+    onceproof_run(Scenario.of(fields, folder=claimed.folder), seed=7)
+"""
+
+
+def test_a_suite_of_somebody_else_holds_jobs_to_their_guarantee(stack, tmp_path):
+    (tmp_path / "test_orders.py").write_text(SUITE.format(orders=ORDERS))
+    said = subprocess.run(
+        [
+            *(sys.executable, "-m", "pytest", "-p", "no:cacheprovider"),
+            *("--onceproof-stack", stack.state.folder, "test_orders.py"),
+        ],
+        cwd=tmp_path,
+        env=os.environ | {"ONCEPROOF_RUNS": str(tmp_path / "runs")},
+        capture_output=True,
+        text=True,
+        timeout=400,
+    ).stdout
+    assert "1 failed, 1 passed" in said
+    assert "onceproof: FAIL, not as claimed: jdbc_append__table__kill_driver" in said
+    assert re.search(r"  - \d+ rows duplicated: not allowed under exactly-once", said), said
+    (verdict,) = tmp_path.glob("runs/merge_by_key__*/*/verdict.json")
+    found = json.loads(verdict.read_text())
     validate(found, json.loads((SCHEMAS / "verdict.json").read_text()))
-    assert (code, found["verdict"]) == (0, "PASS"), found["reasons"]
+    assert found["verdict"] == "PASS", found["reasons"]
     assert found["counts"]["expected"] == 4000
     ran_on = found["ran_on"]
     assert (ran_on["unknown"], found["versions"]["spark"]) == ([], version("pyspark"))

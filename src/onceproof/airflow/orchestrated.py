@@ -13,6 +13,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from onceproof import api
 from onceproof.airflow.telling import tell
 from onceproof.documents import read_object
 from onceproof.errors import OnceproofError, StackError
@@ -24,15 +25,12 @@ from onceproof.phases.apart import end_all_apart, find_apart, is_done, refuse_un
 from onceproof.phases.bodies import BODIES
 from onceproof.phases.judge import judge_run
 from onceproof.phases.phase import PhaseEnd, end_of, refuse_failed
-from onceproof.phases.plan import Origin, make_plan
+from onceproof.phases.plan import Origin
 from onceproof.phases.release import release
-from onceproof.phases.subject import refuse_absent
 from onceproof.run.directory import RunDirectory
 from onceproof.run.evidence import Evidence
 from onceproof.run.history import HistoryReader
-from onceproof.run.needed_variables import refuse_unset
 from onceproof.run.plan import Plan
-from onceproof.scenario.catalogue import find_scenario
 from onceproof.verdict import Grade, Verdict
 
 log = logging.getLogger(__name__)
@@ -45,17 +43,12 @@ def plan_run(
     scenario: str, seed: int, runs: Path, subject: str, origin: Origin, *, is_open: bool = False
 ) -> RunDirectory:
     """Plan a run; an earlier one of the same orchestrator's name is released before."""
-    found = find_scenario(scenario)
-    refuse_absent(found.job, found.folder)
-    refuse_unset(found)
+    found = api.load_scenario(scenario)
     for path in sorted((runs / found.name).glob("*/plan.json")):
         if origin.orchestrator and read_object(path).get("orchestrator") == origin.orchestrator:
             release_run(RunDirectory(path.parent))
-    run = make_plan(found, seed, runs, subject=subject, origin=origin, is_open=is_open)
-    try:
-        begin_run(run, runs)
-    except OnceproofError as error:
-        log.warning("the run's begin is not in the verdict history: %s", error)
+    run = api.plan(found, seed, runs, subject=subject, origin=origin, is_open=is_open)
+    api.recorded(lambda: begin_run(run, runs))
     return run
 
 

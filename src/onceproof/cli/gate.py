@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from onceproof import api
 from onceproof.cli.output import Runs, print_document
 from onceproof.errors import RequestError
-from onceproof.machine.home import runs_folder
 
 if TYPE_CHECKING:
     from onceproof.gate.decide import Decision
@@ -45,7 +45,7 @@ def gate(
     runs: Runs = None,
 ) -> None:
     """Open the gate for a version, or not: exit 0 open, 1 a run failed, 2 evidence is missing."""
-    from onceproof.gate.asking import ask, example_policy
+    from onceproof.gate.asking import example_policy
 
     if example:
         typer.echo(example_policy(), nl=False)
@@ -54,7 +54,7 @@ def gate(
         raise RequestError(
             "--policy is missing: write the policy's file; `onceproof gate --example` prints one"
         )
-    decision = ask(policy, version, runs_folder(runs))
+    decision = api.gate(policy, version, runs=runs)
     _print(decision, shape)
     raise typer.Exit(decision.exit)
 

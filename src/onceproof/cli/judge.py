@@ -7,12 +7,8 @@ from typing import Annotated
 
 import typer
 
-from onceproof.cli.output import AsJson, print_document
-from onceproof.cli.recording import recorded
-from onceproof.judge.report import read_document
-from onceproof.judge.report.text import print_verdict
-from onceproof.phases.judge import judge_run
-from onceproof.run.directory import RunDirectory
+from onceproof import api
+from onceproof.cli.output import AsJson, print_run
 
 
 def register(app: typer.Typer) -> None:
@@ -28,13 +24,4 @@ def judge(
 
     The verdict history learns of it only where it knows the run.
     """
-    from onceproof.past.record import judged_again
-
-    verdict = judge_run(run)
-    recorded(lambda: judged_again(RunDirectory(run), run.absolute().parent.parent))
-    document = read_document(RunDirectory(run))
-    if as_json:
-        print_document(document)
-    else:
-        print_verdict(document)
-    raise typer.Exit(verdict.exit_code)
+    print_run(api.judge(run), as_json=as_json)

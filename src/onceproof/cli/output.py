@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 from rich.cells import cell_len, set_cell_size
 
+from onceproof.api import Run
 from onceproof.machine.home import RUNS
 
 SCHEMA = 1
@@ -38,3 +39,14 @@ def print_columns(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None
         for line in zip_longest(*row, fillvalue=""):
             padded = (set_cell_size(cell, width) for cell, width in zip(line, widths, strict=True))
             typer.echo("  ".join(padded).rstrip())
+
+
+def print_run(run: Run, *, as_json: bool) -> None:
+    """Print a run's verdict, and exit with its code."""
+    from onceproof.judge.report.text import print_verdict
+
+    if as_json:
+        print_document(run.document)
+    else:
+        print_verdict(run.document)
+    raise typer.Exit(run.exit_code)

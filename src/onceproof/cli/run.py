@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from onceproof import api
+from onceproof.api import Run, Say
 from onceproof.cli.live_shown import one_interrupt, shown
-from onceproof.cli.output import AsJson, Runs, print_document
-from onceproof.cli.recording import recorded
-from onceproof.errors import EvidenceError, RequestError
-from onceproof.judge.report import read_document
-from onceproof.judge.report.text import print_verdict
-from onceproof.machine.home import runs_folder
-from onceproof.run.directory import RunDirectory
+from onceproof.cli.output import AsJson, Runs, print_run
+from onceproof.errors import RequestError
 
 if TYPE_CHECKING:
-    from onceproof.run.plan import FaultPart, Plan
+    from onceproof.phases.produce import Progress
 
 Home = Annotated[
     Path | None,
@@ -56,20 +53,20 @@ def run(
 
     A stack that stands is used; else one is started for this run, and taken down after it.
     """
-    from onceproof.phases.plan import make_plan
-    from onceproof.phases.subject import refuse_absent
-    from onceproof.run.needed_variables import refuse_unset
-    from onceproof.scenario.catalogue import find_scenario
-    from onceproof.scenario.random_faults import with_random_faults
-
-    folder, asked = runs_folder(runs), find_scenario(scenario)
-    if random:
-        asked = with_random_faults(asked, seed, random)
-    refuse_absent(asked.job, asked.folder)
-    refuse_unset(asked)
-    _refuse_unable(home, asked.faults)
-    found = make_plan(asked, seed, folder, subject=subject, is_open=is_open)
-    _live(found, folder, home, as_json=as_json)
+    _show(
+        lambda say, progress: api.run(
+            scenario,
+            seed=seed,
+            random=random,
+            stack=home,
+            runs=runs,
+            subject=subject,
+            is_open=is_open,
+            say=say,
+            progress=progress,
+        ),
+        as_json=as_json,
+    )
 
 
 def replay(
@@ -79,45 +76,10 @@ def replay(
     as_json: AsJson = False,
 ) -> None:
     """Run the plan of a stored run once more, as a run of its own."""
-    from onceproof.phases.again import plan_again
-    from onceproof.run.needed_variables import refuse_unset
-
-    folder, found = runs_folder(runs), _run_in(run)
-    plan = _work_of(found)
-    refuse_unset(plan)
-    _refuse_unable(home, plan.faults)
-    _live(plan_again(found, folder), folder, home, as_json=as_json)
-
-
-def _run_in(folder: Path) -> RunDirectory:
-    found = RunDirectory(folder)
-    if not found.plan.exists():
-        raise RequestError(
-            f"{folder} is no run's directory: there is no plan.json in it; name one that"
-            " `onceproof history` lists"
-        )
-    return found
-
-
-def _work_of(run: RunDirectory) -> Plan:
-    """Return what a run's plan says; a plan that is damaged is a wrong request."""
-    from onceproof.run.plan import Plan
-
-    try:
-        return Plan.read(run.plan)
-    except EvidenceError as error:
-        raise RequestError(f"{run.root}: {error}; name the directory of another run") from None
-
-
-def _refuse_unable(home: Path | None, faults: Iterable[FaultPart]) -> None:
-    """Refuse a stack that is not there, or cannot do a fault, before there is a run."""
-    from onceproof.faults.abilities import refuse_unable
-    from onceproof.stacks.local.stack import default_folder
-    from onceproof.stacks.opening import find_stack, open_stack
-
-    stack = open_stack(str(home)) if home else find_stack(str(default_folder()))
-    if stack is not None:
-        refuse_unable(stack, faults)
+    _show(
+        lambda say, progress: api.replay(run, stack=home, runs=runs, say=say, progress=progress),
+        as_json=as_json,
+    )
 
 
 def release(
@@ -138,29 +100,18 @@ def phase(
         raise RequestError(
             f"there is no phase {name!r} to carry out alone: take {', '.join(BODIES)}"
         )
-    found = _run_in(run)
-    plan = _work_of(found)
+    found = api.stored(run)
+    plan = api.plan_in(found)
     found.logs.mkdir(exist_ok=True)
     BODIES[name](found, plan)
 
 
-def _live(found: RunDirectory, runs: Path, home: Path | None, *, as_json: bool) -> None:
-    from onceproof.past.record import begin_run, record_run
-    from onceproof.phases.whole_run import live_run
-
-    typer.echo(f"run {found.root}", err=True)
-    recorded(lambda: begin_run(found, runs))
+def _show(live: Callable[[Say, Progress | None], Run], *, as_json: bool) -> None:
+    """Show a run while it lives, print its verdict, and exit with its code."""
     try:
         with one_interrupt(), shown() as (say, progress):
-            verdict = live_run(found, home, say, progress)
+            found = live(say, progress)
     except KeyboardInterrupt:
-        recorded(lambda: record_run(found, runs))
-        typer.echo(f"interrupted: all is released, and {found.root} is UNKNOWN", err=True)
+        typer.echo("interrupted: all is released, and the run is UNKNOWN", err=True)
         raise typer.Exit(2) from None
-    recorded(lambda: record_run(found, runs))
-    document = read_document(found)
-    if as_json:
-        print_document(document)
-    else:
-        print_verdict(document)
-    raise typer.Exit(verdict.exit_code)
+    print_run(found, as_json=as_json)

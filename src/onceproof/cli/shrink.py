@@ -8,9 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
+from onceproof import api
 from onceproof.cli.output import Runs
-from onceproof.judge.report import read_document
-from onceproof.machine.home import runs_folder
 from onceproof.run.directory import RunDirectory
 
 
@@ -32,16 +31,11 @@ def shrink(
     Fewer faults are tried first, then half the input again and again; each try is a whole run.
     """
     from onceproof.phases import shrink as shrinking
-    from onceproof.phases.plan import make_plan
-    from onceproof.phases.whole_run import live_run
     from onceproof.scenario.model import Fields, Scenario, to_yaml
 
-    folder = runs_folder(runs)
-
     def live(fields: Fields, seed: int) -> Mapping[str, Any]:
-        found = make_plan(Scenario.of(fields, file="shrunk.yaml"), seed, folder)
-        live_run(found, home)
-        return read_document(found)
+        one = Scenario.of(fields, file="shrunk.yaml")
+        return api.run(one, seed=seed, stack=home, runs=runs, is_recorded=False).document
 
     found, is_smaller = shrinking.shrink(
         RunDirectory(run), live, lambda words: typer.echo(words, err=True), at_most

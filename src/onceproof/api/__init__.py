@@ -1,0 +1,239 @@
+"""The public API: run a scenario, run a stored one again, judge, gate, and compare rows.
+
+All of it is to be had as `onceproof.run`, `onceproof.judge` and so on; docs/api.md is its page. The
+command line, the DAGs and the pytest plugin call nothing else.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from onceproof.errors import EvidenceError, RequestError
+from onceproof.machine.home import runs_folder
+from onceproof.run.directory import RunDirectory
+from onceproof.verdict import Grade, Verdict
+
+if TYPE_CHECKING:
+    from onceproof.gate.decide import Decision
+    from onceproof.past.entry import Entry
+    from onceproof.phases.plan import Origin
+    from onceproof.phases.produce import Progress
+    from onceproof.run.plan import FaultPart, Plan
+    from onceproof.scenario import Scenario
+
+log = logging.getLogger("onceproof")
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Run:
+    """A judged run: its directory, and what its verdict document says.
+
+    `exit_code` is what `onceproof run` exits with: 0 as claimed, 1 not as claimed, 2 unknown.
+    """
+
+    directory: Path
+    exit_code: int
+
+    @cached_property
+    def document(self) -> dict[str, Any]:
+        """The verdict document, as `verdict.json` has it (docs/schemas/verdict.json)."""
+        from onceproof.judge.report import read_document
+
+        return read_document(RunDirectory(self.directory))
+
+    @property
+    def verdict(self) -> Grade:
+        """PASS, UNKNOWN or FAIL."""
+        return Grade(self.document["verdict"])
+
+    @property
+    def as_claimed(self) -> bool:
+        """Whether the run proved what its scenario claims."""
+        return bool(self.document["as_claimed"])
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """The sentences behind the verdict, the worst first."""
+        return tuple(self.document["reasons"])
+
+
+def load_scenario(scenario: str | Path) -> Scenario:
+    """Return the one scenario of a name in the catalogue, of a FILE, or of FILE::NAME."""
+    from onceproof.scenario.catalogue import find_scenario
+
+    return find_scenario(str(scenario))
+
+
+def run(
+    scenario: Scenario | str | Path,
+    *,
+    seed: int = 0,
+    random: int = 0,
+    stack: str | Path | None = None,
+    runs: Path | None = None,
+    subject: str = "",
+    is_open: bool = False,
+    is_recorded: bool = True,
+    say: Say = log.debug,
+    progress: Progress | None = None,
+) -> Run:
+    """Run a scenario, judge it, and leave nothing behind but the run's directory.
+
+    `random` draws so many faults from the seed, in place of the scenario's own. `stack` is the
+    folder of a local stack, `compose:PROJECT` or `external:FILE`; without one, the stack that is up
+    in the default folder is used, else one is started for this run alone. `subject` is the version
+    under test, where git cannot tell it. One that `is_open` may be read by others than its owner.
+    One that is not `is_recorded` has no row in the verdict history, so that no gate counts it.
+
+    Raises `RequestError`, before anything starts, for what cannot be run. Whatever fails after that
+    is in the verdict: UNKNOWN.
+    """
+    from onceproof.scenario.random_faults import with_random_faults
+
+    asked = load_scenario(scenario) if isinstance(scenario, str | Path) else scenario
+    if random:
+        asked = with_random_faults(asked, seed, random)
+    folder = runs_folder(runs)
+    refuse_unable(stack, asked.faults)
+    planned = plan(asked, seed, folder, subject=subject, is_open=is_open)
+    return _live(planned, folder, stack, say, progress, is_recorded=is_recorded)
+
+
+def replay(
+    directory: str | Path,
+    *,
+    stack: str | Path | None = None,
+    runs: Path | None = None,
+    say: Say = log.debug,
+    progress: Progress | None = None,
+) -> Run:
+    """Run the plan of a stored run once more, as a run of its own; see `run`."""
+    from onceproof.phases.again import plan_again
+    from onceproof.run.needed_variables import refuse_unset
+
+    folder, found = runs_folder(runs), stored(directory)
+    asked = plan_in(found)
+    refuse_unset(asked)
+    refuse_unable(stack, asked.faults)
+    again = plan_again(found, folder)
+    return _live(again, folder, stack, say, progress, is_recorded=True)
+
+
+def judge(directory: str | Path) -> Run:
+    """Judge a stored run once more, from its directory alone.
+
+    The verdict history learns of it only where it knows the run.
+    """
+    from onceproof.past.record import judged_again
+    from onceproof.phases.judge import judge_run
+
+    root = Path(directory)
+    verdict = judge_run(root)
+    recorded(lambda: judged_again(RunDirectory(root), root.absolute().parent.parent))
+    return Run(root, verdict.exit_code)
+
+
+def gate(policy: str | Path, version: str, *, runs: Path | None = None) -> Decision:
+    """Return whether the verdict history proves what a policy asks of a version, and why."""
+    from onceproof.gate.asking import ask
+
+    return ask(Path(policy), version, runs_folder(runs))
+
+
+def plan(
+    scenario: Scenario,
+    seed: int,
+    runs: Path,
+    *,
+    subject: str = "",
+    origin: Origin | None = None,
+    is_open: bool = False,
+) -> RunDirectory:
+    """Write the plan of a new run, or raise `RequestError` for a job that cannot be started here.
+
+    For those who carry out the phases themselves, as an orchestrator does.
+    """
+    from onceproof.phases.plan import Origin, make_plan
+    from onceproof.phases.subject import refuse_absent
+    from onceproof.run.needed_variables import refuse_unset
+
+    refuse_absent(scenario.job, scenario.folder)
+    refuse_unset(scenario)
+    given = origin or Origin()
+    return make_plan(scenario, seed, runs, subject=subject, origin=given, is_open=is_open)
+
+
+def stored(directory: str | Path) -> RunDirectory:
+    """Return the run in a directory, or raise `RequestError` where there is none."""
+    found = RunDirectory(Path(directory))
+    if not found.plan.exists():
+        raise RequestError(
+            f"{directory} is no run's directory: there is no plan.json in it; name one that"
+            " `onceproof history` lists"
+        )
+    return found
+
+
+def plan_in(run: RunDirectory) -> Plan:
+    """Return a stored run's plan; one that is damaged is a wrong request."""
+    from onceproof.run.plan import Plan
+
+    try:
+        return Plan.read(run.plan)
+    except EvidenceError as error:
+        raise RequestError(f"{run.root}: {error}; name the directory of another run") from None
+
+
+def refuse_unable(stack: str | Path | None, faults: Iterable[FaultPart]) -> None:
+    """Raise `RequestError` for a stack that is not there, or that cannot do one of the faults."""
+    from onceproof.faults import abilities
+    from onceproof.stacks.local.stack import default_folder
+    from onceproof.stacks.opening import find_stack, open_stack
+
+    found = open_stack(str(stack)) if stack else find_stack(str(default_folder()))
+    if found is not None:
+        abilities.refuse_unable(found, faults)
+
+
+def recorded(record: Callable[[], Entry | None]) -> None:
+    """Record a run; an error is logged, and the verdict stands.
+
+    A run that is not recorded is evidence that the gate does not have, so it stays closed.
+    """
+    from onceproof.gate.verification import trouble_of
+
+    try:
+        entry = record()
+        if entry and (said := trouble_of(entry)):
+            log.warning("onceproof: the verdict history keeps what it has: %s", said)
+    except Exception as error:
+        log.warning("onceproof: the run is not in the verdict history: %s", error)
+
+
+def _live(
+    found: RunDirectory,
+    runs: Path,
+    stack: str | Path | None,
+    say: Say,
+    progress: Progress | None,
+    *,
+    is_recorded: bool,
+) -> Run:
+    from onceproof.past.record import begin_run, record_run
+    from onceproof.phases.whole_run import live_run
+
+    log.info("run %s", found.root)
+    if is_recorded:
+        recorded(lambda: begin_run(found, runs))
+    try:
+        verdict: Verdict = live_run(found, Path(stack) if stack else None, say, progress)
+    finally:  # an interrupted run is judged too, as UNKNOWN
+        if is_recorded:
+            recorded(lambda: record_run(found, runs))
+    return Run(found.root, verdict.exit_code)

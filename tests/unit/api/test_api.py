@@ -1,0 +1,48 @@
+"""The public API on runs that are stored already; whole runs are the system tests'."""
+
+import pytest
+
+from onceproof import api
+from onceproof.errors import RequestError
+from onceproof.past.record import find_store
+from onceproof.verdict import Grade
+from tests.unit.handwritten_run import HandwrittenRun
+
+
+def test_a_stored_run_is_judged_and_tells_its_verdict(tmp_path):
+    HandwrittenRun().write(tmp_path)
+    found = api.judge(tmp_path)
+    assert (found.verdict, found.as_claimed, found.exit_code) == (Grade.PASS, True, 0)
+    assert found.document["verdict"] == "PASS"
+    assert found.reasons == tuple(found.document["reasons"])
+    assert found.directory == tmp_path
+
+
+def test_a_run_that_is_altered_is_not_as_claimed_any_more(tmp_path):
+    HandwrittenRun().write(tmp_path)
+    assert api.judge(tmp_path).as_claimed
+    (tmp_path / "history.jsonl").write_text("")
+    found = api.judge(str(tmp_path))
+    assert (found.verdict, found.as_claimed, found.exit_code) == (Grade.UNKNOWN, False, 2)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: api.load_scenario("no_such"), "the catalogue has no scenario 'no_such'"),
+        (lambda: api.run("no_such"), "the catalogue has no scenario 'no_such'"),
+        (lambda: api.replay("/no/such"), "/no/such is no run's directory"),
+        (lambda: api.judge("/no/such"), "/no/such is no directory"),
+        (lambda: api.gate("/no/such.yaml", "v1"), "/no/such.yaml"),
+    ],
+)
+def test_a_wrong_request_is_refused_before_anything_starts(call, said):
+    with pytest.raises(RequestError, match=said):
+        call()
+
+
+def test_a_stack_that_is_not_there_is_refused_before_there_is_a_run(tmp_path):
+    with pytest.raises(RequestError):
+        api.run("copy_events__upsert_table__calm", stack=tmp_path / "none", runs=tmp_path / "runs")
+    assert not (tmp_path / "runs").exists()
+    assert find_store(tmp_path / "runs") is None
