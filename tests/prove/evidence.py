@@ -30,14 +30,13 @@ import yaml
 from onceproof.judge.checkers import run_checkers
 from onceproof.judge.document import parts
 from onceproof.machine.home import onceproof_home
-from onceproof.phases.plan import make_plan
-from onceproof.phases.whole_run import live_run
 from onceproof.run.directory import RunDirectory
 from onceproof.run.evidence import Evidence, known
 from onceproof.scenario.catalogue import find_scenario
 from onceproof.scenario.model import Scenario
 from onceproof.stacks.local.stack import LocalStack
 from onceproof.verdict import Verdict
+from tests.prove.living import live
 from tests.prove.mutations import Changes, Mutation, mutations
 
 SEED = 7
@@ -76,7 +75,7 @@ def prove() -> str:
     with tempfile.TemporaryDirectory() as folder:
         with LocalStack.up(home):
             for sink in FAMILIES:
-                live_run(make_plan(small(sink), SEED, Path(folder)), home)
+                live(small(sink), SEED, Path(folder), home)
         return told(judge_all(found_in(Path(folder)), SEED))
 
 

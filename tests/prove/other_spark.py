@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 import tempfile
@@ -11,12 +10,11 @@ from pathlib import Path
 import yaml
 
 from onceproof.machine.home import onceproof_home
-from onceproof.phases.plan import make_plan
-from onceproof.phases.whole_run import live_run
 from onceproof.scenario.catalogue import find_scenario
 from onceproof.scenario.model import IN_FILE
 from onceproof.setup.fetch import Coordinate, fetch
 from onceproof.stacks.local.stack import LocalStack
+from tests.prove.living import live
 from tests.prove.strangers import ORDERS
 
 PYSPARK = "4.0.0"
@@ -41,9 +39,9 @@ def prove() -> str:
         runtime = {"python": str(python), "jars": [str(folder / jar.file) for jar in jars]}
         file = _scenarios(folder, runtime)
         for name in NAMES:
-            run = make_plan(find_scenario(f"{file}{IN_FILE}{name}"), 7, folder / "runs")
-            live_run(run, onceproof_home() / "prove-spark")
-            lines.append(_line(json.loads(run.verdict.read_text())))
+            scenario = find_scenario(f"{file}{IN_FILE}{name}")
+            home = onceproof_home() / "prove-spark"
+            lines.append(_line(live(scenario, 7, folder / "runs", home)))
             sys.stderr.write(f"{lines[-1]}\n")
     return "\n".join(lines)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import sys
 import tempfile
@@ -10,11 +9,10 @@ from collections import Counter
 from pathlib import Path
 
 from onceproof.machine.home import onceproof_home
-from onceproof.phases.plan import make_plan
-from onceproof.phases.whole_run import live_run
 from onceproof.scenario.catalogue import find_scenario, read_file
 from onceproof.scenario.model import IN_FILE
 from onceproof.stacks.local.stack import LocalStack
+from tests.prove.living import live
 
 ORDERS = Path(__file__).parents[1] / "system/strangers/orders.yaml"
 SEED = 7
@@ -29,9 +27,8 @@ def prove(names: tuple[str, ...] = ()) -> str:
     ]
     with tempfile.TemporaryDirectory() as runs, LocalStack.up(folder):
         for one in names or [scenario.name for scenario in read_file(ORDERS)]:
-            run = make_plan(find_scenario(f"{ORDERS}{IN_FILE}{one}"), SEED, Path(runs))
-            live_run(run, folder)
-            lines.append(_line(json.loads(run.verdict.read_text())))
+            scenario = find_scenario(f"{ORDERS}{IN_FILE}{one}")
+            lines.append(_line(live(scenario, SEED, Path(runs), folder)))
             sys.stderr.write(f"{lines[-1]}\n")
     return "\n".join(lines)
 

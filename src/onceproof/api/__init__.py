@@ -102,7 +102,7 @@ def run(
     folder = runs_folder(runs)
     refuse_unable(stack, asked.faults)
     planned = plan(asked, seed, folder, subject=subject, is_open=is_open)
-    return _live(planned, folder, stack, say, progress, is_recorded=is_recorded)
+    return live(planned, folder, stack, say=say, progress=progress, is_recorded=is_recorded)
 
 
 def replay(
@@ -122,7 +122,7 @@ def replay(
     refuse_unset(asked)
     refuse_unable(stack, asked.faults)
     again = plan_again(found, folder)
-    return _live(again, folder, stack, say, progress, is_recorded=True)
+    return live(again, folder, stack, say=say, progress=progress)
 
 
 def judge(directory: str | Path) -> Run:
@@ -157,7 +157,7 @@ def plan(
 ) -> RunDirectory:
     """Write the plan of a new run, or raise `RequestError` for a job that cannot be started here.
 
-    For those who carry out the phases themselves, as an orchestrator does.
+    For those who carry out its phases otherwise than `run` does, as an orchestrator.
     """
     from onceproof.phases.plan import Origin, make_plan
     from onceproof.phases.subject import refuse_absent
@@ -167,6 +167,30 @@ def plan(
     refuse_unset(scenario)
     given = origin or Origin()
     return make_plan(scenario, seed, runs, subject=subject, origin=given, is_open=is_open)
+
+
+def live(
+    found: RunDirectory,
+    runs: Path,
+    stack: str | Path | None = None,
+    *,
+    is_recorded: bool = True,
+    say: Say = log.debug,
+    progress: Progress | None = None,
+) -> Run:
+    """Carry out a run that is planned, judge it, and leave nothing behind; see `run`."""
+    from onceproof.past.record import begin_run, record_run
+    from onceproof.phases.whole_run import live_run
+
+    log.info("run %s", found.root)
+    if is_recorded:
+        recorded(lambda: begin_run(found, runs))
+    try:
+        verdict: Verdict = live_run(found, Path(stack) if stack else None, say, progress)
+    finally:  # an interrupted run is judged too, as UNKNOWN
+        if is_recorded:
+            recorded(lambda: record_run(found, runs))
+    return Run(found.root, verdict.exit_code)
 
 
 def stored(directory: str | Path) -> RunDirectory:
@@ -214,26 +238,3 @@ def recorded(record: Callable[[], Entry | None]) -> None:
             log.warning("onceproof: the verdict history keeps what it has: %s", said)
     except Exception as error:
         log.warning("onceproof: the run is not in the verdict history: %s", error)
-
-
-def _live(
-    found: RunDirectory,
-    runs: Path,
-    stack: str | Path | None,
-    say: Say,
-    progress: Progress | None,
-    *,
-    is_recorded: bool,
-) -> Run:
-    from onceproof.past.record import begin_run, record_run
-    from onceproof.phases.whole_run import live_run
-
-    log.info("run %s", found.root)
-    if is_recorded:
-        recorded(lambda: begin_run(found, runs))
-    try:
-        verdict: Verdict = live_run(found, Path(stack) if stack else None, say, progress)
-    finally:  # an interrupted run is judged too, as UNKNOWN
-        if is_recorded:
-            recorded(lambda: record_run(found, runs))
-    return Run(found.root, verdict.exit_code)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from onceproof import api
 from onceproof.failpoints import SEEN, TASK
 from onceproof.guarantee import Guarantee
-from onceproof.phases.plan import make_plan
 from onceproof.phases.prepare import prepared_on
-from onceproof.phases.whole_run import live_run
 from onceproof.run.directory import RunDirectory
 from onceproof.run.plan import Plan
 from onceproof.scenario import Scenario
@@ -95,12 +93,11 @@ def visit(
     """
     fields = scenario(sink, source, steps, one_process=one_process)
     folder.mkdir(parents=True, exist_ok=True)
-    run = make_plan(Scenario.of(fields, file=f"{fields['name']}.yaml"), seed, folder)
+    run = api.plan(Scenario.of(fields, file=f"{fields['name']}.yaml"), seed, folder)
     if one_process:
         found = prepared_on(run, stack, Plan.read(run.plan), own=False)
         replace(found, master=ONE_PROCESS).write(run.prepared)
-    live_run(run, Path(stack.name))
-    document = json.loads(run.verdict.read_text())
+    document = api.live(run, folder, stack.name, is_recorded=False).document
     return Visit(sink, source, _told(run, fields, document), document)
 
 
