@@ -20,6 +20,7 @@ import yaml
 from onceproof.errors import StackError
 from onceproof.machine.home import onceproof_home
 from onceproof.machine.identity import PROC, Identity, everyone
+from onceproof.machine.marking import is_marked
 from onceproof.machine.polling import comes_true
 from onceproof.stacks.state import LOCK, MARK, State
 from tests.outliving import begin, outliving, words_for
@@ -40,8 +41,8 @@ FIELDS = {
 
 @dataclass(frozen=True)
 class Round:
-    """What was killed first, and when; how many processes lived then, and how many of them were
-    orphans or showed another environment than their mark; what was left after `down`."""
+    """What was killed first, and when; how many processes lived then, how many of the stack's did
+    not show its mark in their environment; what was left after `down`."""
 
     first: str
     after_s: float
@@ -60,7 +61,11 @@ def visit(command: list[object], home: Path, rng: Random, longest_s: float) -> R
     state = State.load(home)
     scheduler = state.identity(SCHEDULER) if state else None
     lived = set(outliving()) - spared
-    hidden = [one for one in lived if state and not one.has_environment(MARK, state.mark)]
+    hidden = [
+        one
+        for one in lived
+        if state and is_marked(one, state.mark) and not one.has_environment(MARK, state.mark)
+    ]
     for victim in FIRST if first == "scheduler" else FIRST[::-1]:
         if victim == "command":
             night.kill()
@@ -79,12 +84,8 @@ def visit(command: list[object], home: Path, rng: Random, longest_s: float) -> R
 
 def left_of(home: Path, lived: set[Identity], spared: set[Identity]) -> list[Identity]:
     """Return the living processes of a night, by every trace that one could have left."""
-    started = set(outliving())
-    return [
-        one
-        for one in everyone()
-        if one not in spared and (one in started | lived or uses(one, home))
-    ]
+    known = {*outliving(), *lived} - spared
+    return [one for one in everyone() if one in known or uses(one, home)]
 
 
 def uses(one: Identity, folder: Path) -> bool:
@@ -130,7 +131,7 @@ def section(rounds: list[Round], longest_s: float) -> str:
         f" {longest_s:.0f} s (seed {SEED}), beside {BUSY} processes that kept the machine busy:"
         f" {orders}; before a scheduler had started, the command alone:"
         f" {sum(not one.had_scheduler for one in rounds)}. Of {sum(one.lived for one in rounds)}"
-        f" processes that lived when they were killed, {sum(one.hidden for one in rounds)} did not"
-        " show the stack's mark in their environment. After `down` none lived, and none was found by"
-        " its inherited limit, its arguments, its working directory or an open file."
+        f" processes that lived at that moment, {sum(one.hidden for one in rounds)} belonged to the"
+        " stack and did not show its mark in their environment. After `down` none of them lived,"
+        " and none was found by the inherited limit, arguments, working directory or open files."
     )
