@@ -27,6 +27,7 @@ from tests.outliving import begin, outliving, words_for
 from tests.system.command import run, start
 
 ROUNDS, SEED, BUSY = 20, 7, 2
+LONGEST_S = 60.0  # by then the job runs, also on a busy machine
 SCHEDULER = "airflow:scheduler"
 FIRST = ("scheduler", "command")
 FIELDS = {
@@ -35,7 +36,7 @@ FIELDS = {
     "sink": "two_phase_table",
     "faults": [{"do": "kill", "target": "driver", "when": {"batch": 2}}],
     "max_offsets": 500,
-    "workload": {"events": 4000, "partitions": 4, "rate": 400},
+    "workload": {"events": 2000, "partitions": 4, "rate": 400},
 }
 
 
@@ -113,7 +114,7 @@ def prove() -> str:
         code, _, said = run(*command, timeout_s=600)
         if code:
             raise StackError(f"the night that nobody disturbs ended with {code}: {said}")
-        longest_s = time.monotonic() - began
+        longest_s = min(time.monotonic() - began, LONGEST_S)
         for _ in range(ROUNDS):
             rounds.append(visit(command, home, rng, longest_s))
             sys.stderr.write(f"{rounds[-1]}\n")
@@ -128,7 +129,7 @@ def section(rounds: list[Round], longest_s: float) -> str:
     orders = ", ".join(f"the {name} first {count}" for name, count in sorted(first.items()))
     return (
         f"{len(rounds)} nights whose scheduler and whose command were killed at moments of their"
-        f" {longest_s:.0f} s (seed {SEED}), beside {BUSY} processes that kept the machine busy:"
+        f" first {longest_s:.0f} s (seed {SEED}), beside {BUSY} busy processes:"
         f" {orders}; before a scheduler had started, the command alone:"
         f" {sum(not one.had_scheduler for one in rounds)}. Of {sum(one.lived for one in rounds)}"
         f" processes that lived at that moment, {sum(one.hidden for one in rounds)} belonged to the"
