@@ -20,7 +20,6 @@ from onceproof.errors import StackError
 from onceproof.job.attempt import job_processes
 from onceproof.job.handle import find_agent
 from onceproof.machine.home import onceproof_home
-from onceproof.machine.identity import everyone
 from onceproof.machine.polling import wait_for
 from onceproof.run.directory import RunDirectory
 from onceproof.run.history import History
@@ -28,7 +27,6 @@ from onceproof.run.records import Op
 from onceproof.stacks.links.member import tell
 from onceproof.stacks.local.stack import LocalStack
 from onceproof.stacks.members.brokers import ask
-from onceproof.stacks.state import MARK
 from tests.system.command import run, start
 
 ROUNDS, SEED = 30, 7
@@ -105,11 +103,7 @@ def left_of(stack: LocalStack, found: RunDirectory) -> list[str]:
     agent = find_agent(found)
     said = [f"{one.name} is not healthy" for one in stack.status() if not one.healthy]
     said += [f"process {one.pid} of the job lives" for one in job_processes(name)]
-    said += [
-        f"process {one.pid} stands still"
-        for one in everyone()
-        if one.is_paused and one.has_environment(MARK, stack.state.mark)
-    ]
+    said += [f"process {one.pid} stands still" for one in stack.state.processes() if one.is_paused]
     said += ["the agent lives"] if agent and agent.is_alive else []
     said += ["spark-local is there"] if (found.root / "spark-local").exists() else []
     said += [f"{one['rule']['name']} is in force" for one in tell(stack.state, LOOK)["in_force"]]

@@ -11,11 +11,13 @@ from onceproof.airflow.client import OVER, Airflow
 from onceproof.errors import StackError
 from onceproof.job.attempt import job_processes
 from onceproof.job.handle import find_agent
+from onceproof.machine.identity import everyone
 from onceproof.machine.polling import wait_for
 from onceproof.run.directory import RunDirectory
 from onceproof.stacks.local.stack import LocalStack
 from onceproof.stacks.members.airflow import password_of
 from onceproof.stacks.members.brokers import ask
+from onceproof.stacks.state import MARK
 from tests.listeners import listeners_of
 from tests.system.test_runs import ROOT, kill, scenario
 
@@ -216,3 +218,16 @@ def test_no_secret_reaches_runs_logs_or_what_tasks_tell(airflow, night_stack, ru
     for path in filter(Path.is_file, told):
         text = path.read_bytes()
         assert [one for one in secrets if one.encode() in text] == [], path
+
+
+def test_workers_that_outlive_their_scheduler_end_with_the_stack(night_stack):
+    """The last test of this file, since it takes the stack down."""
+    state = night_stack.state
+    main = state.identity("airflow:scheduler")
+    workers = [one for one in everyone() if one.session == main.pid and one != main]
+    assert [one for one in workers if not one.has_environment(MARK, state.mark)] != []
+    main.send(9)
+    wait_for(lambda: not main.is_alive, 10, "the scheduler does not die")
+    assert [one for one in workers if one.is_alive] == workers
+    night_stack.down()
+    assert [one for one in workers if one.is_alive] == []

@@ -52,6 +52,12 @@ class Identity:
         fields = _stat(self.pid)
         return int(fields[3]) if fields is not None and Identity.of(self.pid) == self else None
 
+    @property
+    def rss_limit(self) -> int | None:
+        """The soft limit of its resident set in bytes; None if the process is gone."""
+        fields = _stat(self.pid)
+        return int(fields[22]) if fields is not None and Identity.of(self.pid) == self else None
+
     def ancestors(self) -> list[Identity]:
         """Return its living parent, that one's parent, and so on."""
         found: list[Identity] = []

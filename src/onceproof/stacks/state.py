@@ -1,8 +1,9 @@
 """The files in which a stack remembers itself, so that any later process can pick it up.
 
 `stack.json` is written before the first process starts and says how to start each member again;
-`pids/` holds who each member is now. Every process carries the stack's random mark in its
-environment: what a dying `up` had no time to write down is found by it.
+`pids/` holds who each member is now. Every process inherits the stack's random mark (`marking`) and
+has it in its environment. It finds what a dying `up` had no time to write down, and what outlives
+the member that forked it.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import Any
 from onceproof.documents import write_whole
 from onceproof.errors import RequestError, StackError
 from onceproof.machine.identity import Identity, boot_id, everyone
+from onceproof.machine.marking import is_marked, marked
 from onceproof.machine.polling import wait_for
 from onceproof.machine.spawning import spawn
 
@@ -110,7 +112,7 @@ class State:
         """Start a member's process and write down who it is."""
         launch = self.launches[member]
         found = spawn(
-            launch.argv,
+            marked(launch.argv, self.mark),
             log=self.log(member),
             env=launch.env | {MARK: self.mark},
             cwd=Path(launch.cwd),
@@ -130,14 +132,13 @@ class State:
     def processes(self) -> list[Identity]:
         """Return every living process of this stack, whoever started it and whatever was written.
 
-        PostgreSQL's processes overwrite the environment they show, so those are known by the
-        folder they work in.
+        All that descends from a member has inherited the mark. What `up` starts beside the members
+        has it in its environment alone.
         """
-        known = {found for name in self.launches if (found := self.identity(name))}
         return [
             one
             for one in everyone()
-            if one in known or one.has_environment(MARK, self.mark) or self.is_store(one)
+            if is_marked(one, self.mark) or one.has_environment(MARK, self.mark)
         ]
 
     def is_store(self, one: Identity) -> bool:

@@ -9,7 +9,7 @@ from onceproof.failpoints import SEEN
 from onceproof.guarantee import Guarantee
 from onceproof.scenario.catalogue import read_text
 from onceproof.sinks import SINKS, find_sink
-from tests.prove import catalogue, kept, leftovers, mixed, seeds_case
+from tests.prove import catalogue, kept, leftovers, mixed, nights_cut_off, seeds_case
 
 EXACT = [one for one in SINKS if find_sink(one).guarantee is Guarantee.EXACTLY_ONCE]
 
@@ -41,6 +41,10 @@ def test_every_step_is_struck_two_batches_apart():
 
 def test_what_is_left_over_can_be_a_run():
     assert len(scenario(leftovers.FIELDS).faults) >= 5
+
+
+def test_a_night_that_is_cut_off_can_be_a_run():
+    assert [fault.target for fault in scenario(nights_cut_off.FIELDS).faults] == ["driver"]
 
 
 def test_of_the_catalogue_is_told_what_did_not_end_as_it_claims(monkeypatch):

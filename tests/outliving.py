@@ -1,0 +1,64 @@
+"""Processes that outlive what started them: `python -m tests.outliving` names each, and fails.
+
+The process that looks has a hard limit of the resident set that no other has (`ulimit -m`, which
+Linux does not enforce). All that was started under it has inherited it, whoever is the parent now
+and whatever a process has done to its title, environment, session or working directory; what the
+machine itself started has not. Left out are the process that looks and its ancestors.
+"""
+
+import os
+import re
+import resource
+import sys
+from pathlib import Path
+from random import SystemRandom
+
+from onceproof.machine.identity import PROC, Identity, everyone
+from onceproof.machine.polling import comes_true
+
+_LEAST, _MOST = 1 << 61, 1 << 62  # in bytes; a stack's own marks are soft limits below it
+_ENDS_WITHIN_S = 30.0
+
+
+def begin() -> None:
+    """Give this process a limit by which all that it starts from now on is known."""
+    now = resource.getrlimit(resource.RLIMIT_RSS)[1]
+    most = _MOST if now == resource.RLIM_INFINITY else now
+    limit = SystemRandom().randrange(_LEAST, most)
+    resource.setrlimit(resource.RLIMIT_RSS, (limit, limit))
+
+
+def outliving() -> list[Identity]:
+    """Return the living processes that were started since the limit was set."""
+    limit = resource.getrlimit(resource.RLIMIT_RSS)[1]
+    if limit < _LEAST:
+        raise ValueError(f"hard limit {limit} of the resident set: set one as .ci/run does")
+    me = Identity.of(os.getpid())
+    spared = {me, *me.ancestors()}
+    return [one for one in everyone() if one not in spared and hard_limit(one) == limit]
+
+
+def hard_limit(one: Identity) -> int | None:
+    """The hard limit of a process's resident set; None if it is unlimited, or the process gone."""
+    try:
+        text = (PROC / f"{one.pid}/limits").read_text()
+    except OSError:
+        return None
+    found = re.search(r"^Max resident set +\S+ +(\d+)", text, re.MULTILINE)
+    return int(found[1]) if found else None
+
+
+def words_for(one: Identity) -> str:
+    """A process with all by which somebody can find out where it comes from."""
+    try:
+        folder = (PROC / f"{one.pid}/cwd").readlink()
+    except OSError as error:
+        folder = Path(f"({error.strerror})")
+    command = " ".join(one.arguments())[:300]
+    return f"pid {one.pid}, start time {one.started}, session {one.session}, in {folder}: {command}"
+
+
+if __name__ == "__main__":
+    comes_true(lambda: not outliving(), _ENDS_WITHIN_S, every_s=0.5)
+    if left := outliving():
+        sys.exit("\n".join(["Processes that outlive their tests:", *map(words_for, left)]))
