@@ -94,7 +94,7 @@ def test_the_verdict_is_a_tab_of_the_dag_run(page, server):
 
 @pytest.mark.parametrize("name", PAGES)
 @pytest.mark.parametrize("scheme", BACKGROUNDS)
-@pytest.mark.parametrize("width", [360, 1400])
+@pytest.mark.parametrize("width", [360, 865, 1400])
 def test_each_page_fits_its_screen_by_day_and_by_night(name, scheme, width, page, server):
     enter(page, server)
     show(page, width, scheme)

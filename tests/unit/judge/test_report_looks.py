@@ -20,6 +20,6 @@ def test_the_page_is_no_wider_than_its_screen(name, page, tmp_path):
     EXAMPLES[name][0]().write(tmp_path / "run")
     judge_run(tmp_path / "run")
     page.goto((tmp_path / "run/report.html").as_uri())
-    for width in (360, 400, 1200):
+    for width in (360, 865, 1200):
         show(page, width, "light")
         assert_is_no_wider_than(width, page)
