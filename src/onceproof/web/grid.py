@@ -194,10 +194,10 @@ def _of_row(columns: Sequence[Column], cells: Sequence[Cell]) -> Standing:
 
 @dataclass(frozen=True)
 class Tally:
-    """The newest night: how many scenarios stand how, and how many runs it was asked for in vain.
+    """The newest night: how many scenarios stand how, and how many of its runs are missing.
 
-    `age` is that of its newest run. `night` is a day where nothing was run but by hand, and None
-    where nothing was run at all.
+    `age` is that of its newest run. `night` is a day if all runs were by hand, and None if there is
+    no run.
     """
 
     night: Column | None
