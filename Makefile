@@ -6,7 +6,7 @@ TESTS ?= tests
 HEAVY := stack or spark
 AT_ONCE := --numprocesses auto --maxprocesses 4
 
-.PHONY: setup fmt lint fast test bench prove nightly lock
+.PHONY: setup ui fmt lint fast test bench prove nightly lock
 
 setup: .venv/ready
 	$(BIN)/onceproof setup
@@ -14,6 +14,10 @@ setup: .venv/ready
 .venv/ready: requirements.lock requirements-dev.lock pyproject.toml
 	./setup.sh
 	touch $@
+
+# Playwright, for tests in Debian's Chromium (apt-get install chromium), which are skipped without.
+ui: .venv/ready
+	./setup.sh requirements-ui.lock
 
 fmt: .venv/ready
 	$(BIN)/ruff check --fix --quiet .

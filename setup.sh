@@ -1,6 +1,6 @@
 #!/bin/sh
 # From nothing to the virtual environment in .venv, from the locks and nothing else.
-# Settings: PYTHON (default: python3). pip's own index, if one is set, serves uv too.
+# Arguments: further locks. Settings: PYTHON (default: python3). pip's own index, if one is set, serves uv too.
 set -eu
 cd "$(dirname "$0")"
 PYTHON=${PYTHON:-python3}
@@ -17,5 +17,5 @@ fi
 index=$(.venv/bin/python -m pip config get global.index-url 2>/dev/null || true)
 [ -z "$index" ] || export UV_DEFAULT_INDEX="${UV_DEFAULT_INDEX:-$index}"
 # The locks are complete: a resolver over them would build pyspark's 450 MB again each time.
-.venv/bin/uv pip sync --quiet --python .venv/bin/python --require-hashes requirements.lock requirements-dev.lock
+.venv/bin/uv pip sync --quiet --python .venv/bin/python --require-hashes requirements.lock requirements-dev.lock "$@"
 .venv/bin/uv pip install --quiet --python .venv/bin/python --no-deps --no-build-isolation --editable .

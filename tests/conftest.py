@@ -15,11 +15,17 @@ from onceproof.sinks.topics import coordinator
 from onceproof.sinks.topics.cluster import Cluster
 from onceproof.stacks.links.verbs import heal
 from onceproof.stacks.local.stack import LocalStack
+from tests.browser import browser, page, skip_without_browser  # noqa: F401  its fixtures
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Spark's alone come before the stack's, which leave clients that hear of its end."""
     items.sort(key=lambda item: any(item.iter_markers("stack")))
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("ui"):
+        skip_without_browser()
 
 
 @pytest.fixture

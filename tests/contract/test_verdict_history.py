@@ -1,15 +1,18 @@
 """The verdict history in PostgreSQL: the same rows, and writers at once."""
 
+from dataclasses import replace
+
 import psycopg
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 
 from onceproof.errors import EvidenceError, RequestError
+from onceproof.past.entry import Night
 from onceproof.past.store import open_store
-from onceproof.past.tables import METADATA, VERSION_TABLE
+from onceproof.past.tables import METADATA, REVISIONS, VERSION_TABLE
 from tests.unit.past.test_verdict_store import issue, write_at_once
-from tests.unit.verdict_entries import good, red, unknown
+from tests.unit.verdict_entries import NOW, good, red, unknown
 
 pytestmark = pytest.mark.stack
 
@@ -34,6 +37,14 @@ def test_rows_and_issues_come_back_as_they_were_recorded(address):
     assert store.add_issue(issue()).number == 2
 
 
+def test_a_night_comes_back_as_it_was_recorded_last(address):
+    store = open_store(address)
+    night = Night("n1", NOW, {"calm": [1, 2]})
+    for asked in ({}, night.asked):
+        store.record_night(replace(night, asked=asked))
+    assert store.nights() == [night]
+
+
 def test_judging_again_changes_the_verdict_and_neither_the_time_nor_the_evidence(address):
     store = open_store(address)
     store.record(red())
@@ -55,7 +66,7 @@ def test_a_newer_history_is_refused(address):
     open_store(address)
     with psycopg.connect(address, autocommit=True) as connection:
         connection.execute("update onceproof_version set version_num = '0999'")
-    with pytest.raises(RequestError, match="version 0999, and this onceproof knows 0003"):
+    with pytest.raises(RequestError, match=f"0999, and this onceproof knows {REVISIONS[-1]}"):
         open_store(address)
 
 

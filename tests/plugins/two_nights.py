@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+from onceproof.past.entry import Night
 from onceproof.past.issues import issue_of
 from onceproof.past.record import history_of
 from onceproof.past.store import open_store
@@ -25,26 +26,28 @@ POLICY = f"""require:
 def make_two_nights(runs):
     """Write all of it below `runs`, and the policy beside."""
     now = datetime.now(UTC)
-    green, red, unknown = (EXAMPLES[name][0] for name in ("green", "red", "unknown"))
+    red, unknown = EXAMPLES["red"][0], EXAMPLES["unknown"][0]
     good, both = HandwrittenRun, {CONTROL: of_control, CALM: HandwrittenRun}
-    before = both | {NEWLY_RED: green, UNPROVED: good, LOSES: good}
+    before = both | {NEWLY_RED: good, UNPROVED: good, LOSES: good}
     after = both | {NEWLY_RED: red, UNPROVED: unknown, LOSES: lossy}
-    for scenario, make in before.items():
-        _record(make(), runs, scenario, now - timedelta(hours=26), "git:9f2c41d07ab3")
-    for scenario, make in after.items():
-        named = {"orchestrator": DAG_RUN} if scenario == NEWLY_RED else {}
-        _record(make(), runs, scenario, now - timedelta(hours=2), "git:4be1f70a9c21", **named)
     store = open_store(history_of(runs))
+    for made, age, version in ((before, 27, "git:9f2c41d07ab3"), (after, 3, "git:4be1f70a9c21")):
+        began = now - timedelta(hours=age)
+        night = Night(f"scheduled__{began.isoformat()}", began, dict.fromkeys(made, (7,)))
+        store.record_night(night)
+        for scenario, make in made.items():
+            named = {"orchestrator": DAG_RUN} if scenario == NEWLY_RED and made is after else {}
+            named |= {"night": night.name, "subject": version}
+            _record(make(), runs, scenario, began + timedelta(hours=1), **named)
     known = store.entries(scenario=LOSES)[0]
     until = (now + timedelta(days=9)).date()
     store.add_issue(issue_of(known, "The fix of the late rows is under review", until, now))
     (runs.parent / "gate.yaml").write_text(POLICY)
 
 
-def _record(made, runs, scenario, at, version, **plan):
+def _record(made, runs, scenario, at, **plan):
     name = f"{scenario[:36].rstrip('_')}_{at:%Y%m%dt%H%M%S}_7"
-    plan |= {"scenario": scenario, "night": f"{at:%Y-%m-%d}", "subject": version}
-    recorded(made, runs, name, at, **plan)
+    recorded(made, runs, name, at, scenario=scenario, **plan)
 
 
 def of_control():

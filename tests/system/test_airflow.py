@@ -13,6 +13,8 @@ from onceproof.job.attempt import job_processes
 from onceproof.job.handle import find_agent
 from onceproof.machine.identity import everyone
 from onceproof.machine.polling import wait_for
+from onceproof.past.record import history_of
+from onceproof.past.store import open_store
 from onceproof.run.directory import RunDirectory
 from onceproof.stacks.local.stack import LocalStack
 from onceproof.stacks.members.airflow import password_of
@@ -106,7 +108,7 @@ def link(airflow, run, task):
 
 
 def test_a_broken_sink_turns_the_night_red_and_closes_the_gate_until_it_is_mended(
-    airflow, night_stack, file, tmp_path
+    airflow, night_stack, file, runs, tmp_path
 ):
     liar = {"name": "tests.sinks_that_lie:drops_rows", "every": 1000}
     honest = "onceproof.sinks.tables.upsert_table:UpsertTable"
@@ -124,6 +126,8 @@ def test_a_broken_sink_turns_the_night_red_and_closes_the_gate_until_it_is_mende
     assert {name for name, state in tasks.items() if state == "failed"} == {"validate", "judge"}
     assert airflow.tasks(NIGHT, night)["run[0]"]["rendered_map_index"].startswith("copy_events__")
     nothing_is_left(night_stack, told["run"])
+    (asked,) = open_store(history_of(runs)).nights()
+    assert (asked.name, asked.asked) == (night, {"copy_events__liar__calm": [5]})
     policy = tmp_path / "gate.yaml"
     policy.write_text(yaml.safe_dump({"require": [{"scenario": path, "passes": 1}]}))
     assert gate(airflow, policy, "v1") == ("failed", 1)

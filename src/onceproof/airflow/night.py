@@ -1,16 +1,21 @@
-"""A night: which runs it is made of, and how they ended."""
+"""A night: which runs it is made of."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from onceproof.airflow.orchestrated import release_abandoned
-from onceproof.errors import RequestError
+from onceproof.errors import OnceproofError, RequestError
+from onceproof.past.entry import Night
+from onceproof.past.record import record_night
 from onceproof.scenario import Scenario
 from onceproof.scenario.catalogue import find_scenario, load_catalogue, with_tag
+
+log = logging.getLogger(__name__)
 
 
 def pick_runs(
@@ -18,14 +23,21 @@ def pick_runs(
 ) -> list[dict[str, Any]]:
     """Return what each run of a night is triggered with; what older nights left is released first.
 
-    A seed is drawn from the date where none is given, so that each night has others, and a night
-    that is run again has the same.
+    What the night was asked for is recorded in the verdict history. A seed is drawn from the date
+    where none is given, so that each night has others, and a night that is run again has the same.
     """
     release_abandoned(runs)
     first = asked["first_seed"]
     if first is None:
         first = began.date().toordinal() * asked["seeds"]
     until = began + timedelta(minutes=asked["budget_minutes"])
+    seeds = range(first, first + asked["seeds"])
+    scenarios = scenarios_of(asked["tags"], asked["scenarios"])
+    wanted = {scenario.name: list(seeds) for scenario in scenarios}
+    try:
+        record_night(Night(night, began.astimezone(UTC), wanted), runs)
+    except OnceproofError as error:
+        log.warning("what the night was asked for is not in the verdict history: %s", error)
     same = {"stack": asked["stack"], "subject": asked["subject"], "night": night}
     same["open"] = asked["open"]
     return [
@@ -35,8 +47,8 @@ def pick_runs(
             "shown": f"{scenario.name} {seed}",
             "until": until.isoformat(),
         }
-        for scenario in scenarios_of(asked["tags"], asked["scenarios"])
-        for seed in range(first, first + asked["seeds"])
+        for scenario in scenarios
+        for seed in seeds
     ]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -78,6 +78,15 @@ class Entry:
             return self.landed
         enough = DEGREES[DEGREES.index(effect) :]
         return sum(degree in enough for degree in self.effects)
+
+
+@dataclass(frozen=True)
+class Night:
+    """What a night was asked for: scenarios, each with its seeds; `at` is when it began."""
+
+    name: str
+    at: datetime
+    asked: Mapping[str, Sequence[int]]
 
 
 def make_entry(

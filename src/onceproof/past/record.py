@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from onceproof.digests import file_digest
 from onceproof.documents import read_object
 from onceproof.errors import EvidenceError
-from onceproof.past.entry import Entry, begun_entry, evidence_digest, make_entry
+from onceproof.past.entry import Entry, Night, begun_entry, evidence_digest, make_entry
 from onceproof.run.directory import RunDirectory
 from onceproof.run.history import History
 from onceproof.run.plan import Plan
@@ -71,6 +71,13 @@ def begin_run(run: RunDirectory, runs: Path) -> None:
 
     entry = begun_entry(run, Plan.read(run.plan), datetime.now(UTC))
     open_store(history_of(runs)).begin(entry)
+
+
+def record_night(night: Night, runs: Path) -> None:
+    """Record what a night is asked for, before its first run."""
+    from onceproof.past.store import open_store
+
+    open_store(history_of(runs)).record_night(night)
 
 
 def record(store: Store, run: RunDirectory) -> Entry:

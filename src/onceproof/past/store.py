@@ -12,9 +12,9 @@ from sqlalchemy import Connection, Engine, Select, delete, insert, select, updat
 from sqlalchemy.dialects import postgresql, sqlite
 
 from onceproof.errors import RequestError
-from onceproof.past.entry import Entry
+from onceproof.past.entry import Entry, Night
 from onceproof.past.issues import Issue
-from onceproof.past.tables import ISSUES, RUNS, migrate, open_engine, told
+from onceproof.past.tables import ISSUES, NIGHTS, RUNS, migrate, open_engine, told
 
 # What a run is stays as it was first recorded; this is what judging it again may change.
 _JUDGED = (
@@ -58,6 +58,20 @@ class Store:
         kind = postgresql if self.engine.dialect.name == "postgresql" else sqlite
         with self._writing() as connection:
             connection.execute(kind.insert(RUNS).values(_row(entry)).on_conflict_do_nothing())
+
+    def record_night(self, night: Night) -> None:
+        """Add a night, or replace what one that is known was asked for."""
+        kind = postgresql if self.engine.dialect.name == "postgresql" else sqlite
+        adds = kind.insert(NIGHTS).values(asdict(night))
+        changed = {name: adds.excluded[name] for name in ("at", "asked")}
+        with self._writing() as connection:
+            connection.execute(adds.on_conflict_do_update(index_elements=["name"], set_=changed))
+
+    def nights(self) -> list[Night]:
+        """Return all nights, the newest first."""
+        with told(self.shown), self.engine.begin() as connection:
+            found = connection.execute(select(NIGHTS).order_by(NIGHTS.c.at.desc())).mappings()
+            return [Night(**_plain(row, Night)) for row in found]
 
     def find(self, run: str) -> Entry | None:
         """Return the row of a run by its name."""
@@ -134,7 +148,7 @@ def _row(one: Entry | Issue) -> dict[str, Any]:
     return told
 
 
-def _plain(row: Mapping[Any, Any], kind: type[Entry] | type[Issue]) -> dict[str, Any]:
+def _plain(row: Mapping[Any, Any], kind: type[Entry | Issue | Night]) -> dict[str, Any]:
     found = {one.name: row[one.name] for one in fields(kind)}
     return {k: tuple(v) if isinstance(v, list) else _utc(v) for k, v in found.items()}
 

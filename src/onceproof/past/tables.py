@@ -38,7 +38,7 @@ from onceproof.machine.polling import wait_for
 
 # Named after us, because the database may be somebody's who has tables of his own.
 VERSION_TABLE = "onceproof_version"
-REVISIONS = ("0001", "0002", "0003")  # every migration, the newest last
+REVISIONS = ("0001", "0002", "0003", "0004")  # every migration, the newest last
 METADATA = MetaData()
 
 RUNS = Table(
@@ -70,6 +70,14 @@ RUNS = Table(
     Column("ran_on", Text, nullable=False, server_default=""),
     Column("effects", JSON, nullable=False, server_default="[]"),
     Column("pruned", Boolean, nullable=False),
+)
+
+NIGHTS = Table(
+    "onceproof_nights",
+    METADATA,
+    Column("name", Text, primary_key=True),
+    Column("at", DateTime(timezone=True), nullable=False),
+    Column("asked", JSON, nullable=False),
 )
 
 # A number is never given twice: a policy that allows issue 3 must not come to allow another.

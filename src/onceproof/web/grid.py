@@ -7,13 +7,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from functools import partial
 
-from onceproof.past.entry import Entry
+from onceproof.past.entry import Entry, Night
 from onceproof.past.issues import Issue, result_of
 from onceproof.verdict import Grade
 
 NIGHTS = 14
 _NO_PLAN = "runs without a plan"
+_Key = tuple[str, bool]  # of a column: its name, and whether it is outside any night
 # A night has passed without a run: there is one each day, and it may begin late and take long.
 STALE = timedelta(hours=36)
 
@@ -66,9 +68,13 @@ class Shown:
 
 @dataclass(frozen=True)
 class Cell:
-    """All runs of a scenario in a night, the worst first, and the newest first of those."""
+    """All runs of a scenario in a night, the worst first, and the newest first of those.
+
+    `missing` counts the seeds that the night was asked for and that have no run.
+    """
 
     runs: tuple[Shown, ...]
+    missing: int
 
     @property
     def worst(self) -> Shown:
@@ -76,20 +82,26 @@ class Cell:
         return self.runs[0]
 
 
-@dataclass(frozen=True, order=True)
+@dataclass(frozen=True)
 class Column:
-    """A night by its name, or a day (UTC) of what was run outside any night."""
+    """A night by its name, or a day (UTC) of what was run outside any night.
+
+    `at` is when it began: as recorded, else the end of its first run. `asked` holds the seeds of
+    each scenario that it was to run, and is None for a night that the history has no record of.
+    """
 
     name: str
     outside: bool
+    at: datetime
+    asked: Mapping[str, Sequence[int]] | None
 
 
 @dataclass(frozen=True)
 class Row:
-    """A scenario through the nights; None where it was not run, which is no verdict at all."""
+    """A scenario through the nights; a cell without a run is no verdict at all."""
 
     scenario: str
-    cells: tuple[Cell | None, ...]
+    cells: tuple[Cell, ...]
     standing: Standing
 
 
@@ -103,7 +115,7 @@ class Grid:
     @property
     def entries(self) -> tuple[Entry, ...]:
         """Every run that it shows."""
-        cells = (cell for row in self.rows for cell in row.cells if cell)
+        cells = (cell for row in self.rows for cell in row.cells)
         return tuple(run.entry for cell in cells for run in cell.runs)
 
     @property
@@ -118,85 +130,97 @@ def make_grid(
     issues: Sequence[Issue],
     now: datetime,
     link: Callable[[Entry], str],
+    nights: Iterable[Night] = (),
 ) -> Grid:
     """Return the newest nights of the history; the order of the entries does not matter."""
-    found: dict[Column, dict[str, list[Entry]]] = defaultdict(lambda: defaultdict(list))
+    recorded = {night.name: night for night in nights}
+    found: dict[_Key, list[Entry]] = {(name, False): [] for name in recorded}
     for entry in entries:
-        found[_column(entry)][entry.scenario or _NO_PLAN].append(entry)
-    columns = sorted(found, key=lambda column: (_newest(found[column]), column), reverse=True)
-    columns = columns[:NIGHTS]
+        day = f"{entry.at.astimezone(UTC):%Y-%m-%d}"
+        found.setdefault((entry.night or day, not entry.night), []).append(entry)
 
-    def cell(runs: Sequence[Entry]) -> Cell | None:
-        return _cell(runs, issues, now, link) if runs else None
+    def age(key: _Key) -> tuple[datetime, _Key]:
+        times = [entry.at for entry in found[key]]
+        return max(times or [recorded[key[0]].at]), key
+
+    keys = sorted(found, key=age, reverse=True)[:NIGHTS]
+    columns = [_column(key, recorded.get(key[0]), found[key]) for key in keys]
+    by_scenario = [_by_scenario(found[key]) for key in keys]
+
+    def cell(scenario: str, column: Column, runs: Mapping[str, Sequence[Entry]]) -> Cell:
+        ran = runs.get(scenario, ())
+        shown = [Shown(entry, *standing(entry, issues, now), link(entry)) for entry in ran]
+        shown.sort(key=lambda run: (run.standing.rank, run.entry.at), reverse=True)
+        asked = set((column.asked or {}).get(scenario, ()))
+        return Cell(tuple(shown), len(asked - {entry.seed for entry in ran}))
 
     rows = []
-    for scenario in {name for column in columns for name in found[column]}:
-        cells = tuple(cell(found[column].get(scenario, [])) for column in columns)
+    asked = {name for column in columns for name in column.asked or {}}
+    for scenario in asked.union(*by_scenario):
+        cells = tuple(map(partial(cell, scenario), columns, by_scenario))
         rows.append(Row(scenario, cells, _of_row(columns, cells)))
     rows.sort(key=lambda row: (-row.standing.rank, row.scenario))
     return Grid(tuple(columns), tuple(rows))
 
 
-def _column(entry: Entry) -> Column:
-    day = f"{entry.at.astimezone(UTC):%Y-%m-%d}"
-    return Column(entry.night or day, outside=not entry.night)
+def _column(key: _Key, night: Night | None, entries: Sequence[Entry]) -> Column:
+    name, outside = key
+    if night and not outside:
+        return Column(name, outside, night.at, night.asked)
+    return Column(name, outside, min(entry.at for entry in entries), {} if outside else None)
 
 
-def _newest(runs: Mapping[str, Sequence[Entry]]) -> datetime:
-    return max(entry.at for each in runs.values() for entry in each)
+def _by_scenario(entries: Sequence[Entry]) -> dict[str, list[Entry]]:
+    found = defaultdict(list)
+    for entry in entries:
+        found[entry.scenario or _NO_PLAN].append(entry)
+    return found
 
 
-def _cell(
-    runs: Sequence[Entry],
-    issues: Sequence[Issue],
-    now: datetime,
-    link: Callable[[Entry], str],
-) -> Cell:
-    shown = []
-    for entry in runs:
-        shown.append(Shown(entry, *standing(entry, issues, now), link(entry)))
-    shown.sort(key=lambda run: (run.standing.rank, run.entry.at), reverse=True)
-    return Cell(tuple(shown))
-
-
-def _of_row(columns: Sequence[Column], cells: Sequence[Cell | None]) -> Standing:
+def _of_row(columns: Sequence[Column], cells: Sequence[Cell]) -> Standing:
     """Return how a scenario stands now: the worst of its newest night and of what came after it.
 
-    So a green run by hand does not hide the red night before it. Without any night, the newest day.
+    So a green run by hand does not hide the red night before it. Without any night, the newest day;
+    a scenario that nights were asked for and that never ran is unknown.
     """
     recent = []
     for column, cell in zip(columns, cells, strict=True):
-        if cell:
+        if cell.runs:
             recent.append(cell.worst.standing)
             if not column.outside:
                 return max(recent, key=lambda found: found.rank)
-    return recent[0]
+    return recent[0] if recent else Standing.UNKNOWN
 
 
 @dataclass(frozen=True)
 class Tally:
-    """The newest night: how many scenarios stand how, and how many others were not run in it.
+    """The newest night: how many scenarios stand how, and how many of its runs are missing.
 
-    `age` is that of its newest run; `is_night` is False where nothing was run but by hand.
+    `age` is that of its newest run. `night` is a day if all runs were by hand, and None if there is
+    no run.
     """
 
-    night: str
+    night: Column | None
     counts: Mapping[Standing, int]
     missing: int
     age: timedelta
-    is_night: bool
 
     @property
     def grade(self) -> Grade:
-        """PASS only where every scenario of the page was run in this night, and is as claimed."""
+        """PASS only where all that this night was asked for was run in it, and is as claimed."""
         worst = max(self.counts, key=lambda found: found.rank, default=Standing.UNKNOWN)
-        unproved = worst is Standing.AS_CLAIMED and (self.missing or self.is_stale)
-        return Grade.UNKNOWN if unproved else worst.grade
+        unproved = self.missing or self.is_stale or not self.is_recorded
+        return Grade.UNKNOWN if worst is Standing.AS_CLAIMED and unproved else worst.grade
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether it is known what was to run."""
+        return self.night is None or self.night.asked is not None
 
     @property
     def is_stale(self) -> bool:
         """Whether another night should have been since."""
-        return self.is_night and self.age > STALE
+        return self.night is not None and not self.night.outside and self.age > STALE
 
     @property
     def headline(self) -> str:
@@ -208,6 +232,8 @@ class Tally:
             return f"{self.counts[worst]} {worst}"
         if self.is_stale:
             return "No night since"
+        if not self.is_recorded:
+            return "Unknown if complete"
         return f"{self.missing} not run" if self.missing else "All as claimed"
 
     @property
@@ -217,16 +243,17 @@ class Tally:
             f"{self.counts[found]} {found}"
             for found in sorted(self.counts, key=lambda found: -found.rank)
         ]
-        return ", ".join([*said, *([f"{self.missing} not run"] if self.missing else [])])
+        said += [f"{self.missing} not run"] if self.missing else []
+        said += [] if self.is_recorded else ["no record of what this night was asked for"]
+        return ", ".join(said)
 
 
 def tally(grid: Grid, now: datetime) -> Tally:
     """Return how the newest night went; a page without runs has none."""
     at = grid.latest
     if at is None:
-        return Tally("", {}, 0, timedelta(0), is_night=False)
-    cells = [row.cells[at] for row in grid.rows]
-    counts = Counter(cell.worst.standing for cell in cells if cell)
-    newest = max(run.entry.at for cell in cells if cell for run in cell.runs)
-    column = grid.columns[at]
-    return Tally(column.name, counts, cells.count(None), now - newest, is_night=not column.outside)
+        return Tally(None, {}, 0, timedelta(0))
+    night, cells = grid.columns[at], [row.cells[at] for row in grid.rows]
+    counts = Counter(cell.worst.standing for cell in cells if cell.runs)
+    newest = max((run.entry.at for cell in cells for run in cell.runs), default=night.at)
+    return Tally(night, counts, sum(cell.missing for cell in cells), now - newest)

@@ -1,11 +1,13 @@
 """What Airflow's API server answers: a page for each address, and the headers it is served with.
 
-The pages are HTML without a script and without a request to elsewhere; every text of the data is
-escaped.
+The pages are HTML without a request to elsewhere; every text of the data is escaped. Only that of
+the nights has a script, which writes its times in the zone of its reader.
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -39,6 +41,9 @@ _HEADERS = {
 # A report shows rows of other people: in a sandbox it is no page of Airflow's, whatever is in it.
 _OF_REPORTS = _HEADERS | {"Content-Security-Policy": f"{_ONLY_THIS_PAGE}; sandbox"}
 _HERE = Path(__file__).parent
+_SCRIPT = (_HERE / "times.js").read_text(encoding="utf-8")
+_DIGEST = base64.b64encode(hashlib.sha256(_SCRIPT.encode()).digest()).decode()
+_WITH_SCRIPT = {"Content-Security-Policy": f"{_ONLY_THIS_PAGE}; script-src 'sha256-{_DIGEST}'"}
 
 
 @dataclass(frozen=True)
@@ -76,14 +81,15 @@ def _nights() -> Page:
     runs, now = runs_folder(), datetime.now(UTC)
     store = _open(runs)
     entries, issues = (store.entries(), store.issues()) if store else ([], [])
+    nights = store.nights() if store else []
 
     def link(entry: Entry) -> str:
         return _link(entry, runs)
 
-    grid = make_grid(entries, issues, now, link)
+    grid = make_grid(entries, issues, now, link, nights)
     versions = versions_of(grid.entries)
     gates = find_gates(policy_of(runs), versions, entries, issues, now, link)
-    return Page(nights_html(grid, gates, now))
+    return Page(nights_html(grid, gates, now), headers=_HEADERS | _WITH_SCRIPT)
 
 
 def _run(dag: str, dag_run: str) -> Page:
@@ -124,12 +130,15 @@ def _link(entry: Entry, runs: Path) -> str:
 
 def nights_html(grid: Grid, gates: Gates, now: datetime) -> str:
     """Return the page of all nights, as of now."""
+    from markupsafe import Markup
+
     page: str = _template("nights").render(
         grid=grid,
         gates=gates,
         tally=tally(grid, now),
         standings=sorted(Standing, key=lambda one: -one.rank),
         now=now,
+        script=Markup(_SCRIPT),  # noqa: S704
     )
     return page
 

@@ -12,6 +12,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 
 from onceproof.errors import EvidenceError, RequestError
+from onceproof.past.entry import Night
 from onceproof.past.issues import issue_of
 from onceproof.past.store import open_store
 from onceproof.past.tables import METADATA, REVISIONS, VERSION_TABLE
@@ -128,6 +129,7 @@ def test_an_issue_of_an_older_history_accepts_no_more_than_its_run_shows(store):
             connection.execute(f"alter table onceproof_issues drop column {name}")
         for name in ("ran_on", "effects"):
             connection.execute(f"alter table onceproof_runs drop column {name}")
+        connection.execute("drop table onceproof_nights")
         connection.execute("update onceproof_version set version_num = '0001'")
     connection.close()
     nothing = {"hold_to": "", "at_most": {}, "sentences": ()}
@@ -139,9 +141,26 @@ def test_a_row_of_an_older_history_knows_neither_what_it_ran_on_nor_effects(stor
     with sqlite3.connect(store.shown) as connection:
         for name in ("ran_on", "effects"):
             connection.execute(f"alter table onceproof_runs drop column {name}")
+        connection.execute("drop table onceproof_nights")
         connection.execute("update onceproof_version set version_num = '0002'")
     connection.close()
     assert open_store(store.shown).entries() == [replace(good(), ran_on="", effects=())]
+
+
+def test_a_night_comes_back_as_it_was_recorded_last(store):
+    night = Night("n1", NOW - timedelta(hours=3), {"calm": (1, 2)})
+    store.record_night(replace(night, asked={"calm": (9,)}))
+    store.record_night(night)
+    store.record_night(Night("n2", NOW, {}))
+    assert store.nights() == [Night("n2", NOW, {}), replace(night, asked={"calm": [1, 2]})]
+
+
+def test_a_history_from_before_nights_were_recorded_knows_none(store):
+    with sqlite3.connect(store.shown) as connection:
+        connection.execute("drop table onceproof_nights")
+        connection.execute("update onceproof_version set version_num = '0003'")
+    connection.close()
+    assert open_store(store.shown).nights() == []
 
 
 def begun(**changes):
@@ -168,7 +187,7 @@ def test_a_newer_history_is_refused(store):
     with sqlite3.connect(store.shown) as connection:
         connection.execute("update onceproof_version set version_num = '0999'")
     connection.close()
-    with pytest.raises(RequestError, match="version 0999, and this onceproof knows 0003"):
+    with pytest.raises(RequestError, match=f"0999, and this onceproof knows {REVISIONS[-1]}"):
         open_store(store.shown)
 
 

@@ -5,16 +5,22 @@ from datetime import timedelta
 
 import pytest
 
+from onceproof.past.entry import Night
 from onceproof.past.issues import issue_of
 from onceproof.web.grid import Standing, make_grid, standing, tally
-from tests.unit.verdict_entries import NOW, good, red, unknown
+from tests.unit.verdict_entries import NOW, SCENARIO, good, red, unknown
 
 AS_CLAIMED, UNKNOWN, KNOWN_RED, NEW_RED = Standing
 LAST_NIGHT, NIGHT_BEFORE = "2026-03-10", "2026-03-09"
 
 
-def grid(*entries, issues=()):
-    return make_grid(entries, issues, NOW, lambda entry: f"report/{entry.run}")
+def grid(*entries, issues=(), nights=()):
+    return make_grid(entries, issues, NOW, lambda entry: f"report/{entry.run}", nights)
+
+
+def night(name=LAST_NIGHT, hours=2, **asked):
+    """A night that began so many hours ago, and the seeds of each of its scenarios."""
+    return Night(name, NOW - timedelta(hours=hours), asked)
 
 
 def control(number=1, hours=1.0, **changes):
@@ -76,7 +82,7 @@ def test_a_cell_shows_the_worst_of_its_runs_and_the_newest_of_those():
 def test_a_scenario_that_was_not_run_in_a_night_has_no_verdict_there():
     runs = good(1, 30, scenario="a", night=NIGHT_BEFORE), good(2, scenario="b", night=LAST_NIGHT)
     found = grid(*runs)
-    assert [(row.scenario, row.cells[0] is None) for row in found.rows] == [
+    assert [(row.scenario, row.cells[0].runs == ()) for row in found.rows] == [
         ("a", True),
         ("b", False),
     ]
@@ -126,21 +132,57 @@ def test_without_nights_the_newest_day_counts():
 
 
 def test_the_headline_is_the_worst_of_the_newest_night():
-    night = {"night": LAST_NIGHT}
-    runs = good(1, scenario="a", **night), red(2, scenario="b", **night), unknown(3, 0.5)
-    found = tally(grid(*runs), NOW)
-    assert (found.night, found.headline, found.grade) == (LAST_NIGHT, "1 new red", "FAIL")
+    last = {"night": LAST_NIGHT}
+    runs = good(1, scenario="a", **last), red(2, scenario="b", **last), unknown(3, 0.5)
+    found = tally(grid(*runs, nights=[night(a=[1], b=[2], c=[3])]), NOW)
+    assert (found.night.name, found.headline, found.grade) == (LAST_NIGHT, "1 new red", "FAIL")
     assert found.sentence == "1 new red, 1 as claimed, 1 not run"
 
 
 def test_a_night_in_which_something_was_not_run_is_not_green():
     runs = good(1, 30, scenario="a", night=NIGHT_BEFORE), good(2, scenario="b", night=LAST_NIGHT)
-    found = tally(grid(*runs), NOW)
+    found = tally(grid(*runs, nights=[night(a=[1], b=[2])]), NOW)
     assert (found.headline, found.grade) == ("1 not run", "UNKNOWN")
 
 
+def test_a_seed_that_was_not_run_is_missing():
+    found = tally(grid(good(1, night=LAST_NIGHT), nights=[night(**{SCENARIO: [1, 2, 3]})]), NOW)
+    assert (found.headline, found.grade) == ("2 not run", "UNKNOWN")
+
+
+def test_a_night_is_not_asked_for_what_others_ran():
+    runs = good(1, 30, scenario="a", night=NIGHT_BEFORE), good(2, scenario="b", night=LAST_NIGHT)
+    found = tally(grid(*runs, good(3, scenario="by_hand"), nights=[night(b=[2])]), NOW)
+    assert (found.headline, found.grade) == ("All as claimed", "PASS")
+
+
+def test_a_night_that_ran_nothing_is_the_newest_all_the_same():
+    found = grid(good(1, 30, night=NIGHT_BEFORE), nights=[night(**{SCENARIO: [2], "never": [2]})])
+    assert names(found) == [LAST_NIGHT, NIGHT_BEFORE]
+    assert [(row.scenario, row.standing) for row in found.rows] == [
+        ("never", UNKNOWN),
+        (SCENARIO, AS_CLAIMED),
+    ]
+    said = tally(found, NOW)
+    assert (said.headline, said.sentence, said.grade) == ("Nothing was run", "2 not run", "UNKNOWN")
+
+
+def test_a_green_night_without_a_record_is_not_green():
+    found = tally(grid(good(1, night=LAST_NIGHT)), NOW)
+    assert (found.headline, found.grade) == ("Unknown if complete", "UNKNOWN")
+    assert found.sentence == "1 as claimed, no record of what this night was asked for"
+
+
+def test_a_night_began_when_its_record_says_so_or_else_with_its_first_end():
+    runs = good(1, 1, night=LAST_NIGHT), good(2, 29, night="b"), good(3, 30, night="b")
+    found = grid(*runs, nights=[night(hours=2)])
+    ages = [(NOW - column.at) / timedelta(hours=1) for column in found.columns]
+    assert ages == [2, 30]
+
+
 def test_a_night_is_green_when_all_was_run_and_is_as_claimed():
-    found = tally(grid(good(1, night=LAST_NIGHT), control(2, scenario="b", night=LAST_NIGHT)), NOW)
+    runs = good(1, night=LAST_NIGHT), control(2, scenario="b", night=LAST_NIGHT)
+    found = tally(grid(*runs, nights=[night(**{SCENARIO: [1], "b": [2]})]), NOW)
     assert (found.headline, found.grade) == ("All as claimed", "PASS")
 
 

@@ -1,10 +1,14 @@
 """The pages as they are served: what they say, and what never gets into them."""
 
+import base64
+import hashlib
 import html
 import re
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from onceproof.airflow.night import pick_runs
 from onceproof.past.store import open_store
 from onceproof.web.serving import DAG, nights_page, report_page, run_page
 from tests.unit.example_runs import EXAMPLES
@@ -25,7 +29,7 @@ def runs(tmp_path, monkeypatch):
 
 def text(page):
     """What a person reads on the page."""
-    body = page.html[page.html.index("<body") :]
+    body, _, _ = page.html[page.html.index("<body") :].partition("<script>")
     return html.unescape(" ".join(re.sub(r"<[^>]*>", " ", body).split()))
 
 
@@ -34,18 +38,83 @@ def test_a_red_night_shows_its_verdicts_reasons_and_links(runs):
     recorded(HandwrittenRun(), runs, "run_2", night="n1", scenario="calm")
     page = nights_page()
     assert page.status == 200
-    for said in ("1 new red", "FAIL new red 1 row lost: not allowed", "PASS as claimed", "n1"):
+    for said in ("1 new red", "FAIL new red 1 row lost: not allowed", "PASS as claimed"):
         assert said in text(page)
     assert re.findall(r'<a href="([^"]*)"', page.html).count("report/run_1") == 2
+
+
+NIGHT = "scheduled__2026-03-10T02:00:00.123456+00:00"
+CALM = "copy_events__append_table__calm"
+
+
+def pick(runs, seeds=1):
+    """Begin a night as its DAG does, two minutes ago, and return its seeds."""
+    asked = {"open": False, "tags": [], "scenarios": [CALM], "seeds": seeds, "first_seed": 1}
+    asked |= {"budget_minutes": 30, "stack": "", "subject": ""}
+    found = pick_runs(asked, NIGHT, datetime.now(UTC) - timedelta(minutes=2), runs)
+    return [one["conf"]["seed"] for one in found]
 
 
 def test_a_control_that_failed_as_claimed_is_green_and_says_so(runs):
     made = lossy()
     made.plan = control("lost")
-    assert recorded(made, runs, "run_1", night="n1").as_claimed
+    made.plan["scenario"] = CALM
+    (seed,) = pick(runs)
+    assert recorded(made, runs, "run_1", night=NIGHT, seed=seed).as_claimed
     page = nights_page()
     assert '<body class="nights PASS">' in page.html
     assert "A negative control: the scenario claims this FAIL" in text(page)
+
+
+def test_a_run_by_hand_does_not_make_a_night_incomplete(runs):
+    (seed,) = pick(runs)
+    recorded(HandwrittenRun(), runs, "run_1", night=NIGHT, scenario=CALM, seed=seed)
+    recorded(HandwrittenRun(), runs, "run_2", scenario="by_hand")
+    page = nights_page()
+    assert "All as claimed 1 as claimed. As of" in text(page)
+    assert '<body class="nights PASS">' in page.html
+
+
+def test_a_scenario_that_only_other_nights_ran_is_not_missing_in_this_one(runs):
+    recorded(HandwrittenRun(), runs, "run_1", datetime(2026, 3, 9, tzinfo=UTC), night="older")
+    (seed,) = pick(runs)
+    recorded(HandwrittenRun(), runs, "run_2", night=NIGHT, scenario=CALM, seed=seed)
+    assert "All as claimed" in text(nights_page())
+
+
+def test_a_night_that_begins_no_run_says_so(runs):
+    pick(runs)
+    said = text(nights_page())
+    assert "Nothing was run 1 not run." in said
+    assert "Unknown: 1 copy_events__ append_table__ calm" in said
+    assert said.endswith(" UTC not run")
+
+
+def test_a_seed_that_was_not_run_is_missing_though_another_of_its_scenario_was(runs):
+    seed, _ = pick(runs, 2)
+    recorded(HandwrittenRun(), runs, "run_1", night=NIGHT, scenario=CALM, seed=seed)
+    page = nights_page()
+    assert "1 not run 1 as claimed, 1 not run." in text(page)
+    assert "1 run, 1 not run" in text(page)
+    assert '<body class="nights UNKNOWN">' in page.html
+
+
+def test_a_night_is_called_by_its_time_and_its_id_is_in_the_title(runs):
+    pick(runs)
+    page = nights_page()
+    [at] = set(re.findall(f'<time datetime="([^"]*)" title="{re.escape(NIGHT)}">', page.html))
+    assert datetime.now(UTC) - datetime.fromisoformat(at) < timedelta(minutes=3)
+    assert f"{datetime.fromisoformat(at):%Y-%m-%d %H:%M} UTC" in text(page)
+    assert NIGHT not in text(page)
+
+
+def test_the_policy_of_the_nights_allows_their_one_script_and_nothing_else(runs):
+    recorded(lossy(), runs, "run_1")
+    page = nights_page()
+    [script] = re.findall(r"<script>(.*?)</script>", page.html, re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    policy = page.headers["Content-Security-Policy"]
+    assert re.findall(r"script-src [^;]*", policy) == [f"script-src 'sha256-{digest}'"]
 
 
 def test_a_pruned_run_keeps_its_verdict_and_has_no_link(runs):
@@ -81,7 +150,7 @@ def poisoned(made):
 def test_markup_in_the_data_stays_text(runs):
     recorded(poisoned(lossy()), runs, MARKUP.replace("/", ""), orchestrator=MARKUP)
     for page in (nights_page(), run_page(DAG, MARKUP)):
-        assert "<script" not in page.html
+        assert MARKUP not in page.html
         assert "&lt;script&gt;" in page.html
         assert "<b>x" not in page.html
 
@@ -91,11 +160,13 @@ def test_nothing_of_a_request_reaches_the_page_as_markup(page, runs):
     assert "<script" not in page().html
 
 
-def test_no_page_has_a_script_or_asks_anybody_else(runs):
+def test_no_page_asks_anybody_else_and_only_the_nights_have_a_script(runs):
     recorded(lossy(), runs, "run_1", orchestrator="manual__1")
     for page in (nights_page(), run_page(DAG, "manual__1"), report_page("run_1")):
-        assert not re.search(r"<script|https?:|\bsrc=|@import|url\(|\bon[a-z]+=", page.html)
+        assert not re.search(r"https?:|\bsrc=|@import|url\(|\bon[a-z]+=", page.html)
         assert page.headers["Content-Security-Policy"].startswith("default-src 'none'; ")
+    for page in (run_page(DAG, "manual__1"), report_page("run_1")):
+        assert "<script" not in page.html
         assert "script-src" not in page.headers["Content-Security-Policy"]
 
 

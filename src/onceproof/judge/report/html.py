@@ -50,7 +50,7 @@ def templates(*folders: Path) -> Any:
         lstrip_blocks=True,
     )
     pages.filters |= {"shown": _shown, "count": _count, "clock": _clock, "minute": _minute}
-    pages.filters["effect"] = _effect
+    pages.filters |= {"effect": _effect, "breakable": _breakable}
     sheets = (sheet for folder in (_HERE, *folders) for sheet in folder.glob("*.css"))
     style = "".join(sheet.read_text(encoding="utf-8") for sheet in sheets)
     pages.globals["style"] = Markup(style)  # noqa: S704
@@ -69,6 +69,13 @@ def _shown(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name} {_shown(each)}" for name, each in value.items())
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _breakable(value: str) -> str:
+    """Return a text that may be broken after each __, between the parts of a scenario's name."""
+    from markupsafe import Markup, escape
+
+    return escape(value).replace("__", Markup("__<wbr>"))
 
 
 def _effect(value: Mapping[str, Any] | None) -> str:
