@@ -31,6 +31,7 @@ from onceproof.cli import (
     table,
 )
 from onceproof.errors import OnceproofError, RequestError
+from onceproof.setup.libraries import find_library, named, to_install
 
 EXIT_UNKNOWN = 2
 EXIT_WRONG_REQUEST = 3
@@ -98,6 +99,8 @@ def _told(error: BaseException) -> tuple[int, str]:
             return EXIT_WRONG_REQUEST, str(error)
         case OnceproofError():
             return EXIT_UNKNOWN, str(error)
+        case ModuleNotFoundError() if library := find_library(error.name):
+            return EXIT_WRONG_REQUEST, f"{named([library])}: {to_install([library])}"
         case TyperException():
             return EXIT_WRONG_REQUEST, _with_value(error)
         case typer.Abort():

@@ -56,17 +56,20 @@ def run(
 
     A stack that stands is used; else one is started for this run, and taken down after it.
     """
+    from onceproof.phases.libraries import libraries_of
     from onceproof.phases.plan import make_plan
     from onceproof.phases.subject import refuse_absent
     from onceproof.run.needed_variables import refuse_unset
     from onceproof.scenario.catalogue import find_scenario
     from onceproof.scenario.random_faults import with_random_faults
+    from onceproof.setup.libraries import refuse_missing
 
     folder, asked = runs_folder(runs), find_scenario(scenario)
     if random:
         asked = with_random_faults(asked, seed, random)
     refuse_absent(asked.job, asked.folder)
     refuse_unset(asked)
+    refuse_missing(libraries_of(asked))
     _refuse_unable(home, asked.faults)
     found = make_plan(asked, seed, folder, subject=subject, is_open=is_open)
     _live(found, folder, home, as_json=as_json)
@@ -80,11 +83,14 @@ def replay(
 ) -> None:
     """Run the plan of a stored run once more, as a run of its own."""
     from onceproof.phases.again import plan_again
+    from onceproof.phases.libraries import libraries_of
     from onceproof.run.needed_variables import refuse_unset
+    from onceproof.setup.libraries import refuse_missing
 
     folder, found = runs_folder(runs), _run_in(run)
     plan = _work_of(found)
     refuse_unset(plan)
+    refuse_missing(libraries_of(plan))
     _refuse_unable(home, plan.faults)
     _live(plan_again(found, folder), folder, home, as_json=as_json)
 
