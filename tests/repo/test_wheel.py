@@ -17,7 +17,6 @@ def test_the_wheel_carries_the_catalogue_and_the_jobs(tmp_path):
     for here, there in (
         ("dags", "dags"),
         ("expectations", "suites"),
-        ("plugins", "plugins"),
         ("scenarios", "catalogue"),
         ("spark_jobs", "jobs"),
     ):
