@@ -25,6 +25,18 @@ pytestmark = pytest.mark.system
 UV = Path(sys.executable).parent / "uv"
 GREEN, RED = "git:9f2c41d07ab3", "git:4be1f70a9c21"
 POLICY = ("--policy", "gate.yaml", "--version")
+# Its values are drawn once while the file is read.
+ORDERS = """
+name: orders__table__kill_driver
+pipeline:
+  command: [spark-submit, "{here}/orders.py", "--brokers={bootstrap}", "--topic={topic}",
+    "--checkpoint={checkpoint}", "--table={target}"]
+  reference: each_once
+  key: [order_id]
+workload: {name: template, value: {order_id: id, at: timestamp}, key: order_id, delivery_s: 9}
+sink: table
+faults: [{do: kill, target: driver, when: {visible: 50, batch: 3}}]
+"""
 FOUND = "import importlib.util as u; print([one for one in {!r} if u.find_spec(one)])"
 
 
@@ -34,6 +46,7 @@ def core(tmp_path_factory):
     folder = tmp_path_factory.mktemp("core")
     work = folder / "work"
     make_two_nights(work / "runs")
+    (work / "orders.yaml").write_text(ORDERS)
     (work / "calm.yaml").write_text(f"require: [{{scenario: {CALM}}}]\n")
     python = install(folder)
 
@@ -92,6 +105,8 @@ def test_it_has_no_library_of_an_extra(core):
         (["list"], 0, r"(?m)^copy_events__two_phase_topic__calm +exactly-once +PASS"),
         (["show", NEWLY_RED], 0, r"(?m)^ +client: kafka-python$"),
         (["explain", NEWLY_RED], 0, r"Struck\n  kill_driver: kill the driver; trigger: failpoint"),
+        (["show", "orders.yaml"], 0, r"(?m)^ +client: confluent$"),
+        (["explain", "orders.yaml"], 0, r"(?m)^  20,000 events of template"),
         (["history"], 0, rf"(?m)^\S+ +new red +FAIL +{NEWLY_RED} +7 +{RED}"),
         (
             ["gate", *POLICY, GREEN],
