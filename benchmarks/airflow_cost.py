@@ -17,7 +17,7 @@ from datetime import datetime
 from pathlib import Path
 
 from onceproof.airflow.client import OVER, Airflow
-from onceproof.machine.home import dags_folder, onceproof_home, plugins_folder
+from onceproof.machine.home import dags_folder, onceproof_home
 from onceproof.machine.polling import wait_for
 from onceproof.phases.plan import make_plan
 from onceproof.phases.whole_run import live_run
@@ -34,9 +34,8 @@ READ = """
 import runpy, sys, time
 import airflow.sdk, airflow.providers.standard.operators.trigger_dagrun
 import airflow.providers.standard.operators.hitl
-sys.path.insert(0, sys.argv[1])
 began = time.monotonic()
-runpy.run_path(sys.argv[2])
+runpy.run_path(sys.argv[1])
 print(time.monotonic() - began)
 """
 
@@ -70,7 +69,7 @@ def told(run: RunDirectory, began: float, ended: float) -> dict:
 
 
 def reading(name: str) -> float:
-    command = [sys.executable, "-W", "ignore", "-c", READ, plugins_folder(), dags_folder() / name]
+    command = [sys.executable, "-W", "ignore", "-c", READ, dags_folder() / name]
     with tempfile.TemporaryDirectory() as home:
         env = os.environ | {"AIRFLOW_HOME": home}
         times = [subprocess.check_output(command, text=True, env=env) for _ in range(3)]

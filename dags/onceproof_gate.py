@@ -9,7 +9,8 @@ from typing import Any
 from airflow.providers.standard.operators.hitl import ApprovalOperator
 from airflow.sdk import DAG, Param, TriggerRule, task
 from airflow.sdk.exceptions import AirflowFailException
-from onceproof_nights import GateOperator
+
+from onceproof.airflow.night_operators import GateOperator
 
 PARAMS = {
     "policy": Param(

@@ -15,8 +15,8 @@ from airflow.sdk import (
     TriggerRule,
     task,
 )
-from onceproof_nights import NightOperator, ScenarioOperator, night_is_over_time
 
+from onceproof.airflow.night_operators import NightOperator, ScenarioOperator, night_is_over_time
 from onceproof.scenario.catalogue import load_catalogue
 
 BUDGET_MINUTES = int(os.environ.get("ONCEPROOF_BUDGET_MINUTES", "240"))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 
 from airflow.sdk import DAG, Param, TriggerRule
-from onceproof_operators import (
+
+from onceproof.airflow.operators import (
     JudgeOperator,
     LongPhaseOperator,
     PhaseOperator,
@@ -13,7 +14,6 @@ from onceproof_operators import (
     ReleaseOperator,
     ValidateOperator,
 )
-
 from onceproof.scenario.catalogue import load_catalogue
 
 PARAMS = {

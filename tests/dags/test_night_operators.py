@@ -7,15 +7,13 @@ import sys
 
 import pytest
 
-from tests.repo.tree import ROOT
 from tests.unit.handwritten_run import HandwrittenRun
 from tests.unit.night_runs import judged, lossy
 
 # What Airflow would do is left out; each night is what its XComs hold, by run and task.
 DRIVEN = """
 import json, sys
-sys.path.insert(0, sys.argv[1])
-import onceproof_nights as nights
+from onceproof.airflow import night_operators as nights
 
 class Task:
     def __init__(self, pulled): self.pulled = pulled
@@ -32,7 +30,7 @@ def tried(ask):
 
 found = {}
 nights.TriggerDagRunOperator.execute = lambda one, _: said["again"].append(one.trigger_run_id)
-for name, pulled in json.loads(sys.argv[2]).items():
+for name, pulled in json.loads(sys.argv[1]).items():
     said = found[name] = {"again": []}
     context = {"ti": Task(pulled)}
     run = nights.ScenarioOperator(task_id="run", until="", shown="", trigger_run_id="r")
@@ -67,7 +65,7 @@ def nights(tmp_path_factory):
         "red, then green": {"r judge": told("FAIL")} | again,
     }
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", DRIVEN, ROOT / "plugins", json.dumps(pulled)],
+        [sys.executable, "-W", "ignore", "-c", DRIVEN, json.dumps(pulled)],
         env=os.environ | {"AIRFLOW_HOME": str(folder)},
         capture_output=True, text=True, check=False,
     )  # fmt: skip

@@ -14,7 +14,6 @@ from urllib.request import Request, urlopen
 
 from onceproof.machine.polling import wait_for
 from onceproof.stacks.local.ports import free_ports
-from tests.repo.tree import ROOT
 
 AIRFLOW = [sys.executable, "-m", "airflow"]
 DAG_FILE = """from airflow.sdk import dag
@@ -117,7 +116,6 @@ def end(child: subprocess.Popen) -> None:
 
 def settings(home: Path, runs: Path, port: int, url: str) -> dict[str, str]:
     told = {
-        "core__plugins_folder": ROOT / "plugins",
         "core__dags_folder": home / "dags",
         "core__load_examples": False,
         "core__simple_auth_manager_users": "viewer:viewer,guest:,operator:op",

@@ -1,9 +1,12 @@
 """What is installed holds what an installed Onceproof needs beside its modules."""
 
+import re
+import tomllib
 from zipfile import ZipFile
 
 from hatchling.builders.wheel import WheelBuilder
 
+from onceproof.setup.libraries import LIBRARIES
 from tests.repo.tree import ROOT
 
 
@@ -17,7 +20,6 @@ def test_the_wheel_carries_the_catalogue_and_the_jobs(tmp_path):
     for here, there in (
         ("dags", "dags"),
         ("expectations", "suites"),
-        ("plugins", "plugins"),
         ("scenarios", "catalogue"),
         ("spark_jobs", "jobs"),
     ):
@@ -37,3 +39,22 @@ def test_the_wheel_carries_what_pages_are_made_of(tmp_path):
 
 def test_an_installed_clone_has_no_second_copy_of_them(tmp_path):
     assert [name for name in wheel(tmp_path, "editable") if name.startswith("onceproof/")] == []
+
+
+def test_the_page_of_extras_has_each_with_what_it_brings():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"] | {"": project["dependencies"]}
+    rows = re.findall(
+        r"^\| (none|`(\w+)`) \| ([^|]*) \|", (ROOT / "docs/install.md").read_text(), re.M
+    )
+    shown = {extra: set(brings.split(", ")) for _, extra, brings in rows}
+    asked = {name: {re.split(r"[\[<>=]", one)[0] for one in of} for name, of in extras.items()}
+    assert shown == asked | {"all": {"all of these"}}
+
+
+def test_each_library_is_in_the_extra_that_is_named_where_it_is_missing():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
+        "optional-dependencies"
+    ]
+    for one in LIBRARIES:
+        assert one.name in {re.split(r"[\[<>=]", asked)[0] for asked in extras[one.extra]}

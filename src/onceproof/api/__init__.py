@@ -115,11 +115,14 @@ def replay(
 ) -> Run:
     """Run the plan of a stored run once more, as a run of its own; see `run`."""
     from onceproof.phases.again import plan_again
+    from onceproof.phases.libraries import libraries_of
     from onceproof.run.needed_variables import refuse_unset
+    from onceproof.setup.libraries import refuse_missing
 
     folder, found = runs_folder(runs), stored(directory)
     asked = plan_in(found)
     refuse_unset(asked)
+    refuse_missing(libraries_of(asked))
     refuse_unable(stack, asked.faults)
     again = plan_again(found, folder)
     return live(again, folder, stack, say=say, progress=progress)
@@ -159,12 +162,15 @@ def plan(
 
     For those who carry out its phases otherwise than `run` does, as an orchestrator.
     """
+    from onceproof.phases.libraries import libraries_of
     from onceproof.phases.plan import Origin, make_plan
     from onceproof.phases.subject import refuse_absent
     from onceproof.run.needed_variables import refuse_unset
+    from onceproof.setup.libraries import refuse_missing
 
     refuse_absent(scenario.job, scenario.folder)
     refuse_unset(scenario)
+    refuse_missing(libraries_of(scenario))
     given = origin or Origin()
     return make_plan(scenario, seed, runs, subject=subject, origin=given, is_open=is_open)
 

@@ -17,6 +17,7 @@ from typer.exceptions import TyperException
 from onceproof.errors import OnceproofError, RequestError
 from onceproof.stacks import VERBS
 from onceproof.stacks.links import Deed
+from onceproof.setup.libraries import find_library, named, to_install
 
 EXIT_UNKNOWN = 2
 EXIT_WRONG_REQUEST = 3
@@ -132,6 +133,8 @@ def _told(error: BaseException) -> tuple[int, str]:
             return EXIT_WRONG_REQUEST, str(error)
         case OnceproofError():
             return EXIT_UNKNOWN, str(error)
+        case ModuleNotFoundError() if library := find_library(error.name):
+            return EXIT_WRONG_REQUEST, f"{named([library])}: {to_install([library])}"
         case TyperException():
             return EXIT_WRONG_REQUEST, _with_value(error)
         case typer.Abort():

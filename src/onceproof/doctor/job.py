@@ -12,12 +12,13 @@ from typing import Any
 from onceproof.errors import RequestError
 from onceproof.job.runtime import python_of, search_path
 from onceproof.machine.home import jobs_folder
+from onceproof.phases.libraries import libraries_of
 from onceproof.run.needed_variables import refuse_unset, variables_of
 from onceproof.scenario import Scenario
 from onceproof.scenario.commands import fill
 from onceproof.setup.checks import Check
 from onceproof.setup.jars import read_lock
-from onceproof.workloads import refuse_client
+from onceproof.setup.libraries import missing, named, to_install
 
 _FILE = re.compile(r"[^{}:=,]+\.(py|jar|zip|egg|conf|properties|sql|yaml|yml)")
 _PYTHON = re.compile(r"python[\d.]*")
@@ -53,14 +54,13 @@ def check_variables(scenario: Scenario) -> list[Check]:
     return [Check("variables", True, ", ".join(names))] if names else []
 
 
-def check_client(scenario: Scenario) -> list[Check]:
-    """Look whether the client that sends the events is installed."""
-    options = scenario.input.options
-    try:
-        refuse_client(options)
-    except RequestError as error:
-        return [Check("client", False, f"{options['client']} is not installed", str(error))]
-    return [Check("client", True, options["client"])]
+def check_libraries(scenario: Scenario) -> Check:
+    """Look whether the libraries that a run of it needs are installed."""
+    needed = libraries_of(scenario)
+    if absent := missing(needed):
+        return Check("libraries of the scenario", False, named(absent), to_install(absent))
+    said = ", ".join(f"{one.name} {one.version}" for one in needed)
+    return Check("libraries of the scenario", True, said)
 
 
 def _files(words: list[str]) -> list[Check]:

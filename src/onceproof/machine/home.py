@@ -56,11 +56,6 @@ def dags_folder() -> Path:
     return _beside("dags", "dags")
 
 
-def plugins_folder() -> Path:
-    """Return the folder of what Airflow loads: `plugins/` of a clone, else the wheel's."""
-    return _beside("plugins", "plugins")
-
-
 def _beside(in_clone: str, in_wheel: str) -> Path:
     package = Path(__file__).parents[1]
     clone = package.parents[1]

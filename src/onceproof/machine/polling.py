@@ -50,3 +50,14 @@ def comes_true(look: Callable[[], object], limit_s: float, *, every_s: float = 0
             raise StackError(f"{error} (waited {limit_s:g} s)") from error
         return False
     return True
+
+
+async def wait_beside_a_loop(
+    look: Callable[[], object], every_s: float, *, not_before_s: float = 0.0
+) -> None:
+    """Wait until a condition holds without holding up an event loop; its caller sets the limit."""
+    import asyncio
+
+    await asyncio.sleep(not_before_s)
+    while not await asyncio.to_thread(look):
+        await asyncio.sleep(every_s)

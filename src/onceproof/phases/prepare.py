@@ -12,19 +12,20 @@ from onceproof.kafka.security import PLAIN, Brokers
 from onceproof.kafka.topics import look, make_topic
 from onceproof.machine.home import onceproof_home
 from onceproof.machine.polling import comes_true
+from onceproof.phases.libraries import libraries_of
 from onceproof.run.directory import RunDirectory
 from onceproof.run.history import History
 from onceproof.run.needed_variables import refuse_unset
 from onceproof.run.plan import Plan
 from onceproof.run.prepared import Prepared
 from onceproof.run.records import Op
+from onceproof.setup.libraries import refuse_missing
 from onceproof.sinks import STORES, Store
 from onceproof.stacks import Stack
 from onceproof.stacks.local.stack import LocalStack, default_folder
 from onceproof.stacks.members.airflow import Component
 from onceproof.stacks.members.store import passfile_of
 from onceproof.stacks.opening import find_stack, open_stack
-from onceproof.workloads import refuse_client
 
 _SERVES_WITHIN_S = 10.0  # one that stands on a busy machine may answer late
 
@@ -35,7 +36,7 @@ def prepare(run: RunDirectory, plan: Plan, home: Path | None = None) -> Prepared
     A stack that stands is used as it is; one with a member that does not come to serve is refused.
     """
     refuse_unset(plan)
-    refuse_client(plan.input.options)
+    refuse_missing(libraries_of(plan))
     if run.prepared.exists():
         prepared = Prepared.read(run.prepared)
     else:

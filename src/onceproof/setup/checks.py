@@ -20,10 +20,23 @@ from onceproof.errors import RequestError
 from onceproof.machine.home import onceproof_home
 from onceproof.setup.jars import read_lock
 from onceproof.setup.java import find_java
+from onceproof.setup.libraries import (
+    CONFLUENT,
+    GREAT_EXPECTATIONS,
+    KAFKA_PYTHON,
+    PSYCOPG,
+    PYSPARK,
+    missing,
+    named,
+    to_install,
+)
 from onceproof.setup.postgres import find_on_machine
 
 _MEMORY_MB = 3000
 _DISK_MB = 2000
+
+# Every run needs the first two; a scenario says whether it needs the others.
+_NEEDED, _OFTEN = (GREAT_EXPECTATIONS, KAFKA_PYTHON), (CONFLUENT, PSYCOPG)
 
 
 @dataclass(frozen=True)
@@ -72,11 +85,23 @@ def _java() -> Check:
 
 def _pyspark() -> Check:
     """A second package can overwrite pyspark's Python files and leave its jars."""
+    if not PYSPARK.is_installed:
+        return Check("pyspark", False, named([PYSPARK]), to_install([PYSPARK]))
     jars = sorted(_spark_folder().glob("jars/spark-core_2.13-*.jar"))
     inside = jars[0].stem.rpartition("-")[2] if jars else "none"
     outside = importlib.metadata.version("pyspark") if jars else "none"
     remedy = "its Python files and its jars must be of one release: reinstall pyspark"
     return Check("pyspark", inside == outside, f"pyspark {outside}, its jars {inside}", remedy)
+
+
+def _libraries() -> Check:
+    """Without them a run is refused; pyspark has a check of its own."""
+    absent = missing([*_NEEDED, *_OFTEN])
+    if not absent:
+        found = ", ".join(f"{one.name} {one.version}" for one in (*_NEEDED, *_OFTEN))
+        return Check("libraries", True, found)
+    is_required = any(one in _NEEDED for one in absent)
+    return Check("libraries", False, named(absent), to_install(absent), required=is_required)
 
 
 def _connector() -> Check:
@@ -127,11 +152,10 @@ def _disk() -> Check:
 
 
 def _jars() -> Check:
-    missing = [jar for jar in read_lock() if not jar.set.startswith("store-")]
-    missing = [jar for jar in missing if not jar.is_sound(onceproof_home())]
-    value = f"{len(missing)} of the locked jars missing" if missing else "all there, as locked"
-    remedy = "onceproof setup fetches them"
-    return Check("jars", not missing, value, remedy, required=False)
+    wanted = [jar for jar in read_lock() if not jar.set.startswith("store-")]
+    absent = [jar for jar in wanted if not jar.is_sound(onceproof_home())]
+    value = f"{len(absent)} of the locked jars missing" if absent else "all there, as locked"
+    return Check("jars", not absent, value, "onceproof setup fetches them", required=False)
 
 
 def _postgres() -> Check:
@@ -156,5 +180,5 @@ SPARK_CHECKS: tuple[Callable[[], Check], ...] = (_pyspark, _connector, _client, 
 CHECKS: tuple[Callable[[], Check], ...] = (
     *(_system, _python, _java),
     *SPARK_CHECKS,
-    *(_memory, _disk, _jars, _postgres),
+    *(_libraries, _memory, _disk, _jars, _postgres),
 )

@@ -96,20 +96,11 @@ class Workload:
 
 
 def has_confluent() -> bool:
-    """Whether confluent-kafka is installed."""
+    """Whether confluent-kafka is installed: it decides who sends where a scenario leaves it out."""
     try:
         return importlib.util.find_spec("confluent_kafka") is not None
     except ImportError:  # a finder that keeps it from being imported
         return False
-
-
-def refuse_client(options: Mapping[str, Any]) -> None:
-    """Raise `RequestError` if the client of a workload is not installed, before it is needed."""
-    if options["client"] == CONFLUENT and not has_confluent():
-        raise RequestError(
-            f"the workload's client is {CONFLUENT}, which is not installed: install"
-            f" onceproof[kafka], or write client: {KAFKA_PYTHON}"
-        )
 
 
 WORKLOADS: tuple[Workload, ...] = (

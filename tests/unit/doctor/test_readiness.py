@@ -1,5 +1,6 @@
 """What a job needs on this machine is looked at before anything starts."""
 
+import importlib.util
 import os
 import sys
 from dataclasses import replace
@@ -7,8 +8,9 @@ from dataclasses import replace
 import pytest
 
 from onceproof.doctor import check_scenario
-from onceproof.doctor.job import check_client, check_job, check_variables
+from onceproof.doctor.job import check_job, check_libraries, check_variables
 from onceproof.errors import RequestError
+from onceproof.phases.libraries import libraries_of
 from onceproof.run.needed_variables import refuse_unset
 from onceproof.scenario.catalogue import find_scenario
 
@@ -87,14 +89,35 @@ def test_without_a_stack_a_run_starts_its_own(monkeypatch, tmp_path):
     assert "starts one of its own" in found.value
 
 
-def test_a_client_that_is_not_installed_is_said(monkeypatch):
-    found = find_scenario("copy_events__append_table__calm")
-    options = {**found.input.options, "client": "confluent"}
-    asked = replace(found, inputs=(replace(found.input, options=options),))
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    (check,) = check_client(asked)
-    assert (check.ok, check.value) == (False, "confluent is not installed")
-    assert "install onceproof[kafka], or write client: kafka-python" in check.remedy
+def test_libraries_that_are_not_installed_are_said_with_what_to_install(monkeypatch):
+    early = find_scenario("copy_events__two_phase_table__delivery_timed_out")
+    assert "psycopg 3" in check_libraries(early).value
+    there = importlib.util.find_spec
+    absent = {"confluent_kafka", "psycopg"}
+    monkeypatch.setattr(
+        "importlib.util.find_spec", lambda name: None if name in absent else there(name)
+    )
+    found = check_libraries(early)
+    assert (found.ok, found.remedy) == (False, "pip install 'onceproof[kafka,postgres]'")
+    assert found.value.startswith("not installed: confluent-kafka (sends records in bulk), psycopg")
+    plain = find_scenario("copy_events__append_table__calm")  # sends with what is installed
+    assert check_libraries(plain).remedy == "pip install 'onceproof[postgres]'"
+
+
+@pytest.mark.parametrize(
+    ("name", "extra"),
+    [
+        ("copy_events__two_phase_topic__calm", "kafka"),
+        ("copy_events__append_topic__calm", None),
+        ("copy_events__batch_folder__calm", None),
+        ("copy_events__append_table__calm", "postgres"),
+    ],
+)
+def test_a_sink_needs_the_library_of_its_store(name, extra):
+    found = find_scenario(name)
+    plain = replace(found.input, options={**found.input.options, "client": "kafka-python"})
+    needed = libraries_of(replace(found, inputs=(plain,)))
+    assert {one.extra for one in needed[3:]} == ({extra} if extra else set())
 
 
 def test_variables_that_are_not_set_are_said(monkeypatch):

@@ -60,8 +60,9 @@ def test_an_orchestrators_parts_are_not_looked_at():
     await_members(Standing([member("airflow:scheduler", "it is dead", "airflow")]), 0)
 
 
-def test_a_client_that_is_not_installed_is_refused_before_a_stack_is_started(tmp_path, monkeypatch):
+def test_what_is_not_installed_is_refused_before_a_stack_is_started(tmp_path, monkeypatch):
     run = make_plan(find_scenario("copy_events__two_phase_table__delivery_timed_out"), 7, tmp_path)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(RequestError, match="client is confluent, which is not installed"):
+    said = r"kafka-python \(makes and reads topics\), .* 'onceproof\[spark,kafka,postgres\]'"
+    with pytest.raises(RequestError, match=said):
         prepare(run, Plan.read(run.plan), tmp_path / "nowhere")

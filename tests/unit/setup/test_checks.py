@@ -1,4 +1,5 @@
 import importlib.metadata
+import importlib.util
 
 import pytest
 
@@ -31,6 +32,22 @@ def test_another_pyspark_than_its_jars_is_refused(monkeypatch):
     assert check("connector").value == "connector 4.2.0, pyspark 4.9.9"
     with pytest.raises(RequestError, match=r"pyspark 4\.9\.9, its jars 4\.2\.0; .* reinstall"):
         refuse_unsound_spark()
+
+
+def test_a_machine_without_the_extras_is_told_what_to_install(monkeypatch):
+    absent = {"pyspark", "kafka", "psycopg"}
+    there = importlib.util.find_spec
+    monkeypatch.setattr(
+        "importlib.util.find_spec", lambda name: None if name in absent else there(name)
+    )
+    assert (check("pyspark").ok, check("pyspark").required) == (False, True)
+    found = check("libraries")
+    assert (found.ok, found.required) == (False, True)
+    assert found.remedy == "pip install 'onceproof[kafka,postgres]'"
+    with pytest.raises(RequestError, match=r"not installed: pyspark .* 'onceproof\[spark\]'"):
+        refuse_unsound_spark()
+    absent.remove("kafka")
+    assert not check("libraries").required  # a scenario says whether it needs PostgreSQL
 
 
 def test_pyspark_client_beside_it_is_refused(monkeypatch):

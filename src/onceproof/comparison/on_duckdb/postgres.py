@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from onceproof.comparison.kinds import WIDEST_DECIMAL
 from onceproof.comparison.places import PostgresTable
 from onceproof.errors import RequestError
+from onceproof.setup.libraries import PSYCOPG, refuse_missing
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,6 +47,7 @@ def copy_to_parquet(table: PostgresTable, target: Path) -> None:
     Types that parquet has not (uuid, json, arrays, ranges ...) are read as PostgreSQL writes them
     as text. A numeric without a scale gets the largest that its values have.
     """
+    refuse_missing([PSYCOPG])
     import psycopg
 
     try:

@@ -23,6 +23,7 @@ from onceproof.comparison.on_spark.frames import frame_of, refuse_cut
 from onceproof.comparison.on_spark.kinds import columns_of
 from onceproof.comparison.on_spark.near import cell, paired, stepped
 from onceproof.errors import RequestError
+from onceproof.setup.libraries import PYSPARK, refuse_missing
 
 # Rows in question are kept between the steps if they are this share of all; more are read again.
 _FEW = 0.25
@@ -38,6 +39,7 @@ def compare_on_spark(
     progress: Callable[[str], None],
 ) -> tuple[Plan, Found]:
     """Compare two DataFrames, or what parquet paths hold, in a session or on a master."""
+    refuse_missing([PYSPARK])
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 

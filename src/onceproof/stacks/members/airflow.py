@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from onceproof.errors import RequestError
-from onceproof.machine.home import RUNS, dags_folder, onceproof_home, plugins_folder
+from onceproof.machine.home import RUNS, dags_folder, onceproof_home
 from onceproof.machine.identity import Identity, everyone
 from onceproof.setup import making
 from onceproof.stacks import VERBS
@@ -155,7 +155,6 @@ def _settings(state: State, place: Path) -> RawConfigParser:
         {
             "core": {
                 "dags_folder": dags_folder(),
-                "plugins_folder": plugins_folder(),
                 "load_examples": False,
                 "executor": "LocalExecutor",
                 "parallelism": 6,

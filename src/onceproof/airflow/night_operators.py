@@ -10,8 +10,8 @@ from typing import Any
 from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
 from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
-from onceproof_operators import VERDICT, nothing_is_retried
 
+from onceproof.airflow.operators import VERDICT, nothing_is_retried
 from onceproof.errors import OnceproofError
 from onceproof.machine.home import runs_folder
 from onceproof.run.directory import RunDirectory
@@ -27,8 +27,14 @@ class ScenarioOperator(TriggerDagRunOperator):
     """
 
     def __init__(self, *, until: str, shown: str, **kwargs: Any) -> None:
-        waiting = {"wait_for_completion": True, "deferrable": True, "poke_interval": 1}
-        super().__init__(trigger_dag_id=RUN_DAG, logical_date=None, **waiting, **kwargs)
+        super().__init__(
+            trigger_dag_id=RUN_DAG,
+            logical_date=None,
+            wait_for_completion=True,
+            deferrable=True,
+            poke_interval=1,
+            **kwargs,
+        )
         self.until, self.shown = until, shown
 
     template_fields: Sequence[str] = (*TriggerDagRunOperator.template_fields, "until")
@@ -40,11 +46,10 @@ class ScenarioOperator(TriggerDagRunOperator):
 
         if timezone.utcnow() > timezone.parse(self.until):
             raise AirflowSkipException(f"the night's budget ended at {self.until}")
-        if context["ti"].get_dr_count(dag_id=self.trigger_dag_id, run_ids=[self.trigger_run_id]):
+        run_ids: list[Any] = [self.trigger_run_id]
+        if context["ti"].get_dr_count(dag_id=self.trigger_dag_id, run_ids=run_ids):
             states = [*self.allowed_states, *self.failed_states]
-            found = DagStateTrigger(
-                self.trigger_dag_id, states, run_ids=[self.trigger_run_id], poll_interval=1
-            )
+            found = DagStateTrigger(self.trigger_dag_id, states, run_ids=run_ids, poll_interval=1)
             self.defer(trigger=found, method_name="execute_complete")
         super().execute(context)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from airflow.triggers.base import BaseTrigger, TriggerEvent
 from onceproof.documents import read_object
 from onceproof.errors import OnceproofError
 from onceproof.machine.home import runs_folder
-from onceproof.machine.polling import comes_true
+from onceproof.machine.polling import comes_true, wait_beside_a_loop
 from onceproof.run.directory import RunDirectory
 
 RUN = "{{ ti.xcom_pull(task_ids='plan') }}"
@@ -70,7 +69,7 @@ class ReportLink(BaseOperatorLink):
     name = "Report"
     place = ""
 
-    def get_link(self, operator: BaseOperator, *, ti_key: Any) -> str:  # noqa: ARG002
+    def get_link(self, operator: Any, *, ti_key: Any) -> str:  # noqa: ARG002
         """Return the report's address; empty where no run was planned."""
         plan = _directory(operator.directory).plan
         return f"/onceproof/report/{read_object(plan)['run']}{self.place}" if plan.exists() else ""
@@ -164,9 +163,7 @@ class PhaseTrigger(BaseTrigger):
         from onceproof.airflow.orchestrated import PhaseWatch
 
         watch = PhaseWatch(_directory(self.directory), self.phase)
-        await asyncio.sleep(_NOT_BEFORE_S)
-        while not await asyncio.to_thread(watch.has_ended):
-            await asyncio.sleep(_EVERY_S)
+        await wait_beside_a_loop(watch.has_ended, _EVERY_S, not_before_s=_NOT_BEFORE_S)
         yield TriggerEvent(self.phase)
 
 

@@ -1,0 +1,16 @@
+"""The DAGs that the package carries, as a bundle whose configuration names no path."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow.dag_processing.bundles.local import LocalDagBundle
+
+from onceproof.machine.home import dags_folder
+
+
+class OnceproofDagBundle(LocalDagBundle):
+    """Our three DAGs, from wherever this machine has the package; its version is the package's."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(path=str(dags_folder()), **kwargs)

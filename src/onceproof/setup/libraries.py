@@ -1,0 +1,74 @@
+"""The libraries that an extra installs: what each is for, and which of them are missing.
+
+A core install has none of them: it reads, judges and compares. Nothing here imports one.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from onceproof.errors import RequestError
+
+
+@dataclass(frozen=True)
+class Library:
+    """A distribution, the module it is imported as, the extra that brings it, and its purpose."""
+
+    name: str
+    module: str
+    extra: str
+    purpose: str
+
+    @property
+    def is_installed(self) -> bool:
+        """Whether it could be imported."""
+        try:
+            return importlib.util.find_spec(self.module) is not None
+        except ImportError:  # a finder that keeps it from being imported
+            return False
+
+    @property
+    def version(self) -> str:
+        """Its version, as its metadata has it."""
+        return importlib.metadata.version(self.name)
+
+
+PYSPARK = Library("pyspark", "pyspark", "spark", "runs jobs and recomputes what they must write")
+GREAT_EXPECTATIONS = Library(
+    "great-expectations", "great_expectations", "spark", "holds the suites against every run"
+)
+KAFKA_PYTHON = Library("kafka-python", "kafka", "kafka", "makes and reads topics")
+CONFLUENT = Library("confluent-kafka", "confluent_kafka", "kafka", "sends records in bulk")
+PSYCOPG = Library("psycopg", "psycopg", "postgres", "reads and writes tables of PostgreSQL")
+AIRFLOW = Library("apache-airflow", "airflow", "airflow", "runs the DAGs and shows the nights")
+LIBRARIES = (PYSPARK, GREAT_EXPECTATIONS, KAFKA_PYTHON, CONFLUENT, PSYCOPG, AIRFLOW)
+
+
+def find_library(module: str | None) -> Library | None:
+    """Return the library that a module, or a part of it, belongs to; None if an extra has none."""
+    top = (module or "").partition(".")[0]
+    return next((one for one in LIBRARIES if one.module == top), None)
+
+
+def missing(needed: Iterable[Library]) -> list[Library]:
+    """Return those that are not installed."""
+    return [one for one in needed if not one.is_installed]
+
+
+def refuse_missing(needed: Iterable[Library]) -> None:
+    """Raise `RequestError` if a library is not installed; it names each, and what to install."""
+    if absent := missing(needed):
+        raise RequestError(f"{named(absent)}: {to_install(absent)}")
+
+
+def named(absent: Iterable[Library]) -> str:
+    """Return what is missing, and for what."""
+    return "not installed: " + ", ".join(f"{one.name} ({one.purpose})" for one in absent)
+
+
+def to_install(absent: Iterable[Library]) -> str:
+    """Return the command that installs them."""
+    return f"pip install 'onceproof[{','.join(dict.fromkeys(one.extra for one in absent))}]'"
