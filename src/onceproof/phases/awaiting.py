@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from onceproof.checkpoint.log import newest
 from onceproof.errors import StackError
 from onceproof.job.handle import find_agent
 from onceproof.machine.polling import wait_for
@@ -11,6 +12,19 @@ from onceproof.run.plan import Plan
 from onceproof.run.records import Record
 
 _BEYOND_S = 120.0
+
+
+def await_first_commit(run: RunDirectory, limit_s: float) -> bool:
+    """Return True when the job has committed a batch; False where its agent has ended."""
+
+    def look() -> tuple[bool] | None:
+        agent = find_agent(run)
+        if agent is None or not agent.is_alive:
+            return (False,)
+        return (True,) if newest(run.checkpoint_log)[1] >= 0 else None
+
+    (is_live,) = wait_for(look, limit_s, "the job has committed no batch")
+    return is_live
 
 
 def await_agent(run: RunDirectory, plan: Plan) -> None:
