@@ -15,10 +15,9 @@ from pathlib import Path
 from signal import Signals
 
 from onceproof.errors import OnceproofError, StackError
-from onceproof.job.attempt import kill_until_none
-from onceproof.machine.identity import everyone
 from onceproof.machine.leash import leashed
 from onceproof.machine.polling import wait_for
+from onceproof.phases.apart import end_sessions
 from onceproof.phases.awaiting import refuse_failed
 from onceproof.phases.bodies import recomputed
 from onceproof.phases.phase import PhaseEnd
@@ -56,10 +55,7 @@ def recomputing(run: RunDirectory, limit_s: float) -> Iterator[Callable[[], None
     try:
         yield result
     finally:
-        kill_until_none(
-            lambda: [one for one in everyone() if one.session == child.pid],
-            "the process that recomputes",
-        )
+        end_sessions({child.pid})
         child.wait()
 
 
