@@ -6,7 +6,7 @@ from onceproof.checkpoint.log import newest
 from onceproof.errors import StackError
 from onceproof.job.handle import find_agent
 from onceproof.machine.polling import wait_for
-from onceproof.phases.phase import PhaseEnd, end_of
+from onceproof.phases.phase import PhaseEnd
 from onceproof.run.directory import RunDirectory
 from onceproof.run.plan import Plan
 from onceproof.run.records import Record
@@ -28,12 +28,14 @@ def await_first_commit(run: RunDirectory, limit_s: float) -> bool:
 
 
 def await_agent(run: RunDirectory, plan: Plan) -> None:
-    """Return when the agent has ended, or raise `StackError` with what went wrong in it."""
-    agent = find_agent(run)
-    limit_s = plan.limits.run_s + _BEYOND_S
-    wait_for(lambda: agent is None or not agent.is_alive, limit_s, "the agent does not end")
-    end = end_of(run, "process")
-    if end is None:
+    """Return when the agent has done its work, or raise `StackError` with what went wrong in it."""
+    agent, ended = find_agent(run), PhaseEnd(run, "process")
+
+    def is_over() -> bool:
+        return ended.look() is not None or agent is None or not agent.is_alive
+
+    wait_for(is_over, plan.limits.run_s + _BEYOND_S, "the agent does not end")
+    if (end := ended.look()) is None:
         raise StackError(f"the agent died; see {run.logs / 'agent.log'}")
     refuse_failed(end)
 

@@ -11,10 +11,11 @@ import pytest
 from onceproof.errors import StackError
 from onceproof.machine.identity import Identity, everyone
 from onceproof.machine.polling import wait_for
-from onceproof.phases.awaiting import await_first_commit
+from onceproof.phases.awaiting import await_agent, await_first_commit
 from onceproof.phases.recomputing import recomputing
 from onceproof.run.directory import RunDirectory
 from onceproof.run.history import History
+from onceproof.run.plan import Plan
 from onceproof.run.records import Op, Outcome
 from tests.plans import plan_document
 
@@ -106,3 +107,22 @@ def test_nobody_waits_for_a_commit_of_an_agent_that_has_ended(run):
     agent = Identity.of(os.getpid())
     has_agent(run, Identity(agent.pid, agent.started - 1))
     assert not await_first_commit(run, 0)
+
+
+def test_an_agent_is_waited_for_until_its_work_is_recorded(run):
+    plan = Plan.read(run.plan)
+    History(run.history).append("process", Op.PHASE_START)
+    History(run.history).append("process", Op.PHASE_END)
+    await_agent(run, plan)  # it lives on, and has nothing to do any more
+    proof = {"reason": "it stalled"}
+    History(run.history).append("process", Op.PHASE_END, Outcome.FAILED, proof=proof)
+    with pytest.raises(StackError, match="process: it stalled"):
+        await_agent(run, plan)
+
+
+def test_an_agent_that_died_is_an_error(run):
+    me = Identity.of(os.getpid())
+    has_agent(run, Identity(me.pid, me.started - 1))
+    History(run.history).append("process", Op.PHASE_START)
+    with pytest.raises(StackError, match="the agent died"):
+        await_agent(run, Plan.read(run.plan))
