@@ -9,13 +9,15 @@ from __future__ import annotations
 import json
 import signal
 import sys
+from collections.abc import Collection
 from dataclasses import asdict
 
 from onceproof.documents import count, read_object, write_whole
 from onceproof.errors import StackError
+from onceproof.job.attempt import kill_until_none
 from onceproof.job.handle import own_environment
-from onceproof.machine.identity import Identity
-from onceproof.machine.polling import comes_true, wait_for
+from onceproof.machine.identity import Identity, everyone
+from onceproof.machine.polling import comes_true
 from onceproof.machine.spawning import spawn
 from onceproof.phases.phase import end_of, refuse_failed
 from onceproof.run.directory import RunDirectory
@@ -68,13 +70,17 @@ def refuse_undone(run: RunDirectory, name: str) -> None:
 
 
 def end_all_apart(run: RunDirectory) -> None:
-    """End every phase that is carried out in a process of its own."""
+    """End every phase that is carried out in a process of its own, and what that has started."""
     if not run.apart.is_dir():
         return
-    living = [one for path in run.apart.glob("*.json") if (one := find_apart(run, path.stem))]
+    found = [one for path in run.apart.glob("*.json") if (one := find_apart(run, path.stem))]
+    living = [one for one in found if one.is_alive]
     for one in living:
         one.send(signal.SIGTERM)
-    if not comes_true(lambda: not any(one.is_alive for one in living), _ENDS_WITHIN_S):
-        for one in living:
-            one.send(signal.SIGKILL)
-    wait_for(lambda: not any(one.is_alive for one in living), _ENDS_WITHIN_S, "a phase lives on")
+    comes_true(lambda: not any(one.is_alive for one in living), _ENDS_WITHIN_S)
+    end_sessions({one.pid for one in living})
+
+
+def end_sessions(leaders: Collection[int]) -> None:
+    """Kill what lives in the sessions of these processes, such as the JVM of one that was ended."""
+    kill_until_none(lambda: [one for one in everyone() if one.session in leaders], "a phase")

@@ -15,12 +15,13 @@ from onceproof.machine.home import onceproof_home
 from onceproof.phases.calm import run_calm
 from onceproof.phases.compare import compare_run
 from onceproof.phases.observe import observe
-from onceproof.phases.phase import await_agent, await_phase, phase
+from onceproof.phases.phase import await_agent, await_first_commit, await_phase, phase
 from onceproof.phases.prepare import look_at_input, prepare
 from onceproof.phases.produce import Progress, produce
 from onceproof.phases.recompute import recompute_in
 from onceproof.phases.release import release
 from onceproof.phases.validate import become_ready, validate_run
+from onceproof.phases.warm_up import warm_up
 from onceproof.run.directory import RunDirectory
 from onceproof.run.plan import Plan
 from onceproof.run.prepared import Prepared
@@ -64,10 +65,17 @@ def observed(run: RunDirectory, plan: Plan) -> None:
 
 
 def recomputed(run: RunDirectory, plan: Plan) -> None:
-    """Carry out `recompute`, on a Spark that starts while the job still runs."""
-    tools = spark_tools(onceproof_home())
-    with spark_session(tools, MASTER, run.root / "spark-recompute") as spark:
+    """Carry out `recompute`, on a Spark that is warm before the job has ended.
+
+    It starts when the job has committed a batch: the two cores of a small machine are the job's
+    while that starts itself. All of the input and of the log is there before anything counts.
+    """
+    is_live = await_first_commit(run, plan.limits.run_s)
+    with spark_session(spark_tools(onceproof_home()), MASTER, run.spark_recompute) as spark:
+        if is_live:
+            warm_up(spark, run, plan, run.spark_recompute / "trial")
         await_agent(run, plan)
+        await_phase(run, "produce", plan.limits.run_s)
         with phase(run, "recompute"):
             recompute_in(spark, run, plan)
 

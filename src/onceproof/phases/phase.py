@@ -6,6 +6,7 @@ import fcntl
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from onceproof.checkpoint.log import newest
 from onceproof.errors import OnceproofError, StackError
 from onceproof.job.handle import find_agent
 from onceproof.machine.polling import wait_for
@@ -60,13 +61,28 @@ def end_of(run: RunDirectory, name: str) -> Record | None:
     return PhaseEnd(run, name).look()
 
 
+def await_first_commit(run: RunDirectory, limit_s: float) -> bool:
+    """Return True when the job has committed a batch; False where its agent has ended."""
+
+    def look() -> tuple[bool] | None:
+        agent = find_agent(run)
+        if agent is None or not agent.is_alive:
+            return (False,)
+        return (True,) if newest(run.checkpoint_log)[1] >= 0 else None
+
+    (is_live,) = wait_for(look, limit_s, "the job has committed no batch")
+    return is_live
+
+
 def await_agent(run: RunDirectory, plan: Plan) -> None:
-    """Return when the agent has ended, or raise `StackError` with what went wrong in it."""
-    agent = find_agent(run)
-    limit_s = plan.limits.run_s + _BEYOND_S
-    wait_for(lambda: agent is None or not agent.is_alive, limit_s, "the agent does not end")
-    end = end_of(run, "process")
-    if end is None:
+    """Return when the agent has done its work, or raise `StackError` with what went wrong in it."""
+    agent, ended = find_agent(run), PhaseEnd(run, "process")
+
+    def is_over() -> bool:
+        return ended.look() is not None or agent is None or not agent.is_alive
+
+    wait_for(is_over, plan.limits.run_s + _BEYOND_S, "the agent does not end")
+    if (end := ended.look()) is None:
         raise StackError(f"the agent died; see {run.logs / 'agent.log'}")
     refuse_failed(end)
 

@@ -37,12 +37,7 @@ def _release(run: RunDirectory, plan: Plan) -> None:
     if run.calm.plan.exists() and not run.calm.released.exists():
         release(run.calm, Plan.read(run.calm.plan))
     unmount_disks(run)
-    for folder in (
-        run.private,
-        run.spark_local,
-        run.root / "spark-recompute",
-        run.output,
-    ):
+    for folder in (run.private, run.spark_local, run.spark_recompute, run.output):
         shutil.rmtree(folder, ignore_errors=True)
     prepared = Prepared.read(run.prepared) if run.prepared.exists() else None
     if prepared is None or prepared.own:

@@ -10,7 +10,7 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -28,9 +28,14 @@ _TALKS = "great_expectations.data_context.types.base"
 _ONCE = '{"$PARAMETER": "once"}'
 
 
-def become_ready() -> None:
-    """Begin to import Great Expectations, which takes five seconds that may be spent beside."""
-    threading.Thread(target=import_module, args=["great_expectations"], daemon=True).start()
+def become_ready(when: Callable[[], object] = lambda: None) -> None:
+    """Import Great Expectations in a thread, when `when` returns: it takes five seconds."""
+
+    def import_it() -> None:
+        when()
+        import_module("great_expectations")
+
+    threading.Thread(target=import_it, daemon=True).start()
 
 
 def validate_run(run: RunDirectory, plan: Plan) -> Mapping[str, Any]:

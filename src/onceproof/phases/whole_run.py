@@ -12,7 +12,7 @@ from onceproof.job.handle import start_agent
 from onceproof.machine.identity import Identity
 from onceproof.phases.bodies import compared, observed, prepared, produced, released, validated
 from onceproof.phases.judge import judge_run
-from onceproof.phases.phase import await_agent
+from onceproof.phases.phase import await_agent, await_first_commit
 from onceproof.phases.produce import Progress
 from onceproof.phases.recomputing import recomputing
 from onceproof.phases.validate import become_ready
@@ -67,16 +67,16 @@ def _phases(
     prepared(run, plan, home)
     say("process")
     start_agent(run, Identity.of(os.getpid()))
-    say("produce")
-    produced(run, plan, progress)
     with recomputing(run, plan.limits.run_s) as result:
-        become_ready()
+        become_ready(lambda: await_first_commit(run, plan.limits.run_s))
+        say("produce")
+        produced(run, plan, progress)
         say("process: the job reads on")
         await_agent(run, plan)
         say("observe and recompute")
         observed(run, plan)
         result()
-    say("compare")
-    compared(run, plan)
-    say("validate")
-    validated(run, plan)
+        say("compare")
+        compared(run, plan)
+        say("validate")
+        validated(run, plan)

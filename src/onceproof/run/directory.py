@@ -127,6 +127,11 @@ class RunDirectory:
         """Folder of the job's temporary files, there until the run is released."""
         return self.root / "spark-local"
 
+    @property
+    def spark_recompute(self) -> Path:
+        """Folder of the reference's temporary files, there until the run is released."""
+        return self.root / "spark-recompute"
+
     def raw_log(self, attempt: int) -> Path:
         """Folder of Spark's event logs of one attempt, there until the run is released."""
         return self.spark_local / "events" / str(attempt)

@@ -1,0 +1,100 @@
+"""Whether the rows that a reader saw last are certainly those of `observed/`: asked in DuckDB.
+
+This is for many rows, which `seen_rows` takes a minute for where each is a Python object. It knows
+only columns of whole numbers, texts and truth values, and only ever says that rows are certainly
+alike: what it does not know, or finds to differ, `seen_rows` decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from onceproof.database import read_parquet
+from onceproof.judge.seen_rows import Shape
+from onceproof.run.ledger import parquet_files
+from onceproof.run.reads import Reads
+from onceproof.sinks.files.parquet_rows import WROTE
+
+_WHOLE = ("BIGINT", ("BIGINT", "UBIGINT"))
+# By Spark's name: DuckDB's type in parquet, and those of such a cell in JSON.
+_KINDS = {
+    "bigint": _WHOLE,
+    "int": ("INTEGER", _WHOLE[1]),
+    "string": ("VARCHAR", ("VARCHAR",)),
+    "boolean": ("BOOLEAN", ("BOOLEAN",)),
+}
+
+
+def certainly_alike(reads: Reads, shape: Shape, folder: Path) -> bool:
+    """Return True if rows, copies included, are the same; False where that is not certain."""
+    import duckdb
+
+    if any(kind not in _KINDS for kind in shape.columns.values()):
+        return False
+    files = read_parquet(parquet_files(folder), "union_by_name=true")
+    try:
+        described = reads.ask(f"describe from {files}")
+        types = {name: kind for name, kind, *_ in described}
+        if not _are_known(types, shape):
+            return False
+        return not reads.count(_differing(shape, types, files))
+    except duckdb.Error:
+        return False  # such as a text that is no JSON
+
+
+def _are_known(types: dict[str, str], shape: Shape) -> bool:
+    wanted = {name: _KINDS[kind][0] for name, kind in shape.columns.items()}
+    signed = {name: "BIGINT" for name in (*WROTE, shape.version) if name in types}
+    return all(types.get(name) == kind for name, kind in {**wanted, **signed}.items())
+
+
+def _differing(shape: Shape, types: dict[str, str], files: str) -> str:
+    """Return the query that counts the rows that one side has more often than the other."""
+    of_key, of_value = shape.texts
+    kinds = [shape.columns[name] for name in (*of_key, *of_value)]
+    polled = [
+        *_cells("key", len(of_key), kinds),
+        *_cells("value", len(of_value), kinds[len(of_key) :]),
+    ]
+    there = [f"{_quoted(name)}::varchar" for name in (*of_key, *of_value)]
+    signs = [_quoted(name) if name in types else "null::bigint" for name in (shape.version, *WROTE)]
+    names = ", ".join(f"c{place}" for place in range(len(kinds)))
+    return f"""
+        select count(*) from (
+            select sum(copies) from (
+                select {_named(polled)}, version, batch, attempt, copies from (
+                    select *, {_parsed("key", len(of_key))}, {_parsed("value", len(of_value))}
+                    from reads)
+                union all
+                select {_named(there)}, {", ".join(signs)}, -1 from {files}
+            ) group by {names}, version, batch, attempt having sum(copies) <> 0)"""  # noqa: S608
+
+
+def _parsed(text: str, cells: int) -> str:
+    """Return the SQL that takes a JSON array apart: how long it is, its texts and their types."""
+    paths = [f"$[{place}]" for place in range(cells)]
+    return (
+        f"json_array_length({text}) as {text}_cells, json_type({text}) as {text}_is,"
+        f" json_extract_string({text}, {paths}) as {text}_texts,"
+        f" json_type({text}, {paths}) as {text}_types"
+    )
+
+
+def _cells(text: str, cells: int, kinds: Sequence[str]) -> Iterator[str]:
+    """Yield the SQL of each cell of such an array; it raises where the cell is of another type."""
+    for place, kind in enumerate(kinds[:cells], 1):
+        known = ", ".join(f"'{one}'" for one in (*_KINDS[kind][1], "NULL"))
+        fits = (
+            f"{text}_is = 'ARRAY' and {text}_cells = {cells} and {text}_types[{place}] in ({known})"
+        )
+        yield f"case when {fits} then {text}_texts[{place}] else error('another text') end"
+
+
+def _named(cells: Sequence[str]) -> str:
+    return ", ".join(f"{cell} as c{place}" for place, cell in enumerate(cells))
+
+
+def _quoted(name: Any) -> str:
+    return '"' + str(name).replace('"', '""') + '"'

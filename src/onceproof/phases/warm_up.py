@@ -1,0 +1,58 @@
+"""The reference's Spark made warm: a trial over a sample of the input, while the job still runs.
+
+It compiles the plans that the recompute phase needs, which takes longer than to carry them out.
+Nothing of the trial is evidence: it has a directory of its own, which is removed.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from onceproof.phases.recompute import recompute_in
+from onceproof.producing.rows import Sends
+from onceproof.run.directory import RunDirectory
+from onceproof.run.plan import Plan
+from onceproof.workloads import find_workload
+
+_ROWS = 500
+
+
+def warm_up(spark: Any, run: RunDirectory, plan: Plan, folder: Path) -> None:
+    """Recompute a sample in a session beside this one; what it raises is printed and no more.
+
+    The sample is what the workload begins with, read by the batches that are committed by now.
+    """
+    try:
+        trial = RunDirectory(folder)
+        _prepare(trial, run, plan)
+        recompute_in(spark.newSession(), trial, plan)
+    except Exception as error:  # the phase itself says what is wrong
+        print(f"the warm-up failed: {type(error).__name__}: {error}", file=sys.stderr)  # noqa: T201
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _prepare(trial: RunDirectory, run: RunDirectory, plan: Plan) -> None:
+    halves = shutil.ignore_patterns("*.part")
+    shutil.copytree(run.checkpoint_log, trial.checkpoint_log, ignore=halves)
+    for path, of_run in ((trial.checkpoint, run.checkpoint), (trial.calm.root, run.calm.root)):
+        path.symlink_to(of_run.absolute())
+    trial.ledger.mkdir()
+    _write_sample(plan, trial.ledger / "part-000.parquet")
+
+
+def _write_sample(plan: Plan, path: Path) -> None:
+    """Write the first events of the workload, as a ledger has them once they are acknowledged."""
+    read = plan.input
+    workload = find_workload(read.workload)
+    events = next(iter(workload.events(workload.resolve(read.options), plan.seed, 0)))
+    sends = Sends(events.slice(0, _ROWS), plan.run, read.topic, read.partitions)
+    ends: Counter[int] = Counter()
+    for place, (partition, *_) in enumerate(sends.rows(0, len(sends))):
+        sends.acknowledge(place, ends[partition])
+        ends[partition] += 1
+    sends.write(path)
