@@ -25,7 +25,7 @@ lint: .venv/ready
 	$(BIN)/mypy
 
 fast: .venv/ready
-	$(BIN)/pytest $(AT_ONCE) tests/unit tests/repo
+	$(BIN)/pytest $(AT_ONCE) -m "not thorough" tests/unit tests/repo
 
 test: lint setup
 	$(BIN)/pytest $(AT_ONCE) -m "not ($(HEAVY))" $(TESTS) || [ $$? -eq 5 ]
