@@ -15,6 +15,7 @@ from onceproof.sinks.topics import coordinator
 from onceproof.sinks.topics.cluster import Cluster
 from onceproof.stacks.links.verbs import heal
 from onceproof.stacks.local.stack import LocalStack
+from onceproof.stacks.state import LOCK
 from tests.browser import browser, page, skip_without_browser  # noqa: F401  its fixtures
 
 
@@ -55,8 +56,14 @@ def warm_linked_stack(stacks_folder: Path) -> Iterator[LocalStack]:
 
 @pytest.fixture
 def stack(warm_stack: LocalStack, rng: Random) -> LocalStack:
-    """The warm stack, every member of it healed of what the test before did."""
-    return healed(warm_stack, rng)
+    """The warm stack, every member of it healed of what the test before did.
+
+    To look at all members takes a third of a second, and nearly all tests leave them alone.
+    """
+    if whole_at.get(warm_stack.name) != traces(warm_stack):
+        healed(warm_stack, rng)
+        whole_at[warm_stack.name] = traces(warm_stack)
+    return warm_stack
 
 
 @pytest.fixture
@@ -64,6 +71,16 @@ def linked_stack(warm_linked_stack: LocalStack, rng: Random) -> LocalStack:
     """The same with links, for the tests of one file."""
     heal(warm_linked_stack)
     return healed(warm_linked_stack, rng)
+
+
+whole_at: dict[str, list[object]] = {}
+
+
+def traces(stack: LocalStack) -> list[object]:
+    """Return what every verb changes, in whatever process, and every death and pause."""
+    lives = [stack.state.identity(name) for name in stack.members]
+    signs = [(one, one.is_alive, one.is_paused) for one in lives if one]
+    return [(stack.state.folder / LOCK).stat().st_mtime_ns, *signs]
 
 
 def healed(stack: LocalStack, rng: Random) -> LocalStack:

@@ -18,7 +18,7 @@ from onceproof.errors import OnceproofError, StackError
 from onceproof.machine.leash import leashed
 from onceproof.machine.polling import wait_for
 from onceproof.phases.apart import end_sessions
-from onceproof.phases.awaiting import refuse_failed
+from onceproof.phases.phase import refuse_failed
 from onceproof.phases.bodies import recomputed
 from onceproof.phases.phase import PhaseEnd
 from onceproof.run.directory import RunDirectory

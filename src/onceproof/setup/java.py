@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from onceproof.errors import RequestError
@@ -55,8 +56,7 @@ def find_java() -> Java:
     if not found or not os.access(found, os.X_OK):
         where = f"JAVA_HOME={given}" if given else "PATH"
         raise RequestError(f"no Java was found by {where}: {REMEDY}")
-    command = [found, "-XshowSettings:properties", "-version"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = _answer(found, os.stat(found).st_mtime_ns)
     program = _program(found, done.stderr)
     named = re.search(r'^\S+ version "[\s\S]*', done.stderr, re.MULTILINE)
     text = named[0].strip() if named else done.stderr.strip()
@@ -66,6 +66,13 @@ def find_java() -> Java:
     if int(version[1]) < OLDEST:
         raise RequestError(f"{program} is Java {version[1]}, older than {OLDEST}: {REMEDY}")
     return Java(program, int(version[1]), text)
+
+
+@cache
+def _answer(found: str, _changed_ns: int) -> subprocess.CompletedProcess[str]:
+    """Ask a Java for its version; once a process for each file, because it starts a JVM."""
+    command = [found, "-XshowSettings:properties", "-version"]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def _program(found: str, said: str) -> Path:

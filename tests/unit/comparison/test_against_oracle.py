@@ -74,6 +74,7 @@ def test_any_two_sides_are_judged_as_the_oracle_judges_them(
 numbers = st.lists(st.integers(0, 5).map(float) | st.none(), min_size=3, max_size=5)
 
 
+@pytest.mark.thorough
 @settings(max_examples=50, deadline=None)
 @given(numbers, numbers)
 def test_chains_of_near_values_are_equal_only_if_the_oracle_can_pair_them(

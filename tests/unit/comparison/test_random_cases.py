@@ -12,10 +12,13 @@ import pytest
 from tests.repo.tree import ROOT
 from tests.unit.comparison.cases import Maker, check, tally
 
+THOROUGH = pytest.mark.thorough
 CASES, AT_ONCE, NAN_FILES = 300, 60, 60
 
 
-@pytest.mark.parametrize("first", range(0, CASES, AT_ONCE))
+@pytest.mark.parametrize(
+    "first", [0, *(pytest.param(at, marks=THOROUGH) for at in range(AT_ONCE, CASES, AT_ONCE))]
+)
 def test_random_cases_are_judged_as_the_oracle_judges_them(tmp_path, first):
     found = tally(range(first, first + AT_ONCE), tmp_path)
     assert sum(found.values()) == AT_ONCE
@@ -34,6 +37,7 @@ def test_a_case_that_is_judged_wrongly_names_its_seed(tmp_path, monkeypatch):
         check(9, tmp_path)
 
 
+@THOROUGH
 def test_files_of_nan_and_one_other_value_leave_the_heap_whole(tmp_path):
     command = [
         sys.executable,

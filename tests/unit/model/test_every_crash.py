@@ -22,6 +22,8 @@ from tests.model.two_drivers import second_drivers
 CRASHES = [single_crashes, pairs_of_crashes, power_cuts, watched_crashes]
 KINDS = [*CRASHES, failures, attempts_at_tasks, sleeping_attempts, dozing_attempts]
 KINDS += [lingering_attempts]
+# Of these each family has hundreds to thousands of schedules.
+MANY = [pairs_of_crashes, failures, attempts_at_tasks, sleeping_attempts]
 CALM = [dozing_attempts, lingering_attempts]
 EXACT = [name for name, one in FAMILIES.items() if one.guarantee is Guarantee.EXACTLY_ONCE]
 NOT_EXACT = sorted(FAMILIES.keys() - EXACT)
@@ -31,11 +33,13 @@ def two_drivers(family):
     return second_drivers(family, every=8)
 
 
-def named(kind):
-    return kind.__name__
+ALL = [
+    pytest.param(kind, id=kind.__name__, marks=pytest.mark.thorough if kind in MANY else ())
+    for kind in [*KINDS, two_drivers]
+]
 
 
-@pytest.mark.parametrize("kind", [*KINDS, two_drivers], ids=named)
+@pytest.mark.parametrize("kind", ALL)
 @pytest.mark.parametrize("family", EXACT)
 def test_exactly_once_is_exact_under_every_schedule(family, kind):
     outcomes = list(kind(FAMILIES[family]))
@@ -43,7 +47,7 @@ def test_exactly_once_is_exact_under_every_schedule(family, kind):
     assert len(outcomes) > 35
 
 
-@pytest.mark.parametrize("kind", [*KINDS, two_drivers], ids=named)
+@pytest.mark.parametrize("kind", ALL)
 @pytest.mark.parametrize("family", NOT_EXACT)
 def test_at_least_once_duplicates_and_never_loses(family, kind):
     outcomes = list(kind(FAMILIES[family]))

@@ -10,6 +10,7 @@ from tests.mutants.planted import MUTANTS, TURNS, caught
 from tests.unit.model.test_every_crash import EXACT, KINDS
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.fault)
 def test_a_fault_is_caught_by_the_crash_point_that_should_catch_it(mutant):
     found, struck = caught(mutant)[mutant.at]

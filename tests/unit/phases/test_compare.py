@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
 
-from onceproof.comparison import engine_process
+from onceproof.comparison import comparing, engine_process
 from onceproof.documents import encoded
 from onceproof.errors import EvidenceError
 from onceproof.phases import compare
@@ -19,6 +19,7 @@ from onceproof.run.evidence import Evidence
 from onceproof.run.plan import Plan, Writes
 from onceproof.sinks import find_sink
 from tests.plans import plan_document
+from tests.unit.comparison.sides import in_this_process
 
 COPIES = Reference({"id": "bigint", "amount": "bigint"}, ("id",), None, lambda events: None)
 VIEWS = Reference({"app": "string", "views": "bigint"}, ("app",), "views", lambda events: None)
@@ -37,6 +38,12 @@ def work(name, sink):
 
 APPEND = work("COPIES", "append_table")
 UPSERT = work("VIEWS", "upsert_table")
+
+
+@pytest.fixture(autouse=True)
+def _in_this_process(monkeypatch):
+    """A process for each comparison takes too long; the crash of one has a test below."""
+    in_this_process(monkeypatch)
 
 
 @pytest.fixture
@@ -213,6 +220,7 @@ def test_a_run_below_a_folder_that_names_a_column_is_compared_by_its_files(tmp_p
 
 def test_an_engine_that_crashes_is_no_evidence_and_the_phase_goes_on_to_say_so(run, monkeypatch):
     fault = "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"
+    monkeypatch.setattr(comparing, "compare_apart", engine_process.compare_apart)
     monkeypatch.setattr(engine_process, "COMMAND", (sys.executable, "-c", fault))
     with pytest.raises(EvidenceError, match=r"cannot be compared: .*was killed by SIGSEGV"):
         copies(run, [(1, 10, 0)], [(1, 10, 0, 1)])

@@ -11,7 +11,7 @@ import pytest
 from onceproof.errors import StackError
 from onceproof.machine.identity import Identity, everyone
 from onceproof.machine.polling import wait_for
-from onceproof.phases.awaiting import await_agent, await_first_commit
+from onceproof.phases.phase import await_agent, await_first_commit
 from onceproof.phases.recomputing import recomputing
 from onceproof.run.directory import RunDirectory
 from onceproof.run.history import History
