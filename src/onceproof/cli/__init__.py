@@ -15,9 +15,9 @@ import typer
 from typer.exceptions import TyperException
 
 from onceproof.errors import OnceproofError, RequestError
+from onceproof.setup.libraries import find_library, named, to_install
 from onceproof.stacks import VERBS
 from onceproof.stacks.links import Deed
-from onceproof.setup.libraries import find_library, named, to_install
 
 EXIT_UNKNOWN = 2
 EXIT_WRONG_REQUEST = 3

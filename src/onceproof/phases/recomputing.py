@@ -18,9 +18,8 @@ from onceproof.errors import OnceproofError, StackError
 from onceproof.machine.leash import leashed
 from onceproof.machine.polling import wait_for
 from onceproof.phases.apart import end_sessions
-from onceproof.phases.phase import refuse_failed
 from onceproof.phases.bodies import recomputed
-from onceproof.phases.phase import PhaseEnd
+from onceproof.phases.phase import PhaseEnd, refuse_failed
 from onceproof.run.directory import RunDirectory
 from onceproof.run.plan import Plan
 
