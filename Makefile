@@ -8,6 +8,9 @@ HEAVY := stack or spark
 AT_ONCE := --numprocesses auto --maxprocesses 4
 TWO_FILES := --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
+# Tests start hundreds of Pythons, and each would compile our modules again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: setup ui fmt lint fast test bench prove nightly lock
 
 setup: .venv/ready

@@ -17,5 +17,6 @@ fi
 index=$(.venv/bin/python -m pip config get global.index-url 2>/dev/null || true)
 [ -z "$index" ] || export UV_DEFAULT_INDEX="${UV_DEFAULT_INDEX:-$index}"
 # The locks are complete: a resolver over them would build pyspark's 450 MB again each time.
-.venv/bin/uv pip sync --quiet --python .venv/bin/python --require-hashes requirements.lock requirements-dev.lock "$@"
+# Without its bytecode, Great Expectations alone is compiled anew in every process that imports it.
+.venv/bin/uv pip sync --quiet --compile-bytecode --python .venv/bin/python --require-hashes requirements.lock requirements-dev.lock "$@"
 .venv/bin/uv pip install --quiet --python .venv/bin/python --no-deps --no-build-isolation --editable .

@@ -50,7 +50,17 @@ def spark(tmp_path_factory, armed):
         yield session
 
 
-@pytest.fixture(params=[name for name in SINKS if not issubclass(find_sink(name), OwnQuery)])
+NAMES = [name for name in SINKS if not issubclass(find_sink(name), OwnQuery)]
+PLAIN = ("append", "idempotent")  # families without a protocol
+
+
+def where(is_meant):
+    """The sinks of which a test has something to say."""
+    names = [name for name in NAMES if is_meant(find_sink(name))]
+    return pytest.mark.parametrize("make", names, indirect=True)
+
+
+@pytest.fixture(params=NAMES)
 def make(request, stack, tmp_path):
     """Make the sink for an attempt; what it made is dropped behind the test."""
     kind = find_sink(request.param)
@@ -159,9 +169,8 @@ def test_a_batch_written_again_is_there_once_but_for_the_control(make, spark, tm
     assert len({row[-1] for row in found}) == (2 if is_control else 1)
 
 
+@where(lambda kind: kind.writes is not Writes.APPEND)
 def test_an_older_batch_never_overwrites_a_newer_one(make, spark, tmp_path):
-    if make(0).writes is Writes.APPEND:
-        pytest.skip("nothing is overwritten here")
     older = rows(spark, (1, 1, "older"), (1, 3, "older"))
     first = make(1)
     first.write(older, 4)
@@ -195,9 +204,8 @@ def test_what_a_reader_saw_last_is_what_is_read_at_the_end(make, spark, tmp_path
     assert shape.polled(looked) == shape.observed(tmp_path / "read") != 0
 
 
+@where(lambda kind: (kind.family, kind.writes) == ("idempotent", Writes.UPSERT))
 def test_who_repeats_a_batch_late_changes_nothing_that_a_reader_sees(make, spark):
-    if (make(0).family, make(0).writes) != ("idempotent", Writes.UPSERT):
-        pytest.skip("it decides by other means who may write")
     batch = rows(spark, (1, None, "a", None), (2, 1, "b", float("nan")))
     late, reader = make(1), make(0).reader()
     late.write(rows(spark, (3, 1, "c")), 3)
@@ -214,9 +222,8 @@ def test_nothing_is_open_and_recovery_leaves_what_was_written(make, spark, tmp_p
     assert make(0).open() == (0, 0)
 
 
+@where(lambda kind: kind.family != "append")
 def test_another_checkpoint_is_refused_by_a_sink_that_remembers(make, spark, tmp_path):
-    if make(0).family == "append":
-        pytest.skip("nothing is remembered here")
     make(1).write(rows(spark, (1, 1, "a")), 0)
     write_file(tmp_path / "checkpoint" / "metadata", '{"id": "another"}')
     with pytest.raises(RequestError, match=r"is of query another.* To begin anew"):
@@ -228,12 +235,11 @@ def test_a_frame_that_lacks_a_column_is_refused(make, spark):
         make(1).write(rows(spark, (1, 1)).drop("name"), 0)
 
 
+@where(lambda kind: kind.family in PLAIN)
 def test_half_of_a_batch_is_written_at_write_half_and_all_of_it_behind(
     make, spark, tmp_path, armed, monkeypatch
 ):
     """Whoever strikes sees half of the rows, unless batches are atomic."""
-    if make(0).family not in ("append", "idempotent"):
-        pytest.skip("it has no such step")
     point = halting(armed, "write_half", monkeypatch)
     looked = struck(point, lambda: seen(make(0), tmp_path))
     make(1).write(rows(spark, *((number, 1) for number in range(10))), 0)
@@ -241,26 +247,40 @@ def test_half_of_a_batch_is_written_at_write_half_and_all_of_it_behind(
     assert len(settled(make, tmp_path)) == 10
 
 
-@pytest.mark.parametrize("name", ["task_begin", "task_mid", "task_done"])
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (sink, name)
+        for sink in NAMES
+        for name in ("task_begin", "task_mid", "task_done")
+        if name in find_sink(sink).steps  # those of the others are Spark's own
+    ],
+    indirect=["make"],
+)
 def test_tasks_come_to_their_failpoints(make, spark, tmp_path, armed, name):
-    if name not in make(0).steps:
-        pytest.skip("its tasks are Spark's own")
     point = halting(armed, name)
     looked = struck(point, lambda: seen(make(0), tmp_path))
     frame = rows(spark, *((number, 1) for number in range(10))).coalesce(1)
     make(1).write(frame, 0)
     is_seen = name == "task_done" and make(0).store == "postgresql"
-    is_seen &= make(0).family in ("append", "idempotent")
+    is_seen &= make(0).family in PLAIN
     assert len(looked()) == (10 if is_seen else 0)
     assert point.reached()["partition"] == 0
     assert len(settled(make, tmp_path)) == 10
 
 
-@pytest.mark.parametrize("name", ["written", "sink_committed"])
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (sink, name)
+        for sink in NAMES
+        for name in ("written", "sink_committed")
+        if name == "sink_committed" or find_sink(sink).family in PLAIN
+    ],
+    indirect=["make"],
+)
 def test_all_is_seen_when_it_was_written(make, spark, tmp_path, armed, monkeypatch, name):
     """But for a write-ahead log, which waits for the engine."""
-    if name == "written" and make(0).family not in ("append", "idempotent"):
-        pytest.skip("it has no such step")
     looked = struck(halting(armed, name, monkeypatch), lambda: seen(make(0), tmp_path))
     make(1).write(rows(spark, (1, 1), (2, 1)), 0)
     assert len(looked()) == (0 if make(0).family == "wal" else 2)

@@ -29,5 +29,6 @@ def test_correct_families_pass_all_that_catches_a_mutant():
     assert {mutant.family for mutant in MUTANTS} <= set(EXACT)
 
 
+@pytest.mark.thorough
 def test_the_page_says_what_catches_what():
     assert page() == PAGE.read_text(), "run python -m tests.mutants"

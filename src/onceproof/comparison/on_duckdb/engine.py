@@ -17,6 +17,8 @@ from onceproof.errors import RequestError
 # What Python and its libraries take, and what DuckDB takes and does not count (its read buffers).
 _BESIDE_BYTES = 140_000_000
 _BESIDE_SHARE = 0.1
+# Above it, an array of all buckets is quicker than a table of those that there are.
+_FEW_BYTES = 1_000_000
 
 
 def compare_on_duckdb(
@@ -36,7 +38,7 @@ def compare_on_duckdb(
         _on_disk(side, given, scratch, progress)
         for side, given in (("expected", expected), ("observed", observed))
     ]
-    with _opened(scratch, memory_bytes) as connection:
+    with _opened(places, scratch, memory_bytes) as connection:
         opened = open_sides(connection, places[0], places[1], request, scratch)
         plan = match(opened[0].columns, opened[1].columns, request)
         for side, source in zip(("expected", "observed"), opened, strict=True):
@@ -63,15 +65,17 @@ def _on_disk(side: str, given: str, scratch: Path, progress: Callable[[str], Non
 
 
 @contextmanager
-def _opened(scratch: Path, memory_bytes: int) -> Iterator[Any]:
+def _opened(places: list[Files], scratch: Path, memory_bytes: int) -> Iterator[Any]:
     import duckdb
 
+    size = sum(Path(path).stat().st_size for place in places for path in place.paths)
     settings = {
         "memory_limit": f"{int(memory_bytes * (1 - _BESIDE_SHARE)) - _BESIDE_BYTES}B",
         "temp_directory": str(scratch / "spilled"),
         "preserve_insertion_order": False,
-        "perfect_ht_threshold": 17,  # so that buckets, numbers of 16 bits, are an array
     }
+    if size > _FEW_BYTES:
+        settings["perfect_ht_threshold"] = 17  # so that buckets, numbers of 16 bits, are an array
     try:
         with open_database(settings) as connection:
             connection.execute("set TimeZone = 'UTC'; set enable_progress_bar = false")
