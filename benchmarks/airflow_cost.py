@@ -21,9 +21,9 @@ from onceproof.machine.home import dags_folder, onceproof_home
 from onceproof.machine.polling import wait_for
 from onceproof.phases.plan import make_plan
 from onceproof.phases.whole_run import live_run
-from onceproof.run.directory import RunDirectory
-from onceproof.run.history import History
-from onceproof.run.records import Op
+from onceproof.runs.directory import RunDirectory
+from onceproof.runs.history import History
+from onceproof.runs.records import Op
 from onceproof.scenario.catalogue import find_scenario
 from onceproof.stacks.local.stack import LocalStack
 

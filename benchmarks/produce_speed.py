@@ -22,8 +22,8 @@ from onceproof.machine.home import onceproof_home
 from onceproof.phases.produce import produce
 from onceproof.producing.clients import KafkaPython
 from onceproof.producing.rows import Sends
-from onceproof.run.directory import RunDirectory
-from onceproof.run.plan import Plan
+from onceproof.runs.directory import RunDirectory
+from onceproof.runs.plan import Plan
 from onceproof.stacks.local.stack import LocalStack
 from onceproof.workloads import find_workload
 

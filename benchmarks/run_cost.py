@@ -19,8 +19,8 @@ import yaml
 from onceproof.machine.home import onceproof_home
 from onceproof.phases.plan import make_plan
 from onceproof.phases.whole_run import live_run
-from onceproof.run.history import History
-from onceproof.run.records import Op
+from onceproof.runs.history import History
+from onceproof.runs.records import Op
 from onceproof.scenario.catalogue import find_scenario
 from onceproof.stacks.local.stack import LocalStack
 

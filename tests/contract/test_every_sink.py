@@ -11,10 +11,10 @@ import pytest
 
 from onceproof.errors import RequestError
 from onceproof.failpoints import FOLDER, Failpoint
-from onceproof.judge.seen_rows import Shape
+from onceproof.judging.seen_rows import Shape
 from onceproof.machine.home import onceproof_home
 from onceproof.machine.polling import wait_for
-from onceproof.run.plan import Writes
+from onceproof.runs.plan import Writes
 from onceproof.sinks import SINKS, OwnQuery, Target, find_sink
 from onceproof.spark.session import spark_session
 from onceproof.stacks.members.brokers import ask

@@ -10,8 +10,8 @@ from onceproof.faults import Scene
 from onceproof.faults.registry import find_mechanism
 from onceproof.kafka.topics import look, read_back
 from onceproof.producing.settling import settle
-from onceproof.run.ledger import Ledger
-from onceproof.run.plan import FaultPart, Plan
+from onceproof.runs.ledger import Ledger
+from onceproof.runs.plan import FaultPart, Plan
 from tests.contract.test_produce import plan, send
 
 pytestmark = pytest.mark.stack

@@ -20,9 +20,9 @@ from onceproof.machine.polling import wait_for
 from onceproof.phases.produce import produce
 from onceproof.producing.rows import write_rows
 from onceproof.producing.settling import settle
-from onceproof.run.directory import RunDirectory
-from onceproof.run.history import History
-from onceproof.run.plan import Plan
+from onceproof.runs.directory import RunDirectory
+from onceproof.runs.history import History
+from onceproof.runs.plan import Plan
 from tests.plans import plan_document
 
 pytestmark = pytest.mark.stack
@@ -33,8 +33,8 @@ import json, sys
 from pathlib import Path
 from onceproof.kafka.security import PLAIN, Brokers
 from onceproof.phases.produce import produce
-from onceproof.run.directory import RunDirectory
-from onceproof.run.plan import Plan
+from onceproof.runs.directory import RunDirectory
+from onceproof.runs.plan import Plan
 work = Plan.of(json.loads(sys.argv[2]))
 brokers = Brokers(tuple(sys.argv[3].split(",")), PLAIN)
 produce(RunDirectory(Path(sys.argv[1])), work, brokers, is_over=lambda: False)

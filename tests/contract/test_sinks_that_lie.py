@@ -10,7 +10,7 @@ from onceproof.comparison import compare
 from onceproof.machine.home import onceproof_home
 from onceproof.phases import observe as phase
 from onceproof.phases.observe import observe
-from onceproof.run.directory import RunDirectory
+from onceproof.runs.directory import RunDirectory
 from onceproof.sinks import Target, find_sink
 from onceproof.spark.session import spark_session
 from onceproof.stacks.members.programs import spark_tools

@@ -12,7 +12,7 @@ from onceproof.faults.registry import find_mechanism
 from onceproof.machine.home import onceproof_home
 from onceproof.machine.identity import Identity
 from onceproof.machine.polling import wait_for
-from onceproof.run.plan import FaultPart
+from onceproof.runs.plan import FaultPart
 from onceproof.stacks.compose import composed_state
 from onceproof.stacks.local.stack import LocalStack
 from onceproof.stacks.members.programs import store_tools

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from onceproof.comparison.on_duckdb import steps as duckdb_steps
-from onceproof.judge.checkers import ended, phases
+from onceproof.judging.checkers import ended, phases
 from onceproof.phases import judge
 from tests.unit.comparison import test_counting, test_values
 from tests.unit.handwritten_run import HandwrittenRun

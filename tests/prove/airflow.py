@@ -25,9 +25,9 @@ from onceproof.job.handle import find_agent
 from onceproof.machine.home import onceproof_home
 from onceproof.machine.identity import everyone
 from onceproof.machine.polling import comes_true, wait_for
-from onceproof.run.directory import RunDirectory
-from onceproof.run.history import History
-from onceproof.run.records import Op
+from onceproof.runs.directory import RunDirectory
+from onceproof.runs.history import History
+from onceproof.runs.records import Op
 from onceproof.stacks.local.stack import LocalStack
 from onceproof.stacks.members.airflow import PARTS
 from onceproof.stacks.members.brokers import ask

@@ -27,11 +27,11 @@ from random import Random
 
 import yaml
 
-from onceproof.judge.checkers import run_checkers
-from onceproof.judge.document import parts
+from onceproof.judging.checkers import run_checkers
+from onceproof.judging.document import parts
 from onceproof.machine.home import onceproof_home
-from onceproof.run.directory import RunDirectory
-from onceproof.run.evidence import Evidence, known
+from onceproof.runs.directory import RunDirectory
+from onceproof.runs.evidence import Evidence, known
 from onceproof.scenario.catalogue import find_scenario
 from onceproof.scenario.model import Scenario
 from onceproof.stacks.local.stack import LocalStack

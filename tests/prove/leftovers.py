@@ -21,9 +21,9 @@ from onceproof.job.attempt import job_processes
 from onceproof.job.handle import find_agent
 from onceproof.machine.home import onceproof_home
 from onceproof.machine.polling import wait_for
-from onceproof.run.directory import RunDirectory
-from onceproof.run.history import History
-from onceproof.run.records import Op
+from onceproof.runs.directory import RunDirectory
+from onceproof.runs.history import History
+from onceproof.runs.records import Op
 from onceproof.stacks.links.member import tell
 from onceproof.stacks.local.stack import LocalStack
 from onceproof.stacks.members.brokers import ask

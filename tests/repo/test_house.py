@@ -8,7 +8,7 @@ import tomllib
 import pytest
 from jsonschema import Draft202012Validator
 
-from onceproof.judge.checkers import CHECKERS
+from onceproof.judging.checkers import CHECKERS
 from onceproof.stacks.members.registry import KINDS
 from tests.repo.tree import MODULES, PACKAGE, ROOT, parse, tracked
 
@@ -72,7 +72,7 @@ def test_every_kind_of_member_is_registered():
 
 
 def test_every_checker_is_registered():
-    files = {path.stem for path in PACKAGE.glob("judge/checkers/[a-z]*.py")}
+    files = {path.stem for path in PACKAGE.glob("judging/checkers/[a-z]*.py")}
     assert files == {checker.__module__.rpartition(".")[2] for checker in CHECKERS}
 
 

@@ -26,7 +26,7 @@ def test_the_wheel_carries_the_catalogue_and_the_jobs(tmp_path):
         files = {path.name for path in (ROOT / here).glob("*.*")}
         assert {f"onceproof/{there}/{name}" for name in files} <= found
     assert "onceproof/past/migrations/versions/m0001_runs_and_issues.py" in found
-    assert "onceproof/gate/example.yaml" in found
+    assert "onceproof/gates/example.yaml" in found
     assert "onceproof/job/hook/sitecustomize.py" in found
 
 

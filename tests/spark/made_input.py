@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as parquet
 
-from onceproof.run.directory import RunDirectory
+from onceproof.runs.directory import RunDirectory
 from tests.plans import plan_document
 
 TOPIC = "made.events"

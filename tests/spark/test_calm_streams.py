@@ -11,8 +11,8 @@ from onceproof.machine.home import onceproof_home
 from onceproof.machine.polling import wait_for
 from onceproof.phases.recompute import recompute_in
 from onceproof.references import REFERENCES, find_reference
-from onceproof.run.directory import RunDirectory
-from onceproof.run.plan import Plan
+from onceproof.runs.directory import RunDirectory
+from onceproof.runs.plan import Plan
 from onceproof.spark.session import spark_session
 from onceproof.stacks.members.programs import spark_tools
 from tests.repo.tree import ROOT

@@ -9,7 +9,7 @@ from onceproof.machine.home import onceproof_home
 from onceproof.phases.compare import compare_run
 from onceproof.phases.recompute import recompute_in
 from onceproof.references import copy_events
-from onceproof.run.plan import Plan
+from onceproof.runs.plan import Plan
 from onceproof.sinks import Target
 from onceproof.sinks.files.folders import visible
 from onceproof.sinks.files.reader import read

@@ -10,7 +10,7 @@ from onceproof.errors import EvidenceError
 from onceproof.machine.home import onceproof_home
 from onceproof.phases.recompute import as_engine_read, recompute_in
 from onceproof.references import find_reference, windows
-from onceproof.run.plan import Plan
+from onceproof.runs.plan import Plan
 from onceproof.spark.session import spark_session
 from onceproof.stacks.members.programs import spark_tools
 from tests.spark import row_by_row

@@ -9,9 +9,9 @@ from onceproof.machine.home import onceproof_home
 from onceproof.phases.bodies import recomputed
 from onceproof.phases.recompute import recompute_in
 from onceproof.phases.warm_up import warm_up
-from onceproof.run.history import History
-from onceproof.run.plan import Plan
-from onceproof.run.records import Op
+from onceproof.runs.history import History
+from onceproof.runs.plan import Plan
+from onceproof.runs.records import Op
 from onceproof.spark.session import spark_session
 from onceproof.stacks.members.programs import spark_tools
 from tests.plans import plan_document

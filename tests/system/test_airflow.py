@@ -15,7 +15,7 @@ from onceproof.machine.identity import everyone
 from onceproof.machine.polling import wait_for
 from onceproof.past.record import history_of
 from onceproof.past.store import open_store
-from onceproof.run.directory import RunDirectory
+from onceproof.runs.directory import RunDirectory
 from onceproof.stacks.local.stack import LocalStack
 from onceproof.stacks.members.airflow import password_of
 from onceproof.stacks.members.brokers import ask

@@ -10,9 +10,9 @@ import yaml
 
 from onceproof.job.attempt import job_processes
 from onceproof.machine.polling import wait_for
-from onceproof.run.directory import RunDirectory
-from onceproof.run.history import History
-from onceproof.run.records import Op
+from onceproof.runs.directory import RunDirectory
+from onceproof.runs.history import History
+from onceproof.runs.records import Op
 from onceproof.stacks.members.brokers import ask
 from tests.system.command import run, start
 

@@ -12,7 +12,7 @@ from jsonschema import validate
 from onceproof.cli import carry_out
 from onceproof.past.record import record_run
 from onceproof.phases.judge import judge_run
-from onceproof.run.directory import RunDirectory
+from onceproof.runs.directory import RunDirectory
 from tests.system.command import SCHEMAS, document, run
 from tests.unit.handwritten_run import HandwrittenRun, good_history, plan
 from tests.unit.ran_on_records import with_ran_on
@@ -22,7 +22,7 @@ SCENARIO = "copy_events__two_phase_table__kill_driver"
 # Plans that are written by hand are no plans of the catalogue: their demands are not compared.
 GATE = """
 from onceproof.cli import main
-from onceproof.gate import verification
+from onceproof.gates import verification
 
 verification.not_demanded = lambda *_: ""
 main()

@@ -7,10 +7,10 @@ import pytest
 import yaml
 from jsonschema import validate
 
-from onceproof.gate.verification import trouble_of
+from onceproof.gates.verification import trouble_of
 from onceproof.past.store import open_store
-from onceproof.run.history import History
-from onceproof.run.records import Op
+from onceproof.runs.history import History
+from onceproof.runs.records import Op
 from tests.system.command import SCHEMAS, run
 
 pytestmark = [pytest.mark.stack, pytest.mark.spark, pytest.mark.system]

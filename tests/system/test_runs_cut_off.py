@@ -16,10 +16,10 @@ from onceproof.past.store import open_store
 from onceproof.phases.plan import make_plan
 from onceproof.phases.prepare import prepare
 from onceproof.phases.release import release
-from onceproof.run.directory import RunDirectory
-from onceproof.run.history import History
-from onceproof.run.plan import Plan
-from onceproof.run.records import Op
+from onceproof.runs.directory import RunDirectory
+from onceproof.runs.history import History
+from onceproof.runs.plan import Plan
+from onceproof.runs.records import Op
 from onceproof.scenario.catalogue import find_scenario
 from onceproof.stacks.members.brokers import ask
 from tests.system.command import run, start

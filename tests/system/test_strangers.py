@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 from jsonschema import validate
 
-from onceproof.run.history import History
-from onceproof.run.records import Op
+from onceproof.runs.history import History
+from onceproof.runs.records import Op
 from tests.system.command import SCHEMAS
 
 pytestmark = [pytest.mark.stack, pytest.mark.spark, pytest.mark.system]

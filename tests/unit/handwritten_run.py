@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 
 from onceproof.faults.triggers import sentence
-from onceproof.run.directory import RunDirectory
-from onceproof.run.evidence import Evidence
-from onceproof.run.ledger import content_digest
-from onceproof.run.parts import USED, made_of, used_by
-from onceproof.run.records import Op, Outcome, Record, to_line
+from onceproof.runs.directory import RunDirectory
+from onceproof.runs.evidence import Evidence
+from onceproof.runs.ledger import content_digest
+from onceproof.runs.parts import USED, made_of, used_by
+from onceproof.runs.records import Op, Outcome, Record, to_line
 from tests.plans import input_of, output_of, plan_document
 from tests.unit.handwritten_checkpoint import write_file
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from onceproof.past.record import entry_of, history_of
 from onceproof.past.store import open_store
 from onceproof.phases.judge import judge_run
-from onceproof.run.directory import RunDirectory
+from onceproof.runs.directory import RunDirectory
 from tests.unit.handwritten_run import HandwrittenRun
 from tests.unit.ran_on_records import with_ran_on
 

@@ -11,10 +11,10 @@ from typing import Any
 
 from onceproof.faults.checks import Case
 from onceproof.faults.registry import find_mechanism
-from onceproof.run.directory import RunDirectory
-from onceproof.run.evidence import Evidence, by_partition
-from onceproof.run.plan import FaultPart, Plan
-from onceproof.run.records import Op, Outcome, Record
+from onceproof.runs.directory import RunDirectory
+from onceproof.runs.evidence import Evidence, by_partition
+from onceproof.runs.plan import FaultPart, Plan
+from onceproof.runs.records import Op, Outcome, Record
 from tests.plans import input_of, output_of, plan_document
 
 FILE = Path(__file__).with_name("proof_samples.jsonl")

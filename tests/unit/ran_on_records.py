@@ -3,7 +3,7 @@
 import json
 
 from onceproof.digests import file_digest
-from onceproof.run.directory import RunDirectory
+from onceproof.runs.directory import RunDirectory
 from tests.unit.handwritten_run import did
 
 NOTHING = {"packages": {}, "jars": {}, "files": {}, "unknown": []}

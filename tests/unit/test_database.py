@@ -8,7 +8,7 @@ from onceproof.database import open_database, read_parquet
 from onceproof.errors import EvidenceError
 from onceproof.machine.data_files import data_files
 from onceproof.phases.judge import judge_run
-from onceproof.run.ledger import parquet_files, query_parquet, read_rows
+from onceproof.runs.ledger import parquet_files, query_parquet, read_rows
 from tests.unit.handwritten_run import HandwrittenRun, saw
 
 NAN = float("nan")

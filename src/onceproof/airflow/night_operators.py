@@ -14,7 +14,7 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 from onceproof.airflow.operators import VERDICT, nothing_is_retried
 from onceproof.errors import OnceproofError
 from onceproof.machine.home import runs_folder
-from onceproof.run.directory import RunDirectory
+from onceproof.runs.directory import RunDirectory
 
 RUN_DAG = "onceproof_run"
 _AGAIN = "__again"
@@ -100,8 +100,8 @@ class GateOperator(BaseOperator):
 
     def execute(self, context: Any) -> dict[str, Any]:  # noqa: ARG002
         """Return the decision as a document."""
-        from onceproof.gate.asking import ask
-        from onceproof.gate.formats import to_document, to_text
+        from onceproof.gates.asking import ask
+        from onceproof.gates.formats import to_document, to_text
         from onceproof.web.gates import policy_of
 
         policy = Path(self.policy) if self.policy else policy_of(runs_folder())

@@ -14,7 +14,7 @@ from onceproof.documents import read_object
 from onceproof.errors import OnceproofError
 from onceproof.machine.home import runs_folder
 from onceproof.machine.polling import comes_true, wait_beside_a_loop
-from onceproof.run.directory import RunDirectory
+from onceproof.runs.directory import RunDirectory
 
 RUN = "{{ ti.xcom_pull(task_ids='plan') }}"
 VERDICTS = AssetAlias("onceproof-verdicts")

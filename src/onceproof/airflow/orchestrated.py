@@ -18,8 +18,8 @@ from onceproof.airflow.telling import tell
 from onceproof.documents import read_object
 from onceproof.errors import OnceproofError, StackError
 from onceproof.job.handle import end_agent, find_agent, start_agent
-from onceproof.judge.checkers.expectations import expectations
-from onceproof.judge.checkers.faults_landed import landed, strikes_in
+from onceproof.judging.checkers.expectations import expectations
+from onceproof.judging.checkers.faults_landed import landed, strikes_in
 from onceproof.past.record import begin_run, record_run
 from onceproof.phases.apart import end_all_apart, find_apart, is_done, refuse_undone, start_apart
 from onceproof.phases.bodies import BODIES
@@ -27,10 +27,10 @@ from onceproof.phases.judge import judge_run
 from onceproof.phases.phase import PhaseEnd, end_of, refuse_failed
 from onceproof.phases.plan import Origin
 from onceproof.phases.release import release
-from onceproof.run.directory import RunDirectory
-from onceproof.run.evidence import Evidence
-from onceproof.run.history import HistoryReader
-from onceproof.run.plan import Plan
+from onceproof.runs.directory import RunDirectory
+from onceproof.runs.evidence import Evidence
+from onceproof.runs.history import HistoryReader
+from onceproof.runs.plan import Plan
 from onceproof.verdict import Grade, Verdict
 
 log = logging.getLogger(__name__)

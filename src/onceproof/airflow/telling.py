@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from onceproof.judge.report import read_document
+from onceproof.judging.report import read_document
 from onceproof.past.record import record_run
-from onceproof.run.directory import RunDirectory
+from onceproof.runs.directory import RunDirectory
 from onceproof.verdict import Grade
 
 Told = Mapping[str, Any]

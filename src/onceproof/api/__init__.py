@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 from onceproof.errors import EvidenceError, RequestError
 from onceproof.machine.home import runs_folder
-from onceproof.run.directory import RunDirectory
+from onceproof.runs.directory import RunDirectory
 from onceproof.verdict import Grade, Verdict
 
 if TYPE_CHECKING:
-    from onceproof.gate.decide import Decision
+    from onceproof.gates.decide import Decision
     from onceproof.past.entry import Entry
     from onceproof.phases.plan import Origin
     from onceproof.phases.produce import Progress
-    from onceproof.run.plan import FaultPart, Plan
+    from onceproof.runs.plan import FaultPart, Plan
     from onceproof.scenario import Scenario
 
 log = logging.getLogger("onceproof")
@@ -43,7 +43,7 @@ class Run:
     @cached_property
     def document(self) -> dict[str, Any]:
         """The verdict document, as `verdict.json` has it (docs/schemas/verdict.json)."""
-        from onceproof.judge.report import read_document
+        from onceproof.judging.report import read_document
 
         return read_document(RunDirectory(self.directory))
 
@@ -116,7 +116,7 @@ def replay(
     """Run the plan of a stored run once more, as a run of its own; see `run`."""
     from onceproof.phases.again import plan_again
     from onceproof.phases.libraries import libraries_of
-    from onceproof.run.needed_variables import refuse_unset
+    from onceproof.runs.needed_variables import refuse_unset
     from onceproof.setup.libraries import refuse_missing
 
     folder, found = runs_folder(runs), stored(directory)
@@ -144,7 +144,7 @@ def judge(directory: str | Path) -> Run:
 
 def gate(policy: str | Path, version: str, *, runs: Path | None = None) -> Decision:
     """Return whether the verdict history proves what a policy asks of a version, and why."""
-    from onceproof.gate.asking import ask
+    from onceproof.gates.asking import ask
 
     return ask(Path(policy), version, runs_folder(runs))
 
@@ -165,7 +165,7 @@ def plan(
     from onceproof.phases.libraries import libraries_of
     from onceproof.phases.plan import Origin, make_plan
     from onceproof.phases.subject import refuse_absent
-    from onceproof.run.needed_variables import refuse_unset
+    from onceproof.runs.needed_variables import refuse_unset
     from onceproof.setup.libraries import refuse_missing
 
     refuse_absent(scenario.job, scenario.folder)
@@ -212,7 +212,7 @@ def stored(directory: str | Path) -> RunDirectory:
 
 def plan_in(run: RunDirectory) -> Plan:
     """Return a stored run's plan; one that is damaged is a wrong request."""
-    from onceproof.run.plan import Plan
+    from onceproof.runs.plan import Plan
 
     try:
         return Plan.read(run.plan)
@@ -236,7 +236,7 @@ def recorded(record: Callable[[], Entry | None]) -> None:
 
     A run that is not recorded is evidence that the gate does not have, so it stays closed.
     """
-    from onceproof.gate.verification import trouble_of
+    from onceproof.gates.verification import trouble_of
 
     try:
         entry = record()

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from onceproof.checkpoint import log
 from onceproof.errors import EvidenceError
-from onceproof.run.history import History
-from onceproof.run.records import Op, Outcome
+from onceproof.runs.history import History
+from onceproof.runs.records import Op, Outcome
 
 ACTOR = "archive"
 _BEFORE = "query-"  # the logs of a query whose checkpoint was lost, by its number

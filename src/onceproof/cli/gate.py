@@ -14,7 +14,7 @@ from onceproof.cli.output import Runs, print_document
 from onceproof.errors import RequestError
 
 if TYPE_CHECKING:
-    from onceproof.gate.decide import Decision
+    from onceproof.gates.decide import Decision
 
 _SUMMARY = "GITHUB_STEP_SUMMARY"
 
@@ -45,7 +45,7 @@ def gate(
     runs: Runs = None,
 ) -> None:
     """Open the gate for a version, or not: exit 0 open, 1 a run failed, 2 evidence is missing."""
-    from onceproof.gate.asking import example_policy
+    from onceproof.gates.asking import example_policy
 
     if example:
         typer.echo(example_policy(), nl=False)
@@ -60,7 +60,7 @@ def gate(
 
 
 def _print(decision: Decision, shape: Format) -> None:
-    from onceproof.gate import formats
+    from onceproof.gates import formats
 
     if shape is Format.JSON:
         print_document(formats.to_document(decision))

@@ -11,7 +11,7 @@ import typer
 
 from onceproof.cli.output import AsJson, Runs, print_columns, print_document
 from onceproof.errors import RequestError
-from onceproof.judge.report.text import printable
+from onceproof.judging.report.text import printable
 from onceproof.machine.home import runs_folder
 
 if TYPE_CHECKING:

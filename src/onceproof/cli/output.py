@@ -43,7 +43,7 @@ def print_columns(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None
 
 def print_run(run: Run, *, as_json: bool) -> None:
     """Print a run's verdict, and exit with its code."""
-    from onceproof.judge.report.text import print_verdict
+    from onceproof.judging.report.text import print_verdict
 
     if as_json:
         print_document(run.document)

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from onceproof.cli.output import AsJson, Runs, print_document
-from onceproof.judge.report.text import printable
+from onceproof.judging.report.text import printable
 from onceproof.machine.home import runs_folder
 
 if TYPE_CHECKING:
-    from onceproof.gate.prune import Kept
+    from onceproof.gates.prune import Kept
 
 
 def register(app: typer.Typer) -> None:
@@ -32,8 +32,8 @@ def prune(
     as_json: AsJson = False,
 ) -> None:
     """Remove the directories of runs that are older; their rows stay in the history."""
-    from onceproof.gate.policy import read_policy
-    from onceproof.gate.prune import look, remove
+    from onceproof.gates.policy import read_policy
+    from onceproof.gates.prune import look, remove
     from onceproof.past.record import find_store
 
     needs = read_policy(policy).needs if policy else ()

@@ -10,7 +10,7 @@ import typer
 
 from onceproof import api
 from onceproof.cli.output import Runs
-from onceproof.run.directory import RunDirectory
+from onceproof.runs.directory import RunDirectory
 
 
 def register(app: typer.Typer) -> None:

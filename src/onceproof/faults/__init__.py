@@ -20,8 +20,8 @@ from onceproof.failpoints import Failpoint
 from onceproof.faults.checks import Check
 from onceproof.kafka.security import Brokers
 from onceproof.machine.identity import Identity
-from onceproof.run.directory import RunDirectory
-from onceproof.run.plan import FaultPart, Plan
+from onceproof.runs.directory import RunDirectory
+from onceproof.runs.plan import FaultPart, Plan
 from onceproof.schema.kinds import Field
 from onceproof.sinks import Sink
 from onceproof.stacks import Stack

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from onceproof.errors import RequestError
 from onceproof.failpoints import TASK
 from onceproof.faults.registry import find_mechanism
-from onceproof.run.plan import FaultPart
+from onceproof.runs.plan import FaultPart
 from onceproof.stacks import Stack
 from onceproof.stacks.links.verbs import lacks_links
 

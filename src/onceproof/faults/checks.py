@@ -13,9 +13,9 @@ from typing import Any
 
 from onceproof.errors import RequestError
 from onceproof.failpoints import TASK
-from onceproof.run.evidence import Evidence
-from onceproof.run.plan import FaultPart
-from onceproof.run.records import Op, Record
+from onceproof.runs.evidence import Evidence
+from onceproof.runs.plan import FaultPart
+from onceproof.runs.records import Op, Record
 
 Who = tuple[int, int]  # a process by its pid and start time
 SIGNALS = {"kill": "SIGKILL", "pause": "SIGSTOP"}

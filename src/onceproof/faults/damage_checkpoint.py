@@ -28,7 +28,7 @@ from onceproof.faults import (
 )
 from onceproof.faults.checks import DRIVER_ENDED, Case, Check, whole
 from onceproof.machine.polling import wait_for
-from onceproof.run.plan import FaultPart
+from onceproof.runs.plan import FaultPart
 
 _STANDS_STILL_WITHIN_S = 10.0
 _COMES_WITHIN_S = 60.0

@@ -15,7 +15,7 @@ from onceproof.faults import ATTEMPT_ENDS, Mechanism, Need, Proof, Scene, Settin
 from onceproof.faults.checks import Case, Check, fits, whole
 from onceproof.faults.needs import TRANSACTIONS
 from onceproof.faults.strike_member import run_target
-from onceproof.run.plan import FaultPart
+from onceproof.runs.plan import FaultPart
 from onceproof.schema import kinds
 from onceproof.stacks.links import ANYONE, DEEDS, WAYS, Counts, Rule
 from onceproof.stacks.links.verbs import ALL, SOURCES, disturb, pairs_of

@@ -7,7 +7,7 @@ from onceproof.faults import At, Draw, Ends, Mechanism, Proof, Scene, told
 from onceproof.faults.checks import Check, is_the_halted
 from onceproof.faults.needs import WAITING_DRIVER, WAITING_TASK
 from onceproof.machine.polling import wait_for
-from onceproof.run.plan import FaultPart
+from onceproof.runs.plan import FaultPart
 
 _RAISES_WITHIN_S = 10.0
 

@@ -13,8 +13,8 @@ from onceproof.errors import StackError
 from onceproof.faults import TARGET, WHEN, Mechanism, Need, Proof, Scene, Setting
 from onceproof.faults.checks import Case, Check, whole
 from onceproof.machine.polling import wait_for
-from onceproof.run.directory import RunDirectory
-from onceproof.run.plan import FaultPart
+from onceproof.runs.directory import RunDirectory
+from onceproof.runs.plan import FaultPart
 
 FOLDERS: Mapping[str, Callable[[RunDirectory], Path]] = {
     "checkpoint": lambda run: run.checkpoint,

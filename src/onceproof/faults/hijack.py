@@ -7,7 +7,7 @@ from onceproof.faults import Mechanism, Proof, Scene
 from onceproof.faults.checks import Case, Check, whole
 from onceproof.faults.needs import TRANSACTIONS, WAITING
 from onceproof.faults.open_transaction import open_transaction, output_of
-from onceproof.run.plan import FaultPart
+from onceproof.runs.plan import FaultPart
 from onceproof.sinks.protocol.coordinated import ONGOING
 from onceproof.sinks.topics.cluster import Cluster
 from onceproof.sinks.topics.coordinator import Coordinators

@@ -11,7 +11,7 @@ from onceproof.errors import StackError
 from onceproof.failpoints import TASK
 from onceproof.faults import At, Draw, Ends, Mechanism, Proof, Scene, told
 from onceproof.faults.checks import DRIVER_ENDED, SAYS_DEAD, SAYS_ENDED
-from onceproof.run.plan import FaultPart
+from onceproof.runs.plan import FaultPart
 
 
 def strike(fault: FaultPart, scene: Scene) -> Proof:

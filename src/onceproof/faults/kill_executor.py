@@ -16,7 +16,7 @@ from onceproof.faults.checks import DEAD, SAYS_DEAD, SAYS_ENDED, Case, Check, pe
 from onceproof.faults.needs import RUNNING_TASK
 from onceproof.machine.identity import Identity
 from onceproof.machine.polling import wait_for
-from onceproof.run.plan import FaultPart
+from onceproof.runs.plan import FaultPart
 
 _DIES_WITHIN_S = 10.0
 _COME_WITHIN_S = 60.0

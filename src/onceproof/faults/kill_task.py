@@ -9,7 +9,7 @@ from onceproof.faults import At, Draw, Mechanism, Proof, Scene, told
 from onceproof.faults.checks import SAYS_DEAD, Check, is_the_halted
 from onceproof.faults.needs import WAITING_TASK
 from onceproof.machine.polling import wait_for
-from onceproof.run.plan import FaultPart
+from onceproof.runs.plan import FaultPart
 
 _DIES_WITHIN_S = 10.0
 

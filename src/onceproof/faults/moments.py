@@ -12,8 +12,8 @@ from onceproof.faults import Ends
 from onceproof.faults.checks import Case, Check, whole
 from onceproof.faults.registry import ends_of
 from onceproof.faults.triggers import TRIGGERS, kind_of, sentence
-from onceproof.run.evidence import Evidence
-from onceproof.run.records import Op, Record
+from onceproof.runs.evidence import Evidence
+from onceproof.runs.records import Op, Record
 
 _SLACK_S = 0.25  # a record that another process was about to write
 _LOGS = {"offsets": Op.BATCH_OFFSETS, "commits": Op.BATCH_COMMIT}

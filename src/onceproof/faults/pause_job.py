@@ -17,8 +17,8 @@ from onceproof.faults.kill_executor import TARGETS, executors, pick
 from onceproof.faults.needs import RUNNING_TASK
 from onceproof.machine.identity import Identity
 from onceproof.machine.polling import comes_true, wait_for
-from onceproof.run.plan import FaultPart
-from onceproof.run.records import Op
+from onceproof.runs.plan import FaultPart
+from onceproof.runs.records import Op
 
 _PAUSES_WITHIN_S = 10.0
 _ZOMBIE_WRITES_FOR_S = 5.0

@@ -15,7 +15,7 @@ from onceproof.faults.checks import DRIVER_ENDED, Case, Check, people, whole
 from onceproof.faults.kill_executor import executors
 from onceproof.machine.identity import Identity
 from onceproof.machine.polling import wait_for
-from onceproof.run.plan import FaultPart
+from onceproof.runs.plan import FaultPart
 from onceproof.schema import kinds
 
 _COME_WITHIN_S = 90.0

@@ -14,8 +14,8 @@ from onceproof.errors import RequestError
 from onceproof.faults.fill_disk import FOLDERS
 from onceproof.faults.registry import find_mechanism
 from onceproof.machine.disks import mount_disk, unmount_disk
-from onceproof.run.directory import RunDirectory
-from onceproof.run.plan import FaultPart
+from onceproof.runs.directory import RunDirectory
+from onceproof.runs.plan import FaultPart
 
 
 def mount_disks(run: RunDirectory, faults: Iterable[FaultPart]) -> None:

@@ -11,7 +11,7 @@ from onceproof.faults import Ends, Mechanism, Proof, Scene, told
 from onceproof.faults.checks import Case, Check, is_the_halted, people, whole
 from onceproof.faults.needs import WAITING_DRIVER
 from onceproof.machine.polling import wait_for
-from onceproof.run.plan import FaultPart
+from onceproof.runs.plan import FaultPart
 
 _COMMITS_WITHIN_S = 75.0  # the first is held no longer than two minutes
 

@@ -7,7 +7,7 @@ from onceproof.faults import At, Draw, Mechanism, Proof, Scene
 from onceproof.faults.checks import SAYS_DEAD, Case, Check, fits, is_cured_member, is_struck_member
 from onceproof.kafka.topics import are_in_sync
 from onceproof.machine.polling import wait_for
-from onceproof.run.plan import FaultPart
+from onceproof.runs.plan import FaultPart
 from onceproof.stacks import Verb
 
 ALL = "broker:all"

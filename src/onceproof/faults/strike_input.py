@@ -17,7 +17,7 @@ from onceproof.faults.checks import Case, Check, whole
 from onceproof.kafka.security import Brokers
 from onceproof.kafka.topics import drop_topic, expire, grow_topic, look, make_topic, read_back
 from onceproof.machine.polling import wait_for
-from onceproof.run.plan import FaultPart
+from onceproof.runs.plan import FaultPart
 from onceproof.schema import kinds
 
 INPUT = "input"

@@ -18,7 +18,7 @@ from onceproof.faults.checks import (
 from onceproof.faults.needs import RUNNING_TASK, TRANSACTIONS
 from onceproof.faults.open_transaction import open_transaction
 from onceproof.faults.strike_brokers import ALL
-from onceproof.run.plan import FaultPart
+from onceproof.runs.plan import FaultPart
 from onceproof.stacks import Stack, Verb
 
 VERBS: dict[str, Verb] = {"kill": "kill", "pause": "pause", "stop": "stop"}

@@ -7,15 +7,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from onceproof.errors import RequestError
-from onceproof.gate.decide import Decision, decide
-from onceproof.gate.policy import read_policy
-from onceproof.gate.verification import other_of, trouble_of
+from onceproof.gates.decide import Decision, decide
+from onceproof.gates.policy import read_policy
+from onceproof.gates.verification import other_of, trouble_of
 from onceproof.past.record import find_store
 
 
 def example_policy() -> str:
     """Return the text of a policy for the catalogue, with a comment to each field."""
-    place = importlib.resources.files("onceproof.gate").joinpath("example.yaml")
+    place = importlib.resources.files("onceproof.gates").joinpath("example.yaml")
     return place.read_text(encoding="utf-8")
 
 

@@ -11,9 +11,9 @@ from enum import StrEnum
 from itertools import islice
 
 from onceproof.errors import RequestError
-from onceproof.gate.demands import Demands
-from onceproof.gate.fields import REFUSE
-from onceproof.gate.policy import Need, Policy
+from onceproof.gates.demands import Demands
+from onceproof.gates.fields import REFUSE
+from onceproof.gates.policy import Need, Policy
 from onceproof.past.entry import Entry
 from onceproof.past.issues import Issue, matches, shows
 from onceproof.verdict import EXIT_AS_CLAIMED, EXIT_NOT_AS_CLAIMED, EXIT_UNKNOWN, Grade

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from onceproof.errors import EvidenceError
-from onceproof.run.plan import Plan
+from onceproof.runs.plan import Plan
 from onceproof.scenario import Scenario
 from onceproof.scenario.commands import OF_THE_JOB
 from onceproof.scenario.deciding import (

@@ -7,9 +7,9 @@ from dataclasses import asdict
 from typing import Any
 from xml.etree import ElementTree as Xml
 
-from onceproof.gate.decide import Decision, Kind, Reason
-from onceproof.judge.report.junit import plain_text
-from onceproof.judge.report.text import printable
+from onceproof.gates.decide import Decision, Kind, Reason
+from onceproof.judging.report.junit import plain_text
+from onceproof.judging.report.text import printable
 
 _MARK = {Kind.FAILURE: "✗", Kind.LACK: "?", Kind.ACCEPTED: "!", Kind.MET: "✓"}
 _PROBLEM = {Kind.FAILURE: "failure", Kind.LACK: "error"}

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from onceproof.errors import RequestError
-from onceproof.gate.demands import Demands, demands_of
-from onceproof.gate.fields import ALLOW, POLICY
+from onceproof.gates.demands import Demands, demands_of
+from onceproof.gates.fields import ALLOW, POLICY
 from onceproof.scenario import Scenario, find_scenario, load_catalogue
 from onceproof.scenario.catalogue import with_tag
 from onceproof.schema.kinds import read_fields

@@ -11,11 +11,11 @@ from pathlib import Path
 
 from onceproof.documents import read_object
 from onceproof.errors import EvidenceError
-from onceproof.gate.policy import Need
+from onceproof.gates.policy import Need
 from onceproof.job.handle import find_agent
 from onceproof.past.entry import Entry, name_of
 from onceproof.past.store import Store
-from onceproof.run.directory import RunDirectory
+from onceproof.runs.directory import RunDirectory
 
 
 @dataclass(frozen=True)

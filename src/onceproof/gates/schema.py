@@ -1,6 +1,6 @@
 """The JSON schema of policies, made from the tables that read them.
 
-`python -m onceproof.gate.schema docs/schemas/policy.json` writes it anew.
+`python -m onceproof.gates.schema docs/schemas/policy.json` writes it anew.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from onceproof.gate.fields import POLICY
+from onceproof.gates.fields import POLICY
 from onceproof.schema.json_schema import text_of, titled
 
 

@@ -9,9 +9,9 @@ from typing import Any
 from onceproof.digests import file_digest
 from onceproof.documents import read_object
 from onceproof.errors import EvidenceError
-from onceproof.gate.demands import Demands, not_demanded
+from onceproof.gates.demands import Demands, not_demanded
 from onceproof.past.entry import Entry, evidence_digest
-from onceproof.run.directory import RunDirectory
+from onceproof.runs.directory import RunDirectory
 from onceproof.verdict import Grade
 
 _OURS = ("onceproof", "pyspark")

@@ -35,14 +35,14 @@ from onceproof.job.supervisor import Supervisor, Watch
 from onceproof.job.targets import open_sink
 from onceproof.machine.home import jobs_folder, onceproof_home
 from onceproof.machine.identity import Identity
-from onceproof.run.directory import RunDirectory
-from onceproof.run.engine_log import record_engine
-from onceproof.run.history import History
-from onceproof.run.parts import used_by
-from onceproof.run.plan import FAILED, Plan
-from onceproof.run.prepared import Prepared
-from onceproof.run.records import Op, Outcome
-from onceproof.run.restart import strategy_of
+from onceproof.runs.directory import RunDirectory
+from onceproof.runs.engine_log import record_engine
+from onceproof.runs.history import History
+from onceproof.runs.parts import used_by
+from onceproof.runs.plan import FAILED, Plan
+from onceproof.runs.prepared import Prepared
+from onceproof.runs.records import Op, Outcome
+from onceproof.runs.restart import strategy_of
 from onceproof.sinks import Sink
 from onceproof.stacks.members.programs import spark_tools
 from onceproof.stacks.opening import open_stack

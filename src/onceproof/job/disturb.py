@@ -16,10 +16,10 @@ from onceproof.faults.triggers import has_missed, look_of
 from onceproof.job.progress import RunProgress
 from onceproof.machine.identity import Identity
 from onceproof.machine.polling import comes_true, wait_for
-from onceproof.run.directory import RunDirectory
-from onceproof.run.history import History
-from onceproof.run.plan import FaultPart
-from onceproof.run.records import Op, Outcome
+from onceproof.runs.directory import RunDirectory
+from onceproof.runs.history import History
+from onceproof.runs.plan import FaultPart
+from onceproof.runs.records import Op, Outcome
 
 _LOOK_EVERY_S = 0.01
 _GIVES_UP_WITHIN_S = 120.0

@@ -16,8 +16,8 @@ from onceproof.job.attempt import end_job
 from onceproof.machine.identity import Identity
 from onceproof.machine.polling import comes_true, wait_for
 from onceproof.machine.spawning import spawn
-from onceproof.run.directory import RunDirectory
-from onceproof.run.plan import Plan
+from onceproof.runs.directory import RunDirectory
+from onceproof.runs.plan import Plan
 
 _TELLS_WITHIN_S = 30.0
 _ENDS_WITHIN_S = 60.0

@@ -30,11 +30,11 @@ from onceproof.job.runtime import (
 from onceproof.job.targets import shown
 from onceproof.kafka.forgetting import ADDRESS, forgetting
 from onceproof.kafka.security import VARIABLE
-from onceproof.run import engine_log
-from onceproof.run.directory import RunDirectory
-from onceproof.run.needed_variables import variables_of
-from onceproof.run.plan import Plan
-from onceproof.run.prepared import Prepared
+from onceproof.runs import engine_log
+from onceproof.runs.directory import RunDirectory
+from onceproof.runs.needed_variables import variables_of
+from onceproof.runs.plan import Plan
+from onceproof.runs.prepared import Prepared
 from onceproof.setup.java import QUICK, TIDY
 from onceproof.spark.session import LOCAL_CLUSTER
 from onceproof.spark.settings import driver_host, redaction, settings, write_settings

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from onceproof.checkpoint.archive import Archive
-from onceproof.run.directory import RunDirectory
+from onceproof.runs.directory import RunDirectory
 
 _TAIL_BYTES = 20_000
 _SAID = 500

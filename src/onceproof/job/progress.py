@@ -9,10 +9,10 @@ from typing import Any
 
 from onceproof.checkpoint.archive import Archive
 from onceproof.documents import read_object
-from onceproof.run.directory import RunDirectory
-from onceproof.run.evidence import by_partition
-from onceproof.run.plan import Plan
-from onceproof.run.records import Op
+from onceproof.runs.directory import RunDirectory
+from onceproof.runs.evidence import by_partition
+from onceproof.runs.plan import Plan
+from onceproof.runs.records import Op
 from onceproof.sinks import Sink
 
 

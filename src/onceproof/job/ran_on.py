@@ -21,9 +21,9 @@ from onceproof.job.imported import Imported
 from onceproof.job.supervisor import Supervisor
 from onceproof.machine.identity import PROC, Identity, everyone
 from onceproof.machine.leash import HOOK
-from onceproof.run.directory import RunDirectory
-from onceproof.run.history import History
-from onceproof.run.records import Op
+from onceproof.runs.directory import RunDirectory
+from onceproof.runs.history import History
+from onceproof.runs.records import Op
 from onceproof.stacks.members.cluster import is_executor
 
 ACTOR = "ran_on"

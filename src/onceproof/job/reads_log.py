@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from onceproof.run.directory import RunDirectory
-from onceproof.run.history import History
-from onceproof.run.ledger import query_parquet
-from onceproof.run.reads import polls
-from onceproof.run.records import Op, Outcome, Record
+from onceproof.runs.directory import RunDirectory
+from onceproof.runs.history import History
+from onceproof.runs.ledger import query_parquet
+from onceproof.runs.reads import polls
+from onceproof.runs.records import Op, Outcome, Record
 from onceproof.sinks import LOOK, Look, Reader
 
 _READER = "reader"

@@ -10,8 +10,8 @@ from typing import Any
 from onceproof.errors import StackError
 from onceproof.fencing import told
 from onceproof.machine.polling import comes_true
-from onceproof.run.history import History
-from onceproof.run.records import Op, Outcome
+from onceproof.runs.history import History
+from onceproof.runs.records import Op, Outcome
 from onceproof.sinks import Sink
 
 _MOST_NAMES = 200

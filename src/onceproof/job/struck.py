@@ -17,11 +17,11 @@ from onceproof.job.attempt import Attempt, job_processes, kill_until_none
 from onceproof.job.supervisor import Supervisor
 from onceproof.machine.identity import Identity
 from onceproof.machine.polling import comes_true, wait_for
-from onceproof.run.directory import RunDirectory
-from onceproof.run.evidence import by_partition
-from onceproof.run.history import History, HistoryReader
-from onceproof.run.ledger import Partition
-from onceproof.run.reads import polls
+from onceproof.runs.directory import RunDirectory
+from onceproof.runs.evidence import by_partition
+from onceproof.runs.history import History, HistoryReader
+from onceproof.runs.ledger import Partition
+from onceproof.runs.reads import polls
 from onceproof.stacks.members.cluster import is_executor
 
 T = TypeVar("T")

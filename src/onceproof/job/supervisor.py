@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from onceproof.errors import StackError
 from onceproof.job.attempt import Attempt
 from onceproof.machine.polling import comes_true, wait_for
-from onceproof.run.history import History
-from onceproof.run.records import Op, Outcome
-from onceproof.run.restart import Strategy
+from onceproof.runs.history import History
+from onceproof.runs.records import Op, Outcome
+from onceproof.runs.restart import Strategy
 
 ACTOR = "supervisor"
 _LOOK_EVERY_S = 0.02

@@ -8,8 +8,8 @@ from typing import Any
 from onceproof.documents import read_object
 from onceproof.kafka.security import Security
 from onceproof.references.declared import reference_of
-from onceproof.run.directory import RunDirectory
-from onceproof.run.plan import Plan
+from onceproof.runs.directory import RunDirectory
+from onceproof.runs.plan import Plan
 from onceproof.sinks import Sink, Target, find_sink
 from onceproof.sinks.outputs import is_output
 from onceproof.variables import revealed

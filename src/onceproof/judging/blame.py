@@ -8,10 +8,10 @@ from typing import Any
 
 from onceproof.checkpoint.damage_kinds import KINDS
 from onceproof.guarantee import Anomaly
-from onceproof.judge.checkers.faults_landed import landed
-from onceproof.judge.checkers.zombie import written_too_late
-from onceproof.run.evidence import Evidence, known
-from onceproof.run.records import Op, Record
+from onceproof.judging.checkers.faults_landed import landed
+from onceproof.judging.checkers.zombie import written_too_late
+from onceproof.runs.evidence import Evidence, known
+from onceproof.runs.records import Op, Record
 
 MOST_SAMPLED = 20
 Late = list[tuple[int, int, int]]  # batch, attempt, and how many rows

@@ -9,16 +9,16 @@ from typing import Any
 
 from onceproof.errors import EvidenceError
 from onceproof.guarantee import Anomaly
-from onceproof.judge.blame import MOST_SAMPLED, blame
-from onceproof.judge.checkers import first_line
-from onceproof.judge.checkers.faults_landed import landed
-from onceproof.judge.effects.measure import failures, measure
-from onceproof.judge.follow_ups import CAUSE, follow_ups
-from onceproof.judge.ran_on import NOTHING, ran_on, versions_of
-from onceproof.judge.recovery import recovered, recoveries
-from onceproof.judge.timeline import elapsed, healed, timeline
-from onceproof.run.evidence import Evidence, known
-from onceproof.run.records import Op, Record
+from onceproof.judging.blame import MOST_SAMPLED, blame
+from onceproof.judging.checkers import first_line
+from onceproof.judging.checkers.faults_landed import landed
+from onceproof.judging.effects.measure import failures, measure
+from onceproof.judging.follow_ups import CAUSE, follow_ups
+from onceproof.judging.ran_on import NOTHING, ran_on, versions_of
+from onceproof.judging.recovery import recovered, recoveries
+from onceproof.judging.timeline import elapsed, healed, timeline
+from onceproof.runs.evidence import Evidence, known
+from onceproof.runs.records import Op, Record
 from onceproof.verdict import Finding, Grade, Verdict
 
 SCHEMA = 1

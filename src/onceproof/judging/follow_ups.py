@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from onceproof.judge.checkers.phases import phases
-from onceproof.run.evidence import Evidence, known
-from onceproof.run.parts import USED
-from onceproof.run.records import Op
+from onceproof.judging.checkers.phases import phases
+from onceproof.runs.evidence import Evidence, known
+from onceproof.runs.parts import USED
+from onceproof.runs.records import Op
 from onceproof.verdict import Finding, Grade
 
 CAUSE = phases.__name__

@@ -8,9 +8,9 @@ from typing import Any
 
 from onceproof.checkpoint.log import planned
 from onceproof.database import open_database
-from onceproof.run.directory import RunDirectory
-from onceproof.run.evidence import by_partition, known
-from onceproof.run.ledger import Partition, query_parquet
+from onceproof.runs.directory import RunDirectory
+from onceproof.runs.evidence import by_partition, known
+from onceproof.runs.ledger import Partition, query_parquet
 
 Row = Mapping[str, Any]
 Place = tuple[str, int, int]  # topic, partition, offset

@@ -11,8 +11,8 @@ from typing import Any
 from onceproof.digests import file_digest
 from onceproof.documents import field, read_object
 from onceproof.errors import EvidenceError
-from onceproof.run.evidence import Evidence
-from onceproof.run.records import Op, Record
+from onceproof.runs.evidence import Evidence
+from onceproof.runs.records import Op, Record
 
 _ONE_EACH = ("spark", "java", "python")
 _BY_NAME = ("packages", "jars", "files")

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
-from onceproof.judge.checkers.faults_landed import landed
-from onceproof.run.evidence import Evidence, by_partition, known
-from onceproof.run.ledger import Partition
-from onceproof.run.records import Op, Record
+from onceproof.judging.checkers.faults_landed import landed
+from onceproof.runs.evidence import Evidence, by_partition, known
+from onceproof.runs.ledger import Partition
+from onceproof.runs.records import Op, Record
 
 Ends = Mapping[Partition, int]
 _TOLD = ("reason", "said", "decided", "pause_s")

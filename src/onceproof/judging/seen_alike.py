@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from onceproof.database import read_parquet
-from onceproof.judge.seen_rows import Shape
-from onceproof.run.ledger import parquet_files
-from onceproof.run.reads import Reads
+from onceproof.judging.seen_rows import Shape
+from onceproof.runs.ledger import parquet_files
+from onceproof.runs.reads import Reads
 from onceproof.sinks.files.parquet_rows import WROTE
 
 _WHOLE = ("BIGINT", ("BIGINT", "UBIGINT"))

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from onceproof.errors import EvidenceError
-from onceproof.run.ledger import parquet_files, row_hash
+from onceproof.runs.ledger import parquet_files, row_hash
 from onceproof.sinks.files.parquet_rows import WROTE
 
 _AS_THEY_ARE = ("bigint", "int", "string", "boolean")

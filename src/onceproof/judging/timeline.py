@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate, pairwise
 from typing import Any, TypeVar
 
-from onceproof.judge.checkers.faults_landed import landed
-from onceproof.judge.recovery import caught_up, recovered
-from onceproof.run.evidence import Evidence, known
-from onceproof.run.records import Op, Record
+from onceproof.judging.checkers.faults_landed import landed
+from onceproof.judging.recovery import caught_up, recovered
+from onceproof.runs.evidence import Evidence, known
+from onceproof.runs.records import Op, Record
 
 MOST_POINTS = 150
 T = TypeVar("T")

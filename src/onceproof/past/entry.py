@@ -8,9 +8,9 @@ from datetime import datetime
 from typing import Any
 
 from onceproof.digests import files_digest
-from onceproof.run.directory import RunDirectory
-from onceproof.run.parts import evidence_paths, files_of
-from onceproof.run.plan import Plan
+from onceproof.runs.directory import RunDirectory
+from onceproof.runs.parts import evidence_paths, files_of
+from onceproof.runs.plan import Plan
 from onceproof.verdict import Grade
 
 NEVER_JUDGED = "The run was begun and not judged: it is under way, or was killed before its end"

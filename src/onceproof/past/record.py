@@ -11,10 +11,10 @@ from onceproof.digests import file_digest
 from onceproof.documents import read_object
 from onceproof.errors import EvidenceError
 from onceproof.past.entry import Entry, Night, begun_entry, evidence_digest, make_entry
-from onceproof.run.directory import RunDirectory
-from onceproof.run.history import History
-from onceproof.run.plan import Plan
-from onceproof.run.records import Op
+from onceproof.runs.directory import RunDirectory
+from onceproof.runs.history import History
+from onceproof.runs.plan import Plan
+from onceproof.runs.records import Op
 from onceproof.verdict import Grade
 
 if TYPE_CHECKING:

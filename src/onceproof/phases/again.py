@@ -11,8 +11,8 @@ from onceproof.errors import EvidenceError, RequestError
 from onceproof.phases.new_run import make_directory, name_of, write_plan
 from onceproof.phases.subject import find_subject, find_versions
 from onceproof.references.declared import reference_of
-from onceproof.run.directory import RunDirectory
-from onceproof.run.plan import Plan, QueryPart
+from onceproof.runs.directory import RunDirectory
+from onceproof.runs.plan import Plan, QueryPart
 from onceproof.scenario.commands import ENTRY
 from onceproof.scenario.deciding import deciding_files, digests_of
 

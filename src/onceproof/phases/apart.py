@@ -20,7 +20,7 @@ from onceproof.machine.identity import Identity, everyone
 from onceproof.machine.polling import comes_true
 from onceproof.machine.spawning import spawn
 from onceproof.phases.phase import end_of, refuse_failed
-from onceproof.run.directory import RunDirectory
+from onceproof.runs.directory import RunDirectory
 
 # What a phase rests on: it is done only if it ended after this one had.
 _AFTER = {"recompute": "process", "validate": "compare"}

@@ -22,9 +22,9 @@ from onceproof.phases.recompute import recompute_in
 from onceproof.phases.release import release
 from onceproof.phases.validate import become_ready, validate_run
 from onceproof.phases.warm_up import warm_up
-from onceproof.run.directory import RunDirectory
-from onceproof.run.plan import Plan
-from onceproof.run.prepared import Prepared
+from onceproof.runs.directory import RunDirectory
+from onceproof.runs.plan import Plan
+from onceproof.runs.prepared import Prepared
 from onceproof.spark.session import spark_session
 from onceproof.stacks.local.keeper import keep
 from onceproof.stacks.local.stack import LocalStack

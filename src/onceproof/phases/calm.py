@@ -24,9 +24,9 @@ from onceproof.phases.prepare import look_at_input, prepare
 from onceproof.phases.produce import produce
 from onceproof.phases.release import release
 from onceproof.references.declared import CALM
-from onceproof.run.directory import RunDirectory
-from onceproof.run.ledger import query_parquet
-from onceproof.run.plan import Plan
+from onceproof.runs.directory import RunDirectory
+from onceproof.runs.ledger import query_parquet
+from onceproof.runs.plan import Plan
 
 
 def run_calm(run: RunDirectory, plan: Plan, home: Path) -> None:

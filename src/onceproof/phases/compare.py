@@ -13,12 +13,12 @@ from onceproof.comparison import Differences, compare
 from onceproof.comparison.found import samples_of, write_details
 from onceproof.documents import count, read_object
 from onceproof.errors import EngineError, EvidenceError, RequestError
-from onceproof.judge.origins import origins
+from onceproof.judging.origins import origins
 from onceproof.references.declared import NOT_COMPARED, ORIGIN
-from onceproof.run.directory import RunDirectory
-from onceproof.run.ledger import count_rows, parquet_files, query_parquet, readable
-from onceproof.run.parts import OLDER, made_of
-from onceproof.run.plan import Plan
+from onceproof.runs.directory import RunDirectory
+from onceproof.runs.ledger import count_rows, parquet_files, query_parquet, readable
+from onceproof.runs.parts import OLDER, made_of
+from onceproof.runs.plan import Plan
 
 SAMPLES = 5
 _ORIGIN = {

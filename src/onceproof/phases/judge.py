@@ -7,12 +7,12 @@ from pathlib import Path
 
 from onceproof.documents import write_whole
 from onceproof.errors import RequestError
-from onceproof.judge.checkers import run_checkers
-from onceproof.judge.document import parts, verdict_document
-from onceproof.judge.report import write_reports
+from onceproof.judging.checkers import run_checkers
+from onceproof.judging.document import parts, verdict_document
+from onceproof.judging.report import write_reports
 from onceproof.phases.new_run import seal
-from onceproof.run.directory import RunDirectory
-from onceproof.run.evidence import Evidence, known
+from onceproof.runs.directory import RunDirectory
+from onceproof.runs.evidence import Evidence, known
 from onceproof.verdict import Verdict
 
 

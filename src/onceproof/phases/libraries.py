@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from onceproof.run.plan import OutputPart, Parts
+from onceproof.runs.plan import OutputPart, Parts
 from onceproof.setup.libraries import (
     CONFLUENT,
     GREAT_EXPECTATIONS,

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from onceproof.documents import write_whole
 from onceproof.errors import RequestError
-from onceproof.run.directory import RunDirectory
-from onceproof.run.plan import Plan
+from onceproof.runs.directory import RunDirectory
+from onceproof.runs.plan import Plan
 
 _LONGEST_NAME = 60  # a schema of PostgreSQL may have 63
 _TRIES = 100

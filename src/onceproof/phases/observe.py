@@ -8,11 +8,11 @@ import shutil
 from onceproof.digests import files_digest
 from onceproof.errors import OnceproofError
 from onceproof.machine.polling import wait_for
-from onceproof.run.directory import RunDirectory
-from onceproof.run.history import History
-from onceproof.run.ledger import content_digest
-from onceproof.run.parts import files_of
-from onceproof.run.records import Op, Outcome
+from onceproof.runs.directory import RunDirectory
+from onceproof.runs.history import History
+from onceproof.runs.ledger import content_digest
+from onceproof.runs.parts import files_of
+from onceproof.runs.records import Op, Outcome
 from onceproof.sinks import NamesOpen, Sink
 
 MOST_READS = 5

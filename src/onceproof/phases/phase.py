@@ -10,11 +10,11 @@ from onceproof.checkpoint.log import newest
 from onceproof.errors import OnceproofError, StackError
 from onceproof.job.handle import find_agent
 from onceproof.machine.polling import wait_for
-from onceproof.run.directory import RunDirectory
-from onceproof.run.history import History, HistoryReader
-from onceproof.run.parts import used_by
-from onceproof.run.plan import Plan
-from onceproof.run.records import Op, Outcome, Record
+from onceproof.runs.directory import RunDirectory
+from onceproof.runs.history import History, HistoryReader
+from onceproof.runs.parts import used_by
+from onceproof.runs.plan import Plan
+from onceproof.runs.records import Op, Outcome, Record
 
 _BEYOND_S = 120.0
 

@@ -16,8 +16,8 @@ from onceproof.errors import RequestError
 from onceproof.faults.triggers import sentence
 from onceproof.phases.new_run import make_directory, name_of, write_plan
 from onceproof.phases.subject import Subject, find_subject, find_versions
-from onceproof.run.directory import RunDirectory
-from onceproof.run.plan import Plan, QueryPart
+from onceproof.runs.directory import RunDirectory
+from onceproof.runs.plan import Plan, QueryPart
 from onceproof.scenario import Scenario
 from onceproof.scenario.commands import fill
 from onceproof.scenario.deciding import (

@@ -13,12 +13,12 @@ from onceproof.kafka.topics import look, make_topic
 from onceproof.machine.home import onceproof_home
 from onceproof.machine.polling import comes_true
 from onceproof.phases.libraries import libraries_of
-from onceproof.run.directory import RunDirectory
-from onceproof.run.history import History
-from onceproof.run.needed_variables import refuse_unset
-from onceproof.run.plan import Plan
-from onceproof.run.prepared import Prepared
-from onceproof.run.records import Op
+from onceproof.runs.directory import RunDirectory
+from onceproof.runs.history import History
+from onceproof.runs.needed_variables import refuse_unset
+from onceproof.runs.plan import Plan
+from onceproof.runs.prepared import Prepared
+from onceproof.runs.records import Op
 from onceproof.setup.libraries import refuse_missing
 from onceproof.sinks import STORES, Store
 from onceproof.stacks import Stack

@@ -20,12 +20,12 @@ from onceproof.producing.clients import KafkaPython
 from onceproof.producing.rows import Sends
 from onceproof.producing.sending import Sending
 from onceproof.producing.settling import settle
-from onceproof.run.directory import RunDirectory
-from onceproof.run.evidence import by_partition
-from onceproof.run.history import History
-from onceproof.run.ledger import Partition, query_parquet
-from onceproof.run.plan import LATEST, OVER, Plan
-from onceproof.run.records import Op
+from onceproof.runs.directory import RunDirectory
+from onceproof.runs.evidence import by_partition
+from onceproof.runs.history import History
+from onceproof.runs.ledger import Partition, query_parquet
+from onceproof.runs.plan import LATEST, OVER, Plan
+from onceproof.runs.records import Op
 from onceproof.workloads import find_workload
 
 ACTOR = "produce"

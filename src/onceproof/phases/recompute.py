@@ -29,10 +29,10 @@ from onceproof.phases.calm import refuse_late
 from onceproof.references import Events, Reference
 from onceproof.references.declared import CALM, reference_of
 from onceproof.references.windows import LATE_COLUMNS
-from onceproof.run.directory import RunDirectory
-from onceproof.run.ledger import Ledger, count_rows, query_parquet
-from onceproof.run.parts import made_of
-from onceproof.run.plan import EARLIEST, Plan, Writes
+from onceproof.runs.directory import RunDirectory
+from onceproof.runs.ledger import Ledger, count_rows, query_parquet
+from onceproof.runs.parts import made_of
+from onceproof.runs.plan import EARLIEST, Plan, Writes
 
 _LATE_TYPES = "id long, key string, event_ms long, topic string, partition int, offset long"
 _NO_QUERY = (1 << 31) - 1  # of what none has read: behind all others

@@ -20,8 +20,8 @@ from onceproof.machine.polling import wait_for
 from onceproof.phases.apart import end_sessions
 from onceproof.phases.bodies import recomputed
 from onceproof.phases.phase import PhaseEnd, refuse_failed
-from onceproof.run.directory import RunDirectory
-from onceproof.run.plan import Plan
+from onceproof.runs.directory import RunDirectory
+from onceproof.runs.plan import Plan
 
 
 @contextmanager

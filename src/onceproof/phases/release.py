@@ -13,9 +13,9 @@ from onceproof.kafka.topics import drop_topic
 from onceproof.phases.apart import end_all_apart
 from onceproof.phases.new_run import seal
 from onceproof.phases.prepare import own_stack
-from onceproof.run.directory import RunDirectory
-from onceproof.run.plan import Plan
-from onceproof.run.prepared import Prepared
+from onceproof.runs.directory import RunDirectory
+from onceproof.runs.plan import Plan
+from onceproof.runs.prepared import Prepared
 from onceproof.stacks.links.verbs import heal as heal_links
 from onceproof.stacks.local.taking_down import take_down
 from onceproof.stacks.opening import find_stack

@@ -12,8 +12,8 @@ from typing import Any
 
 from onceproof.documents import field, read_object
 from onceproof.errors import EvidenceError, RequestError
-from onceproof.run.directory import RunDirectory
-from onceproof.run.plan import Plan
+from onceproof.runs.directory import RunDirectory
+from onceproof.runs.plan import Plan
 from onceproof.scenario.fields import LONGEST_NAME
 from onceproof.scenario.model import Fields, fields_of
 

@@ -18,7 +18,7 @@ from onceproof.digests import files_digest
 from onceproof.errors import RequestError
 from onceproof.job.runtime import python_of, search_path
 from onceproof.machine.home import jobs_folder
-from onceproof.run.plan import JobPart
+from onceproof.runs.plan import JobPart
 from onceproof.scenario.commands import ENTRY, fill
 from onceproof.setup.java import find_java
 

@@ -17,10 +17,10 @@ from typing import Any
 from onceproof.documents import count, field, read_object, write_whole
 from onceproof.errors import EvidenceError
 from onceproof.phases.compare import key_of
-from onceproof.run.directory import RunDirectory
-from onceproof.run.ledger import read_rows
-from onceproof.run.parts import made_of
-from onceproof.run.plan import Plan
+from onceproof.runs.directory import RunDirectory
+from onceproof.runs.ledger import read_rows
+from onceproof.runs.parts import made_of
+from onceproof.runs.plan import Plan
 
 SCHEMA = 2
 _SAMPLES = 5

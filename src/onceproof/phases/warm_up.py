@@ -14,8 +14,8 @@ from typing import Any
 
 from onceproof.phases.recompute import recompute_in
 from onceproof.producing.rows import Sends
-from onceproof.run.directory import RunDirectory
-from onceproof.run.plan import Plan
+from onceproof.runs.directory import RunDirectory
+from onceproof.runs.plan import Plan
 from onceproof.workloads import find_workload
 
 _ROWS = 500

@@ -16,8 +16,8 @@ from onceproof.phases.phase import await_agent, await_first_commit
 from onceproof.phases.produce import Progress
 from onceproof.phases.recomputing import recomputing
 from onceproof.phases.validate import become_ready
-from onceproof.run.directory import RunDirectory
-from onceproof.run.plan import Plan
+from onceproof.runs.directory import RunDirectory
+from onceproof.runs.plan import Plan
 from onceproof.verdict import Verdict
 
 Say = Callable[[str], None]

@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from onceproof.errors import StackError
 from onceproof.kafka.security import Brokers, Security
-from onceproof.run.plan import Plan
+from onceproof.runs.plan import Plan
 
 _TAIL = 500
 

@@ -11,7 +11,7 @@ from onceproof.errors import EvidenceError
 from onceproof.kafka.security import Brokers
 from onceproof.kafka.topics import look, read_back
 from onceproof.producing.rows import FAILED, ID, OK, UNKNOWN, write_rows
-from onceproof.run.ledger import Ledger, parquet_files, query_parquet
+from onceproof.runs.ledger import Ledger, parquet_files, query_parquet
 
 _NOBODY = -1
 

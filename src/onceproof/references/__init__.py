@@ -12,7 +12,7 @@ from typing import Any
 
 from onceproof.errors import RequestError
 from onceproof.naming import find_attribute
-from onceproof.run.plan import RowsPart, Writes
+from onceproof.runs.plan import RowsPart, Writes
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import Any
 from onceproof.errors import EvidenceError, RequestError
 from onceproof.naming import find_attribute
 from onceproof.references import WRITE, Events, Reference, find_reference
-from onceproof.run.plan import OutputPart
+from onceproof.runs.plan import OutputPart
 
 EACH_ONCE, CALM = "each_once", "calm"
 WORDS = (EACH_ONCE, CALM)

@@ -16,9 +16,9 @@ from typing import Any
 from onceproof.digests import file_digest
 from onceproof.documents import write_whole
 from onceproof.errors import EvidenceError
-from onceproof.run.directory import RunDirectory
-from onceproof.run.history import History
-from onceproof.run.records import Op, Outcome
+from onceproof.runs.directory import RunDirectory
+from onceproof.runs.history import History
+from onceproof.runs.records import Op, Outcome
 
 ACTOR = "engine"
 NO_LOG = "no event log"

@@ -14,13 +14,13 @@ from typing import Any, TypeVar
 from onceproof.documents import count, field, read_object
 from onceproof.errors import EvidenceError
 from onceproof.guarantee import Anomaly
-from onceproof.run.directory import RunDirectory
-from onceproof.run.history import History
-from onceproof.run.ledger import Ledger, Partition
-from onceproof.run.parts import OLDER, part_digest
-from onceproof.run.plan import Plan, RowsPart
-from onceproof.run.reads import Poll, Reads, polls
-from onceproof.run.records import Op, Record
+from onceproof.runs.directory import RunDirectory
+from onceproof.runs.history import History
+from onceproof.runs.ledger import Ledger, Partition
+from onceproof.runs.parts import OLDER, part_digest
+from onceproof.runs.plan import Plan, RowsPart
+from onceproof.runs.reads import Poll, Reads, polls
+from onceproof.runs.records import Op, Record
 
 T = TypeVar("T")
 ROW_CLASSES = (Anomaly.LOST, Anomaly.DUPLICATED, Anomaly.UNEXPECTED, Anomaly.CHANGED)

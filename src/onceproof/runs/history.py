@@ -16,7 +16,7 @@ from typing import Any
 
 from onceproof import documents
 from onceproof.errors import EvidenceError
-from onceproof.run.records import LONGEST_LINE_BYTES, Op, Outcome, Record, from_line, to_line
+from onceproof.runs.records import LONGEST_LINE_BYTES, Op, Outcome, Record, from_line, to_line
 
 
 @dataclass(frozen=True)

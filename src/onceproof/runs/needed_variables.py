@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-from onceproof.run.plan import Parts
+from onceproof.runs.plan import Parts
 from onceproof.variables import names_in, unset
 
 # Set for the job by Onceproof, where the store of its stack has a password file.

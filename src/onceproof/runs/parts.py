@@ -12,7 +12,7 @@ from typing import Any
 
 from onceproof.digests import files_digest
 from onceproof.documents import field, read_object
-from onceproof.run.directory import RunDirectory
+from onceproof.runs.directory import RunDirectory
 
 # What each phase has read or written. At its end these parts are final, until it is repeated.
 USED: Mapping[str, tuple[str, ...]] = {

@@ -16,7 +16,7 @@ from typing import Any
 from onceproof.documents import count, decode, encoded, read_object
 from onceproof.errors import EvidenceError, RequestError
 from onceproof.guarantee import Anomaly, Guarantee, Promise
-from onceproof.run.schema_1 import of_schema_1
+from onceproof.runs.schema_1 import of_schema_1
 from onceproof.verdict import Claim, Grade
 
 SCHEMA = 2

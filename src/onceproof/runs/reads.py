@@ -14,8 +14,8 @@ from typing import Any
 
 from onceproof.database import open_database
 from onceproof.errors import EvidenceError
-from onceproof.run.ledger import query_parquet
-from onceproof.run.records import Op, Record
+from onceproof.runs.ledger import query_parquet
+from onceproof.runs.records import Op, Record
 
 _AT_ONCE = 20_000
 

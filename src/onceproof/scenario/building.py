@@ -11,7 +11,7 @@ from onceproof.guarantee import Anomaly, Guarantee, Promise, end_to_end
 from onceproof.naming import located, whole
 from onceproof.references import REFERENCES, Reference
 from onceproof.references.declared import find_declared
-from onceproof.run.plan import (
+from onceproof.runs.plan import (
     EARLIEST,
     FaultPart,
     InputPart,

@@ -13,7 +13,7 @@ from onceproof.faults.registry import ends_of, find_mechanism, find_target, mech
 from onceproof.guarantee import Guarantee
 from onceproof.references import Reference
 from onceproof.references.declared import CALM
-from onceproof.run.plan import FAILED, OVER
+from onceproof.runs.plan import FAILED, OVER
 from onceproof.scenario.commands import OF_THE_JOB, PLACEHOLDERS, has_lone_bracket, named
 from onceproof.scenario.draft import Draft
 from onceproof.schema.kinds import Field

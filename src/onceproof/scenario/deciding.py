@@ -22,7 +22,7 @@ from onceproof.documents import read_object
 from onceproof.errors import OnceproofError
 from onceproof.machine.home import expectations_folder
 from onceproof.naming import FILE, module_of
-from onceproof.run.plan import Plan
+from onceproof.runs.plan import Plan
 from onceproof.scenario.model import Scenario
 
 _PACKAGE = Path(__file__).parents[1]

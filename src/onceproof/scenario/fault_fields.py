@@ -8,7 +8,7 @@ from typing import Any
 
 from onceproof.faults.registry import all_targets, find_target, options, verbs
 from onceproof.faults.triggers import TRIGGERS
-from onceproof.run.plan import DEMANDS
+from onceproof.runs.plan import DEMANDS
 from onceproof.schema.kinds import Field, Kind, Shape, Word, text
 from onceproof.schema.values import BAD, Item, none_of
 

@@ -11,8 +11,8 @@ from typing import Any
 from onceproof.guarantee import Anomaly, Guarantee
 from onceproof.references import REFERENCES
 from onceproof.references.declared import WORDS
-from onceproof.run import restart
-from onceproof.run.plan import ALLOWED, EARLIEST, FAILED, LATEST, OVER, REFUSED
+from onceproof.runs import restart
+from onceproof.runs.plan import ALLOWED, EARLIEST, FAILED, LATEST, OVER, REFUSED
 from onceproof.scenario.fault_fields import FAULT, NAME
 from onceproof.schema.kinds import (
     ANY,

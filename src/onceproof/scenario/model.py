@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from onceproof.references import REFERENCES
-from onceproof.run.plan import ALLOWED, FaultPart, Parts, Plan
+from onceproof.runs.plan import ALLOWED, FaultPart, Parts, Plan
 from onceproof.scenario.commands import ENTRY, OF_THE_JOB
 from onceproof.verdict import Claim
 

@@ -14,7 +14,7 @@ from onceproof import failpoints
 from onceproof.errors import RequestError
 from onceproof.faults import At, Draw
 from onceproof.faults.registry import draws
-from onceproof.run.plan import OVER, FaultPart
+from onceproof.runs.plan import OVER, FaultPart
 from onceproof.scenario.checks import misplaced
 from onceproof.scenario.model import Scenario
 from onceproof.sinks import find_sink

@@ -9,7 +9,7 @@ from typing import Any
 from onceproof.faults.registry import say_proof, say_target
 from onceproof.guarantee import Anomaly
 from onceproof.references.declared import CALM, EACH_ONCE
-from onceproof.run.plan import LATEST, FaultPart, Plan
+from onceproof.runs.plan import LATEST, FaultPart, Plan
 from onceproof.verdict import Grade
 
 

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 from onceproof.errors import RequestError
 from onceproof.guarantee import Guarantee
 from onceproof.naming import find_attribute
-from onceproof.run.plan import Writes
+from onceproof.runs.plan import Writes
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from onceproof import api
 from onceproof.failpoints import SEEN, TASK
 from onceproof.guarantee import Guarantee
 from onceproof.phases.prepare import prepared_on
-from onceproof.run.directory import RunDirectory
-from onceproof.run.plan import Plan
+from onceproof.runs.directory import RunDirectory
+from onceproof.runs.plan import Plan
 from onceproof.scenario import Scenario
 from onceproof.sinks import find_sink
 from onceproof.stacks import Stack

@@ -9,9 +9,9 @@ from datetime import datetime
 from pathlib import Path
 
 from onceproof.errors import RequestError
-from onceproof.gate.decide import Decision, Kind, decide
-from onceproof.gate.policy import read_policy
-from onceproof.gate.verification import other_of, trouble_of
+from onceproof.gates.decide import Decision, Kind, decide
+from onceproof.gates.policy import read_policy
+from onceproof.gates.verification import other_of, trouble_of
 from onceproof.past.entry import Entry
 from onceproof.past.issues import Issue
 from onceproof.verdict import EXIT_AS_CLAIMED, EXIT_NOT_AS_CLAIMED, Grade

@@ -16,7 +16,7 @@ from onceproof.documents import field, parse_object, read_object
 from onceproof.errors import EvidenceError
 from onceproof.past.entry import Entry
 from onceproof.past.issues import Issue
-from onceproof.run.directory import RunDirectory
+from onceproof.runs.directory import RunDirectory
 from onceproof.web.grid import Standing, standing
 
 _SCHEMA = 1

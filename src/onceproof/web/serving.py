@@ -18,7 +18,7 @@ from urllib.parse import quote
 
 from onceproof.documents import read_object
 from onceproof.errors import OnceproofError
-from onceproof.judge.report.html import templates
+from onceproof.judging.report.html import templates
 from onceproof.machine.home import runs_folder
 from onceproof.past.entry import Entry, name_of
 from onceproof.past.record import history_of

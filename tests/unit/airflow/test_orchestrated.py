@@ -25,8 +25,8 @@ from onceproof.past.record import find_store
 from onceproof.phases import apart
 from onceproof.phases.phase import end_of, phase
 from onceproof.phases.plan import Origin
-from onceproof.run.history import History
-from onceproof.run.records import Op, Outcome
+from onceproof.runs.history import History
+from onceproof.runs.records import Op, Outcome
 from tests.unit.night_runs import judged, lossy
 
 CALM = "copy_events__append_table__calm"

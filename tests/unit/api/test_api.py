@@ -1,7 +1,10 @@
 """The public API on runs that are stored already; whole runs are the system tests'."""
 
+from pathlib import Path
+
 import pytest
 
+import onceproof
 from onceproof import api
 from onceproof.errors import RequestError
 from onceproof.past.record import find_store
@@ -16,6 +19,18 @@ def test_a_stored_run_is_judged_and_tells_its_verdict(tmp_path):
     assert found.document["verdict"] == "PASS"
     assert found.reasons == tuple(found.document["reasons"])
     assert found.directory == tmp_path
+
+
+@pytest.mark.parametrize("name", onceproof.__all__)
+def test_each_public_name_is_there_and_documented(name):
+    assert getattr(onceproof, name).__doc__
+    page = (Path(__file__).parents[3] / "docs/api.md").read_text()
+    assert f"`{name}" in page
+
+
+def test_what_is_not_public_is_no_attribute():
+    with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
+        _ = onceproof.nonsense
 
 
 def test_a_run_that_is_altered_is_not_as_claimed_any_more(tmp_path):

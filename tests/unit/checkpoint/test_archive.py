@@ -4,8 +4,8 @@ import pytest
 
 from onceproof.checkpoint.archive import Archive, queries
 from onceproof.checkpoint.coverage import first_reads
-from onceproof.run.history import History
-from onceproof.run.records import Op, Outcome
+from onceproof.runs.history import History
+from onceproof.runs.records import Op, Outcome
 
 
 class Checkpoint:

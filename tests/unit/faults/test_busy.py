@@ -13,7 +13,7 @@ from onceproof.faults.busy import busy_executor, busy_worker, has_running_task
 from onceproof.machine.identity import Identity
 from onceproof.machine.polling import wait_for
 from onceproof.machine.spawning import spawn
-from onceproof.run.plan import FaultPart
+from onceproof.runs.plan import FaultPart
 from onceproof.scenario.checks import misplaced
 
 NAME = '"Executor task launch worker for task 1.0 in stage 3.0 (TID 14)" #61 daemon prio=5'

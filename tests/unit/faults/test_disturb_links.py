@@ -13,9 +13,9 @@ from onceproof.faults import ATTEMPT_ENDS, Scene, disturb_links
 from onceproof.faults.abilities import needs_links
 from onceproof.faults.registry import find_mechanism
 from onceproof.job.disturb import Disturbance
-from onceproof.run.history import History
-from onceproof.run.plan import FaultPart
-from onceproof.run.records import Op
+from onceproof.runs.history import History
+from onceproof.runs.plan import FaultPart
+from onceproof.runs.records import Op
 from onceproof.stacks.links.verbs import disturb, lacks_links
 
 WORK = SimpleNamespace(run="run_1", input=SimpleNamespace(topic="events"))

@@ -9,7 +9,7 @@ from onceproof.errors import StackError
 from onceproof.faults import Scene
 from onceproof.faults.registry import find_mechanism
 from onceproof.kafka.security import PLAIN, Brokers
-from onceproof.run.plan import FaultPart
+from onceproof.runs.plan import FaultPart
 from onceproof.sinks.protocol.coordinated import Seen
 
 

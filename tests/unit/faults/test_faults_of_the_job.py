@@ -19,8 +19,8 @@ from onceproof.faults.small_disks import mount_disks, unmount_disks
 from onceproof.machine.identity import everyone
 from onceproof.machine.polling import wait_for
 from onceproof.machine.spawning import spawn
-from onceproof.run.directory import RunDirectory
-from onceproof.run.plan import FaultPart
+from onceproof.runs.directory import RunDirectory
+from onceproof.runs.plan import FaultPart
 from onceproof.stacks.members.cluster import EXECUTOR, is_executor
 from tests.unit.handwritten_checkpoint import write_file
 

@@ -11,9 +11,9 @@ from onceproof import faults
 from onceproof.errors import RequestError
 from onceproof.faults import Mechanism, registry
 from onceproof.faults.abilities import refuse_unable
-from onceproof.judge.checkers.faults_landed import faults_landed
+from onceproof.judging.checkers.faults_landed import faults_landed
 from onceproof.phases.plan import make_plan
-from onceproof.run.plan import FaultPart, Plan
+from onceproof.runs.plan import FaultPart, Plan
 from onceproof.scenario import find_scenario
 from onceproof.scenario.catalogue import read_text
 from onceproof.scenario.random_faults import with_random_faults

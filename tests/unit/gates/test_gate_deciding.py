@@ -8,8 +8,8 @@ import sys
 import pytest
 
 from onceproof.documents import read_object
-from onceproof.gate.demands import demands_of, not_demanded
-from onceproof.gate.verification import other_code
+from onceproof.gates.demands import demands_of, not_demanded
+from onceproof.gates.verification import other_code
 from onceproof.phases.again import plan_again
 from onceproof.phases.plan import make_plan
 from onceproof.scenario import deciding, find_scenario

@@ -6,8 +6,8 @@ from datetime import date, timedelta
 import pytest
 
 from onceproof.errors import RequestError
-from onceproof.gate.decide import Kind, decide
-from onceproof.gate.policy import Need, Policy
+from onceproof.gates.decide import Kind, decide
+from onceproof.gates.policy import Need, Policy
 from onceproof.past.issues import issue_of
 from tests.unit.verdict_entries import NOW, SCENARIO, good, red, unknown
 

@@ -7,8 +7,8 @@ import pytest
 
 from onceproof.digests import file_digest
 from onceproof.documents import read_object
-from onceproof.gate.asking import ask
-from onceproof.gate.demands import demands_of, not_demanded
+from onceproof.gates.asking import ask
+from onceproof.gates.demands import demands_of, not_demanded
 from onceproof.past.entry import evidence_digest
 from onceproof.past.store import open_store
 from onceproof.phases.plan import make_plan, plan_of

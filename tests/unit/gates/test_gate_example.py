@@ -1,8 +1,8 @@
 """The sample policy: printed by the command, in the wheel, and one that the parser takes."""
 
 from onceproof.cli import carry_out
-from onceproof.gate.fields import NEED, POLICY
-from onceproof.gate.policy import read_text
+from onceproof.gates.fields import NEED, POLICY
+from onceproof.gates.policy import read_text
 from onceproof.scenario import load_catalogue
 
 

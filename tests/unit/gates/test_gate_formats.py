@@ -7,8 +7,8 @@ from xml.etree import ElementTree as Xml
 import pytest
 from jsonschema import Draft202012Validator
 
-from onceproof.gate.decide import Decision, Kind, Reason
-from onceproof.gate.formats import to_annotations, to_document, to_junit, to_summary, to_text
+from onceproof.gates.decide import Decision, Kind, Reason
+from onceproof.gates.formats import to_annotations, to_document, to_junit, to_summary, to_text
 
 SCHEMA = json.loads((Path(__file__).parents[3] / "docs/schemas/gate.json").read_text())
 CLOSED = Decision(

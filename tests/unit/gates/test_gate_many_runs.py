@@ -5,14 +5,14 @@ from dataclasses import replace
 import pytest
 
 from onceproof.errors import RequestError
-from onceproof.gate.decide import Kind
-from onceproof.gate.policy import read_text
+from onceproof.gates.decide import Kind
+from onceproof.gates.policy import read_text
 from onceproof.past.entry import begun_entry
 from onceproof.past.issues import issue_of
-from onceproof.run.directory import RunDirectory
-from onceproof.run.plan import Plan
+from onceproof.runs.directory import RunDirectory
+from onceproof.runs.plan import Plan
 from tests.plans import plan_document
-from tests.unit.gate.test_gate_decision import closed, gate
+from tests.unit.gates.test_gate_decision import closed, gate
 from tests.unit.verdict_entries import NOW, SCENARIO, good, red, unknown
 
 NINE_AND_ONE = [

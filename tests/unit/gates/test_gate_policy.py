@@ -10,8 +10,8 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from onceproof.errors import RequestError
-from onceproof.gate.policy import Need, read_policy, read_text
-from onceproof.gate.schema import policy_schema
+from onceproof.gates.policy import Need, read_policy, read_text
+from onceproof.gates.schema import policy_schema
 from onceproof.scenario import load_catalogue
 from onceproof.schema.json_schema import text_of
 
@@ -127,7 +127,7 @@ def test_a_file_that_is_not_there_is_refused(tmp_path):
 
 def test_the_schema_of_policies_is_up_to_date():
     written = (ROOT / "docs/schemas/policy.json").read_text()
-    assert written == text_of(policy_schema()), "python -m onceproof.gate.schema docs/schemas/..."
+    assert written == text_of(policy_schema()), "python -m onceproof.gates.schema docs/schemas/..."
 
 
 def test_the_schema_marks_what_an_editor_should():

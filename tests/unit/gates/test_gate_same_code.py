@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 from onceproof.digests import file_digest
-from onceproof.gate.verification import other_code, other_of, trouble_of
+from onceproof.gates.verification import other_code, other_of, trouble_of
 from onceproof.past.entry import evidence_digest
-from onceproof.run.directory import RunDirectory
+from onceproof.runs.directory import RunDirectory
 from tests.unit.verdict_entries import good, unknown
 
 ONE = {

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from onceproof.cli import carry_out
-from onceproof.gate.policy import Need
-from onceproof.gate.prune import look, remove, rests_on
-from onceproof.gate.verification import trouble_of
+from onceproof.gates.policy import Need
+from onceproof.gates.prune import look, remove, rests_on
+from onceproof.gates.verification import trouble_of
 from onceproof.machine.identity import Identity
 from onceproof.past.store import open_store
 from tests.unit.verdict_entries import NOW, SCENARIO, good, red

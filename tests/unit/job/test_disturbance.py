@@ -11,9 +11,9 @@ from types import SimpleNamespace
 from onceproof.failpoints import Failpoint
 from onceproof.faults import Scene, kill_driver
 from onceproof.job.disturb import Disturbance
-from onceproof.run.directory import RunDirectory
-from onceproof.run.history import History
-from onceproof.run.plan import FaultPart
+from onceproof.runs.directory import RunDirectory
+from onceproof.runs.history import History
+from onceproof.runs.plan import FaultPart
 
 STEP = "from onceproof import failpoints; failpoints.reached('decided', {batch})"
 

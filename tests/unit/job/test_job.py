@@ -11,9 +11,9 @@ from onceproof.job.job import Job
 from onceproof.job.targets import target_of
 from onceproof.kafka.security import Security
 from onceproof.machine.polling import wait_for
-from onceproof.run.directory import RunDirectory
-from onceproof.run.plan import Plan
-from onceproof.run.prepared import Prepared
+from onceproof.runs.directory import RunDirectory
+from onceproof.runs.plan import Plan
+from onceproof.runs.prepared import Prepared
 from onceproof.stacks.tools import SparkTools
 from tests.plans import plan_document
 

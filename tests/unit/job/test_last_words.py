@@ -8,7 +8,7 @@ import pytest
 from onceproof.errors import RequestError
 from onceproof.job.last_words import explained, last_words
 from onceproof.phases.subject import refuse_absent
-from onceproof.run.directory import RunDirectory
+from onceproof.runs.directory import RunDirectory
 from onceproof.scenario.catalogue import find_scenario
 
 

@@ -16,8 +16,8 @@ from onceproof.digests import file_digest
 from onceproof.job.imported import Imported
 from onceproof.job.ran_on import RanOn
 from onceproof.machine.polling import wait_for
-from onceproof.run.history import History
-from onceproof.run.records import Op
+from onceproof.runs.history import History
+from onceproof.runs.records import Op
 from tests.unit.job.test_job import job
 
 JOB = """\

@@ -3,10 +3,10 @@
 import pytest
 
 from onceproof.job.reads_log import ReadsLog
-from onceproof.run.directory import RunDirectory
-from onceproof.run.evidence import Evidence
-from onceproof.run.history import History
-from onceproof.run.records import Op, Outcome
+from onceproof.runs.directory import RunDirectory
+from onceproof.runs.evidence import Evidence
+from onceproof.runs.history import History
+from onceproof.runs.records import Op, Outcome
 from onceproof.sinks import Look
 
 

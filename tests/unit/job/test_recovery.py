@@ -5,7 +5,7 @@ import pytest
 from onceproof.errors import StackError
 from onceproof.fencing import FILE, fenced
 from onceproof.job.recovery import Recovery
-from onceproof.run.history import History
+from onceproof.runs.history import History
 
 
 class Recovers:

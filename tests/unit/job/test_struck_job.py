@@ -12,7 +12,7 @@ from onceproof.job.attempt import ATTEMPT, JOB, Attempt, end_job
 from onceproof.job.struck import StruckJob
 from onceproof.machine.polling import wait_for
 from onceproof.machine.spawning import spawn
-from onceproof.run.plan import FaultPart
+from onceproof.runs.plan import FaultPart
 from onceproof.stacks.members.cluster import EXECUTOR
 from tests.unit.handwritten_checkpoint import write_file
 

@@ -13,9 +13,9 @@ from onceproof.job.attempt import end_job, job_processes, start
 from onceproof.job.supervisor import Supervisor, Watch
 from onceproof.machine.identity import Identity
 from onceproof.machine.polling import wait_for
-from onceproof.run.history import History
-from onceproof.run.records import Op, Outcome
-from onceproof.run.restart import FixedDelay, NoRestart
+from onceproof.runs.history import History
+from onceproof.runs.records import Op, Outcome
+from onceproof.runs.restart import FixedDelay, NoRestart
 
 FOREVER = "import time; time.sleep(600)"
 # A child that asks for no leave to live on, as a JVM does when its Python driver is dead.

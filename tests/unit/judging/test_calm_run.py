@@ -5,9 +5,9 @@ import shutil
 
 import pytest
 
-from onceproof.judge.checkers.calm_run import calm_run
+from onceproof.judging.checkers.calm_run import calm_run
 from onceproof.past.entry import evidence_digest
-from onceproof.run.evidence import Evidence
+from onceproof.runs.evidence import Evidence
 from onceproof.verdict import Grade
 from tests.plans import input_of, output_of
 from tests.unit.handwritten_run import HandwrittenRun, did, good_history

@@ -2,12 +2,12 @@
 
 import pytest
 
-from onceproof.judge.checkers import run_checkers
-from onceproof.judge.checkers.regressed import regressed
-from onceproof.judge.checkers.reordered import reordered
-from onceproof.judge.checkers.torn import torn
-from onceproof.judge.checkers.uncommitted_read import uncommitted_read
-from onceproof.judge.checkers.zombie import zombie
+from onceproof.judging.checkers import run_checkers
+from onceproof.judging.checkers.regressed import regressed
+from onceproof.judging.checkers.reordered import reordered
+from onceproof.judging.checkers.torn import torn
+from onceproof.judging.checkers.uncommitted_read import uncommitted_read
+from onceproof.judging.checkers.zombie import zombie
 from onceproof.verdict import Grade
 from tests.unit.handwritten_run import HandwrittenRun, did, plan, saw
 

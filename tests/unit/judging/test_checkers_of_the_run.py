@@ -4,15 +4,15 @@ import pytest
 
 from onceproof.errors import EvidenceError
 from onceproof.guarantee import Anomaly, Guarantee, Promise
-from onceproof.judge.checkers import CHECKERS, run_checkers
-from onceproof.judge.checkers.ended import ended
-from onceproof.judge.checkers.expectations import expectations
-from onceproof.judge.checkers.faults_landed import faults_landed
-from onceproof.judge.checkers.input_committed import input_committed
-from onceproof.judge.checkers.input_kept import input_kept
-from onceproof.judge.checkers.reads import reads
-from onceproof.judge.checkers.rows import rows
-from onceproof.judge.checkers.stuck import stuck
+from onceproof.judging.checkers import CHECKERS, run_checkers
+from onceproof.judging.checkers.ended import ended
+from onceproof.judging.checkers.expectations import expectations
+from onceproof.judging.checkers.faults_landed import faults_landed
+from onceproof.judging.checkers.input_committed import input_committed
+from onceproof.judging.checkers.input_kept import input_kept
+from onceproof.judging.checkers.reads import reads
+from onceproof.judging.checkers.rows import rows
+from onceproof.judging.checkers.stuck import stuck
 from onceproof.verdict import EXIT_UNKNOWN, Claim, Finding, Grade, Verdict
 from tests.unit.handwritten_run import (
     DRIVER,

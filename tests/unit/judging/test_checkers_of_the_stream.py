@@ -5,9 +5,9 @@ import shutil
 
 import pytest
 
-from onceproof.judge.checkers import run_checkers
-from onceproof.judge.checkers.offset_log import offset_log
-from onceproof.judge.checkers.state import state
+from onceproof.judging.checkers import run_checkers
+from onceproof.judging.checkers.offset_log import offset_log
+from onceproof.judging.checkers.state import state
 from onceproof.verdict import Grade
 from tests.unit.handwritten_checkpoint import remove, write_file
 from tests.unit.handwritten_run import HandwrittenRun, did, good_recomputed, offsets

@@ -5,12 +5,12 @@ import json
 
 import pytest
 
-from onceproof.judge.checkers import run_checkers
-from onceproof.judge.checkers.effects import effects
-from onceproof.judge.checkers.faults_landed import landed
-from onceproof.judge.checkers.unexplained import unexplained
-from onceproof.judge.effects.measure import failures, measure
-from onceproof.run.directory import RunDirectory
+from onceproof.judging.checkers import run_checkers
+from onceproof.judging.checkers.effects import effects
+from onceproof.judging.checkers.faults_landed import landed
+from onceproof.judging.checkers.unexplained import unexplained
+from onceproof.judging.effects.measure import failures, measure
+from onceproof.runs.directory import RunDirectory
 from onceproof.verdict import Grade
 from tests.unit.handwritten_run import DRIVER, HandwrittenRun, did, offsets, plan, topics
 

@@ -2,15 +2,15 @@
 
 import pytest
 
-from onceproof.judge.blame import blame
-from onceproof.judge.checkers import run_checkers
-from onceproof.judge.checkers.ended import ended
-from onceproof.judge.checkers.faults_landed import faults_landed
-from onceproof.judge.checkers.input_committed import input_committed
-from onceproof.judge.checkers.offset_log import offset_log
-from onceproof.judge.checkers.restarted import damaged as files_damaged
-from onceproof.judge.checkers.restarted import restarted, unexplained
-from onceproof.judge.checkers.state import state
+from onceproof.judging.blame import blame
+from onceproof.judging.checkers import run_checkers
+from onceproof.judging.checkers.ended import ended
+from onceproof.judging.checkers.faults_landed import faults_landed
+from onceproof.judging.checkers.input_committed import input_committed
+from onceproof.judging.checkers.offset_log import offset_log
+from onceproof.judging.checkers.restarted import damaged as files_damaged
+from onceproof.judging.checkers.restarted import restarted, unexplained
+from onceproof.judging.checkers.state import state
 from onceproof.verdict import Grade
 from tests.unit.handwritten_run import STRIKE, HandwrittenRun, did, plan, struck
 

@@ -9,13 +9,13 @@ from rich.console import Console
 
 from onceproof.cli.output import print_columns
 from onceproof.errors import StackError
-from onceproof.judge.checkers import CHECKERS
-from onceproof.judge.follow_ups import RESTS_ON
-from onceproof.judge.report.text import print_verdict
+from onceproof.judging.checkers import CHECKERS
+from onceproof.judging.follow_ups import RESTS_ON
+from onceproof.judging.report.text import print_verdict
 from onceproof.phases.judge import judge_run
 from onceproof.phases.phase import phase
 from onceproof.phases.plan import make_plan
-from onceproof.run.directory import RunDirectory
+from onceproof.runs.directory import RunDirectory
 from onceproof.scenario.catalogue import find_scenario
 from tests.unit.handwritten_run import HandwrittenRun, did
 

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from onceproof.guarantee import Anomaly
-from onceproof.judge.checkers import CHECKERS
+from onceproof.judging.checkers import CHECKERS
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs/reading-a-verdict.md").read_text()
@@ -16,6 +16,6 @@ def test_it_has_every_checker_and_every_class():
 
 
 def test_it_has_every_part_of_the_report():
-    template = (ROOT / "src/onceproof/judge/report/page.html.j2").read_text()
+    template = (ROOT / "src/onceproof/judging/report/page.html.j2").read_text()
     parts = re.findall(r"<h2>([^<]+)</h2>", template)
     assert [part for part in parts if f"| {part} |" not in PAGE] == []

@@ -1,7 +1,7 @@
 """How a run came back after a fault, as numbers from handwritten histories."""
 
-from onceproof.judge.recovery import recoveries
-from onceproof.judge.timeline import elapsed
+from onceproof.judging.recovery import recoveries
+from onceproof.judging.timeline import elapsed
 from tests.unit.handwritten_run import STRIKE, HandwrittenRun, did
 
 KILL = STRIKE["actor"]

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from onceproof.judge.report.junit import to_junit
-from onceproof.judge.report.plot import plot, ticks
-from onceproof.judge.report.text import print_verdict
+from onceproof.judging.report.junit import to_junit
+from onceproof.judging.report.plot import plot, ticks
+from onceproof.judging.report.text import print_verdict
 from onceproof.phases.judge import judge_run
 from tests.unit.handwritten_run import HandwrittenRun, control, did
 

@@ -6,16 +6,16 @@ import shutil
 import pytest
 
 from onceproof.errors import EvidenceError
-from onceproof.judge.checkers.input_kept import input_kept
-from onceproof.judge.checkers.log_recorded import log_recorded
-from onceproof.judge.checkers.phases import phases
-from onceproof.judge.checkers.reads import reads
-from onceproof.judge.checkers.rows import rows
-from onceproof.judge.checkers.same_run import same_run
+from onceproof.judging.checkers.input_kept import input_kept
+from onceproof.judging.checkers.log_recorded import log_recorded
+from onceproof.judging.checkers.phases import phases
+from onceproof.judging.checkers.reads import reads
+from onceproof.judging.checkers.rows import rows
+from onceproof.judging.checkers.same_run import same_run
 from onceproof.phases.judge import judge_run
-from onceproof.run.directory import RunDirectory
-from onceproof.run.evidence import Evidence
-from onceproof.run.parts import OLDER, USED
+from onceproof.runs.directory import RunDirectory
+from onceproof.runs.evidence import Evidence
+from onceproof.runs.parts import OLDER, USED
 from onceproof.verdict import Grade
 from tests.plans import input_of, output_of
 from tests.unit.handwritten_run import READS, HandwrittenRun, did, plan, write_rows

@@ -4,9 +4,9 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
 
-from onceproof.judge.seen_alike import certainly_alike
-from onceproof.judge.seen_rows import Shape
-from onceproof.run.reads import Poll, Reads
+from onceproof.judging.seen_alike import certainly_alike
+from onceproof.judging.seen_rows import Shape
+from onceproof.runs.reads import Poll, Reads
 from tests.unit.handwritten_run import READS
 
 COLUMNS = {"id": "bigint", "name": "string", "version": "bigint", "right": "boolean", "n": "int"}

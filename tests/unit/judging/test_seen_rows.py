@@ -7,7 +7,7 @@ import pyarrow.parquet as parquet
 import pytest
 
 from onceproof.errors import EvidenceError
-from onceproof.judge.seen_rows import Shape
+from onceproof.judging.seen_rows import Shape
 from onceproof.sinks import Target
 from onceproof.sinks.files.parquet_rows import schema
 from onceproof.sinks.files.reader import shown

@@ -3,8 +3,8 @@
 import pytest
 
 from onceproof.faults.checks import fits, is_cured_member, is_struck_member
-from onceproof.judge.checkers import run_checkers
-from onceproof.judge.checkers.faults_landed import faults_landed
+from onceproof.judging.checkers import run_checkers
+from onceproof.judging.checkers.faults_landed import faults_landed
 from onceproof.verdict import Grade
 from tests.unit.handwritten_run import (
     DRIVER,

@@ -10,8 +10,8 @@ from onceproof.errors import StackError
 from onceproof.job.job import source_of
 from onceproof.kafka.forgetting import ADDRESS, Records, _Answer, _Server, ask
 from onceproof.kafka.security import Security
-from onceproof.run.directory import RunDirectory
-from onceproof.run.prepared import Prepared
+from onceproof.runs.directory import RunDirectory
+from onceproof.runs.prepared import Prepared
 from onceproof.spark.taken_once import next_ends
 from tests.plans import plan_document
 

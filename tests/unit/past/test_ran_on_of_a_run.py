@@ -6,7 +6,7 @@ import pytest
 
 from onceproof.past.record import begin_run, entry_of, find_store, judged_again, record_run
 from onceproof.phases.judge import judge_run
-from onceproof.run.directory import RunDirectory
+from onceproof.runs.directory import RunDirectory
 from tests.unit.handwritten_run import HandwrittenRun, good_history, plan
 from tests.unit.ran_on_records import ran_on, with_ran_on
 

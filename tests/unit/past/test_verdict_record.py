@@ -9,17 +9,17 @@ import pytest
 
 from onceproof.digests import file_digest
 from onceproof.errors import EvidenceError
-from onceproof.gate.verification import trouble_of
-from onceproof.judge.checkers import run_checkers
-from onceproof.judge.document import parts
+from onceproof.gates.verification import trouble_of
+from onceproof.judging.checkers import run_checkers
+from onceproof.judging.document import parts
 from onceproof.past.entry import evidence_digest
 from onceproof.past.record import entry_of, history_of, judged_again, record_run
 from onceproof.past.store import open_store
 from onceproof.phases.judge import judge_run
-from onceproof.run.directory import RunDirectory
-from onceproof.run.evidence import Evidence, known
-from onceproof.run.history import History
-from onceproof.run.records import Op
+from onceproof.runs.directory import RunDirectory
+from onceproof.runs.evidence import Evidence, known
+from onceproof.runs.history import History
+from onceproof.runs.records import Op
 from tests.unit.example_runs import green, red
 from tests.unit.example_runs import unknown as unknown_run
 from tests.unit.handwritten_run import HandwrittenRun, did, plan

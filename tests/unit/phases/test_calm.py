@@ -10,10 +10,10 @@ import pytest
 from onceproof.errors import EvidenceError
 from onceproof.phases import calm
 from onceproof.phases.calm import refuse_late, run_calm
-from onceproof.run.directory import RunDirectory
-from onceproof.run.history import History
-from onceproof.run.plan import Plan
-from onceproof.run.records import Op
+from onceproof.runs.directory import RunDirectory
+from onceproof.runs.history import History
+from onceproof.runs.plan import Plan
+from onceproof.runs.records import Op
 from tests.plans import output_of, plan_document
 from tests.spark.made_input import work as work_of
 

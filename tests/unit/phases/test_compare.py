@@ -14,9 +14,9 @@ from onceproof.errors import EvidenceError
 from onceproof.phases import compare
 from onceproof.phases.compare import compare_run
 from onceproof.references import Reference
-from onceproof.run.directory import RunDirectory
-from onceproof.run.evidence import Evidence
-from onceproof.run.plan import Plan, Writes
+from onceproof.runs.directory import RunDirectory
+from onceproof.runs.evidence import Evidence
+from onceproof.runs.plan import Plan, Writes
 from onceproof.sinks import find_sink
 from tests.plans import plan_document
 from tests.unit.comparison.sides import in_this_process

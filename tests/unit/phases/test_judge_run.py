@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 
 from onceproof.cli import carry_out as command_line
 from onceproof.guarantee import Anomaly
-from onceproof.judge.checkers import CHECKERS
+from onceproof.judging.checkers import CHECKERS
 from onceproof.phases import judge
 from onceproof.phases.judge import judge_run
 from onceproof.verdict import Grade

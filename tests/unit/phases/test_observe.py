@@ -7,10 +7,10 @@ import pytest
 from onceproof.errors import StackError
 from onceproof.phases import observe as phase
 from onceproof.phases.observe import observe
-from onceproof.run.directory import RunDirectory
-from onceproof.run.evidence import Evidence
-from onceproof.run.ledger import count_rows
-from onceproof.run.records import Op
+from onceproof.runs.directory import RunDirectory
+from onceproof.runs.evidence import Evidence
+from onceproof.runs.ledger import count_rows
+from onceproof.runs.records import Op
 
 
 class Changing:

@@ -8,9 +8,9 @@ import pytest
 from onceproof.airflow.orchestrated import PhaseWatch
 from onceproof.errors import EvidenceError, StackError
 from onceproof.phases.phase import await_phase
-from onceproof.run.directory import RunDirectory
-from onceproof.run.history import History, HistoryReader
-from onceproof.run.records import Op, Outcome, Record, to_line
+from onceproof.runs.directory import RunDirectory
+from onceproof.runs.history import History, HistoryReader
+from onceproof.runs.records import Op, Outcome, Record, to_line
 from tests.plans import plan_document
 
 MANY, LOOKS = 2000, 50

@@ -13,8 +13,8 @@ from onceproof.guarantee import Guarantee
 from onceproof.phases.again import plan_again
 from onceproof.phases.plan import make_plan
 from onceproof.phases.subject import find_subject
-from onceproof.run.directory import RunDirectory
-from onceproof.run.plan import Plan, Writes
+from onceproof.runs.directory import RunDirectory
+from onceproof.runs.plan import Plan, Writes
 from onceproof.scenario import find_scenario, load_catalogue
 from onceproof.scenario.commands import default_command, fill, named
 from onceproof.verdict import Grade

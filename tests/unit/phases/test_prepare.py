@@ -7,7 +7,7 @@ import pytest
 from onceproof.errors import RequestError, StackError
 from onceproof.phases.plan import make_plan
 from onceproof.phases.prepare import await_members, prepare
-from onceproof.run.plan import Plan
+from onceproof.runs.plan import Plan
 from onceproof.scenario import find_scenario
 
 

@@ -13,10 +13,10 @@ from onceproof.machine.identity import Identity, everyone
 from onceproof.machine.polling import wait_for
 from onceproof.phases.phase import await_agent, await_first_commit
 from onceproof.phases.recomputing import recomputing
-from onceproof.run.directory import RunDirectory
-from onceproof.run.history import History
-from onceproof.run.plan import Plan
-from onceproof.run.records import Op, Outcome
+from onceproof.runs.directory import RunDirectory
+from onceproof.runs.history import History
+from onceproof.runs.plan import Plan
+from onceproof.runs.records import Op, Outcome
 from tests.plans import plan_document
 
 
@@ -85,7 +85,7 @@ def test_nothing_outlives_a_process_that_is_killed(run):
         "import sys, time\n"
         "from pathlib import Path\n"
         "from onceproof.phases.recomputing import recomputing\n"
-        "from onceproof.run.directory import RunDirectory\n"
+        "from onceproof.runs.directory import RunDirectory\n"
         "with recomputing(RunDirectory(Path(sys.argv[1])), 20) as result:\n"
         "    result()\n"
     )

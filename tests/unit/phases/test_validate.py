@@ -11,8 +11,8 @@ import pytest
 from jsonschema import validate
 
 from onceproof.errors import EvidenceError
-from onceproof.judge.checkers import run_checkers
-from onceproof.judge.checkers.expectations import expectations
+from onceproof.judging.checkers import run_checkers
+from onceproof.judging.checkers.expectations import expectations
 from onceproof.machine.home import expectations_folder
 from onceproof.phases.validate import hold, validate_run
 from onceproof.references import REFERENCES, find_reference

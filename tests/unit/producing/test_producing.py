@@ -15,8 +15,8 @@ from onceproof.phases.produce import committed, produce
 from onceproof.producing.children import Order, Producers
 from onceproof.producing.rows import Sends, partition_of
 from onceproof.producing.sending import Sending
-from onceproof.run.directory import RunDirectory
-from onceproof.run.plan import Plan
+from onceproof.runs.directory import RunDirectory
+from onceproof.runs.plan import Plan
 from onceproof.workloads import find_workload
 from onceproof.workloads.sentinel import sentinel
 from tests.plans import plan_document

@@ -7,7 +7,7 @@ from onceproof.errors import EvidenceError
 from onceproof.kafka.topics import Found
 from onceproof.producing import settling
 from onceproof.producing.rows import write_rows
-from onceproof.run.ledger import Ledger
+from onceproof.runs.ledger import Ledger
 
 
 @pytest.fixture

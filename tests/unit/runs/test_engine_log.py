@@ -5,11 +5,11 @@ import json
 import pytest
 
 from onceproof.digests import file_digest
-from onceproof.run import engine_log
-from onceproof.run.directory import RunDirectory
-from onceproof.run.engine_log import record_engine
-from onceproof.run.history import History
-from onceproof.run.records import Outcome
+from onceproof.runs import engine_log
+from onceproof.runs.directory import RunDirectory
+from onceproof.runs.engine_log import record_engine
+from onceproof.runs.history import History
+from onceproof.runs.records import Outcome
 
 START = {"Event": "SparkListenerLogStart", "Spark Version": "4.2.0"}
 LOST = {

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onceproof.errors import EvidenceError
-from onceproof.run.history import History
-from onceproof.run.records import Op, Outcome
+from onceproof.runs.history import History
+from onceproof.runs.records import Op, Outcome
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from onceproof.errors import EvidenceError
 from onceproof.phases.plan import plan_of
 from onceproof.phases.subject import Subject
-from onceproof.run.plan import Plan
+from onceproof.runs.plan import Plan
 from onceproof.scenario import Scenario, find_scenario
 from onceproof.scenario.deciding import deciding_files
 from onceproof.scenario.model import fields_of

@@ -3,7 +3,7 @@ from random import Random
 import pytest
 
 from onceproof.errors import RequestError
-from onceproof.run.restart import STRATEGIES, strategy_of
+from onceproof.runs.restart import STRATEGIES, strategy_of
 
 
 def pauses(restart, times):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from onceproof.errors import RequestError
 from onceproof.faults.registry import draws
 from onceproof.phases.plan import make_plan
-from onceproof.run.plan import Plan
+from onceproof.runs.plan import Plan
 from onceproof.scenario import find_scenario, load_catalogue
 from onceproof.scenario.catalogue import read_file, read_text
 from onceproof.scenario.model import fields_of, to_yaml

@@ -13,7 +13,7 @@ from onceproof.faults.registry import MECHANISMS, all_targets, verbs
 from onceproof.faults.triggers import TRIGGERS, kind_of
 from onceproof.guarantee import Guarantee
 from onceproof.machine.home import catalogue_folder
-from onceproof.run import restart
+from onceproof.runs import restart
 from onceproof.scenario import fault_fields, find_scenario, load_catalogue
 from onceproof.scenario.catalogue import read_file, read_text
 from onceproof.scenario.schema import file_schema

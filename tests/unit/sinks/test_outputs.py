@@ -10,7 +10,7 @@ import pytest
 
 from onceproof.errors import RequestError, StackError
 from onceproof.guarantee import Guarantee
-from onceproof.run.plan import Writes
+from onceproof.runs.plan import Writes
 from onceproof.sinks import OUTPUTS, Target, find_sink
 from onceproof.sinks.outputs import is_output
 

@@ -59,6 +59,6 @@ def test_using_a_sink_of_files_brings_in_arrow_and_nothing_else(name, tmp_path):
 
 
 def test_what_is_of_the_runs_is_noticed():
-    assert "onceproof.run.history" in odd(
-        modules_behind("import sys, onceproof.run.history as _; print(*sys.modules)")
+    assert "onceproof.runs.history" in odd(
+        modules_behind("import sys, onceproof.runs.history as _; print(*sys.modules)")
     )

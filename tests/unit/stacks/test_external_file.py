@@ -7,7 +7,7 @@ import yaml
 
 from onceproof.errors import RequestError
 from onceproof.faults.abilities import refuse_unable
-from onceproof.run.plan import FaultPart
+from onceproof.runs.plan import FaultPart
 from onceproof.stacks.external.file import read_external
 from onceproof.stacks.external.member import runs_here
 from onceproof.stacks.external.stack import ExternalStack

@@ -7,7 +7,7 @@ import yaml
 
 from onceproof.errors import RequestError, StackError
 from onceproof.faults.abilities import refuse_unable
-from onceproof.run.plan import FaultPart
+from onceproof.runs.plan import FaultPart
 from onceproof.stacks.external import member as external_member
 from onceproof.stacks.external import stack as external
 from onceproof.stacks.external.stack import ExternalStack

@@ -209,7 +209,7 @@ def gate(runs, policy, *changes):
 @pytest.fixture
 def _as_demanded(monkeypatch):
     """Plans that are written by hand are no scenario's of the catalogue."""
-    monkeypatch.setattr("onceproof.gate.verification.not_demanded", lambda *_: "")
+    monkeypatch.setattr("onceproof.gates.verification.not_demanded", lambda *_: "")
 
 
 @pytest.mark.usefixtures("_as_demanded")

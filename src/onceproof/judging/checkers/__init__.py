@@ -11,29 +11,29 @@ import traceback
 from collections.abc import Callable, Sequence
 
 from onceproof.errors import EvidenceError
-from onceproof.judge.checkers.calm_run import calm_run
-from onceproof.judge.checkers.effects import effects
-from onceproof.judge.checkers.ended import ended
-from onceproof.judge.checkers.expectations import expectations
-from onceproof.judge.checkers.faults_landed import faults_landed
-from onceproof.judge.checkers.input_committed import input_committed
-from onceproof.judge.checkers.input_kept import input_kept
-from onceproof.judge.checkers.log_recorded import log_recorded
-from onceproof.judge.checkers.offset_log import offset_log
-from onceproof.judge.checkers.phases import phases
-from onceproof.judge.checkers.reads import reads
-from onceproof.judge.checkers.regressed import regressed
-from onceproof.judge.checkers.reordered import reordered
-from onceproof.judge.checkers.restarted import restarted
-from onceproof.judge.checkers.rows import rows
-from onceproof.judge.checkers.same_run import same_run
-from onceproof.judge.checkers.state import state
-from onceproof.judge.checkers.stuck import stuck
-from onceproof.judge.checkers.torn import torn
-from onceproof.judge.checkers.uncommitted_read import uncommitted_read
-from onceproof.judge.checkers.unexplained import unexplained
-from onceproof.judge.checkers.zombie import zombie
-from onceproof.run.evidence import Evidence
+from onceproof.judging.checkers.calm_run import calm_run
+from onceproof.judging.checkers.effects import effects
+from onceproof.judging.checkers.ended import ended
+from onceproof.judging.checkers.expectations import expectations
+from onceproof.judging.checkers.faults_landed import faults_landed
+from onceproof.judging.checkers.input_committed import input_committed
+from onceproof.judging.checkers.input_kept import input_kept
+from onceproof.judging.checkers.log_recorded import log_recorded
+from onceproof.judging.checkers.offset_log import offset_log
+from onceproof.judging.checkers.phases import phases
+from onceproof.judging.checkers.reads import reads
+from onceproof.judging.checkers.regressed import regressed
+from onceproof.judging.checkers.reordered import reordered
+from onceproof.judging.checkers.restarted import restarted
+from onceproof.judging.checkers.rows import rows
+from onceproof.judging.checkers.same_run import same_run
+from onceproof.judging.checkers.state import state
+from onceproof.judging.checkers.stuck import stuck
+from onceproof.judging.checkers.torn import torn
+from onceproof.judging.checkers.uncommitted_read import uncommitted_read
+from onceproof.judging.checkers.unexplained import unexplained
+from onceproof.judging.checkers.zombie import zombie
+from onceproof.runs.evidence import Evidence
 from onceproof.verdict import Finding, Grade
 
 Checker = Callable[[Evidence], Finding]

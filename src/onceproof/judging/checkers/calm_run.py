@@ -6,18 +6,18 @@ from collections.abc import Callable
 
 from onceproof.checkpoint.coverage import committed_batches
 from onceproof.errors import EvidenceError
-from onceproof.judge.checkers.ended import ended
-from onceproof.judge.checkers.faults_landed import faults_landed
-from onceproof.judge.checkers.input_committed import input_committed
-from onceproof.judge.checkers.input_kept import input_kept
-from onceproof.judge.checkers.log_recorded import log_recorded
-from onceproof.judge.checkers.offset_log import whole_log
-from onceproof.judge.checkers.phases import phases
-from onceproof.judge.checkers.reads import reads
-from onceproof.judge.checkers.same_run import same_run
+from onceproof.judging.checkers.ended import ended
+from onceproof.judging.checkers.faults_landed import faults_landed
+from onceproof.judging.checkers.input_committed import input_committed
+from onceproof.judging.checkers.input_kept import input_kept
+from onceproof.judging.checkers.log_recorded import log_recorded
+from onceproof.judging.checkers.offset_log import whole_log
+from onceproof.judging.checkers.phases import phases
+from onceproof.judging.checkers.reads import reads
+from onceproof.judging.checkers.same_run import same_run
 from onceproof.references.declared import CALM
-from onceproof.run.evidence import Evidence
-from onceproof.run.parts import OF_CALM
+from onceproof.runs.evidence import Evidence
+from onceproof.runs.parts import OF_CALM
 from onceproof.verdict import Finding, Grade
 
 _HELD: tuple[Callable[[Evidence], Finding], ...] = (

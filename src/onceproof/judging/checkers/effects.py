@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from onceproof.judge.checkers.faults_landed import landed
-from onceproof.judge.effects import Degree
-from onceproof.judge.effects.measure import failures, measure
-from onceproof.run.evidence import Evidence
+from onceproof.judging.checkers.faults_landed import landed
+from onceproof.judging.effects import Degree
+from onceproof.judging.effects.measure import failures, measure
+from onceproof.runs.evidence import Evidence
 from onceproof.verdict import Finding, Grade
 
 

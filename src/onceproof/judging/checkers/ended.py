@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from onceproof.run.evidence import Evidence
-from onceproof.run.records import Op, Outcome, Record
+from onceproof.runs.evidence import Evidence
+from onceproof.runs.records import Op, Outcome, Record
 from onceproof.verdict import Finding, Grade
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from onceproof.documents import count, field, read_object
 from onceproof.errors import EvidenceError
 from onceproof.guarantee import Anomaly
-from onceproof.run.evidence import ROW_CLASSES, Evidence
+from onceproof.runs.evidence import ROW_CLASSES, Evidence
 from onceproof.verdict import Finding, Grade, unless, weigh
 
 _WHERE = "validation.json"

@@ -9,9 +9,9 @@ from onceproof.errors import RequestError
 from onceproof.faults.checks import Case, failed
 from onceproof.faults.moments import MOMENT
 from onceproof.faults.registry import find_mechanism
-from onceproof.run.evidence import Evidence, known
-from onceproof.run.plan import FaultPart
-from onceproof.run.records import Op, Outcome, Record
+from onceproof.runs.evidence import Evidence, known
+from onceproof.runs.plan import FaultPart
+from onceproof.runs.records import Op, Outcome, Record
 from onceproof.verdict import Finding, Grade
 
 

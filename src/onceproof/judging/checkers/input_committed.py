@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from onceproof.run.evidence import Evidence
-from onceproof.run.records import Op
+from onceproof.runs.evidence import Evidence
+from onceproof.runs.records import Op
 from onceproof.verdict import Finding, Grade
 
 

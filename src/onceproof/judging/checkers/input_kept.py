@@ -7,10 +7,10 @@ from typing import Any
 
 from onceproof.documents import count, field
 from onceproof.errors import EvidenceError
-from onceproof.judge.checkers.faults_landed import landed
-from onceproof.run.evidence import Evidence
-from onceproof.run.ledger import Ledger, Partition
-from onceproof.run.records import Op
+from onceproof.judging.checkers.faults_landed import landed
+from onceproof.runs.evidence import Evidence
+from onceproof.runs.ledger import Ledger, Partition
+from onceproof.runs.records import Op
 from onceproof.verdict import Finding, Grade
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from onceproof.checkpoint import log
 from onceproof.checkpoint.archive import queries
-from onceproof.run.evidence import Evidence
-from onceproof.run.records import Op, Record
+from onceproof.runs.evidence import Evidence
+from onceproof.runs.records import Op, Record
 from onceproof.verdict import Finding, Grade
 
 Told = Mapping[tuple[Op, int], Record]

@@ -12,10 +12,10 @@ from onceproof.checkpoint.log import Planned, committed, newest
 from onceproof.database import open_database
 from onceproof.documents import count
 from onceproof.errors import EvidenceError
-from onceproof.judge.checkers.restarted import damaged, unexplained
-from onceproof.run.evidence import Evidence
-from onceproof.run.ledger import query_parquet
-from onceproof.run.records import Op
+from onceproof.judging.checkers.restarted import damaged, unexplained
+from onceproof.runs.evidence import Evidence
+from onceproof.runs.ledger import query_parquet
+from onceproof.runs.records import Op
 from onceproof.verdict import Finding, Grade
 
 # Each row of the ledger in the batch whose range it lies in.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from onceproof.run.evidence import Evidence
-from onceproof.run.parts import USED
-from onceproof.run.records import Op
+from onceproof.runs.evidence import Evidence
+from onceproof.runs.parts import USED
+from onceproof.runs.records import Op
 from onceproof.verdict import Finding, Grade
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from onceproof.judge.checkers.faults_landed import landed
-from onceproof.judge.seen_alike import certainly_alike
-from onceproof.judge.seen_rows import Shape
-from onceproof.run.evidence import Evidence
-from onceproof.run.ledger import content_digest, count_rows
-from onceproof.run.records import Op, Record
+from onceproof.judging.checkers.faults_landed import landed
+from onceproof.judging.seen_alike import certainly_alike
+from onceproof.judging.seen_rows import Shape
+from onceproof.runs.evidence import Evidence
+from onceproof.runs.ledger import content_digest, count_rows
+from onceproof.runs.records import Op, Record
 from onceproof.sinks import OUTPUTS, SINKS
 from onceproof.verdict import Finding, Grade
 

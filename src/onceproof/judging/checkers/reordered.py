@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from onceproof.errors import EvidenceError
 from onceproof.guarantee import Anomaly
-from onceproof.run.evidence import Evidence
-from onceproof.run.plan import Writes
+from onceproof.runs.evidence import Evidence
+from onceproof.runs.plan import Writes
 from onceproof.verdict import Finding, weigh
 
 # Only the first copy of a row counts: what is written twice is duplicated, not reordered. Rows of

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from pathlib import PurePath
 
 from onceproof.documents import field
-from onceproof.judge.checkers.faults_landed import landed
-from onceproof.run.evidence import Evidence
-from onceproof.run.records import Op, Record
+from onceproof.judging.checkers.faults_landed import landed
+from onceproof.runs.evidence import Evidence
+from onceproof.runs.records import Op, Record
 from onceproof.verdict import Finding, Grade
 
 STATE = "state"

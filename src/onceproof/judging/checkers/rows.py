@@ -6,8 +6,8 @@ from onceproof.documents import field
 from onceproof.errors import EvidenceError
 from onceproof.guarantee import Anomaly
 from onceproof.references.declared import NOT_COMPARED
-from onceproof.run.evidence import Differences, Evidence
-from onceproof.run.ledger import count_rows
+from onceproof.runs.evidence import Differences, Evidence
+from onceproof.runs.ledger import count_rows
 from onceproof.verdict import Finding, Grade, unless, weigh
 
 _WHERE = "the columns that were compared"

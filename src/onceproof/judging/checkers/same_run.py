@@ -10,9 +10,9 @@ from typing import Any
 from onceproof.digests import file_digest
 from onceproof.documents import count, field, read_object
 from onceproof.errors import EvidenceError
-from onceproof.run.evidence import Evidence
-from onceproof.run.parts import MADE_OF, OLDER, USED
-from onceproof.run.records import Op, Record
+from onceproof.runs.evidence import Evidence
+from onceproof.runs.parts import MADE_OF, OLDER, USED
+from onceproof.runs.records import Op, Record
 from onceproof.verdict import Finding, Grade
 
 

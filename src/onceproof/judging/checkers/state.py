@@ -5,8 +5,8 @@ from __future__ import annotations
 from onceproof.checkpoint.log import newest
 from onceproof.documents import count, field
 from onceproof.errors import EvidenceError
-from onceproof.judge.checkers.restarted import STATE, damaged
-from onceproof.run.evidence import Evidence, known
+from onceproof.judging.checkers.restarted import STATE, damaged
+from onceproof.runs.evidence import Evidence, known
 from onceproof.verdict import Finding, Grade
 
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from onceproof.errors import EvidenceError
 from onceproof.guarantee import Anomaly
-from onceproof.run.evidence import Evidence
-from onceproof.run.records import Op
+from onceproof.runs.evidence import Evidence
+from onceproof.runs.records import Op
 from onceproof.verdict import Finding, weigh
 
 _MOST_NAMED = 3

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from onceproof.errors import EvidenceError
 from onceproof.guarantee import Anomaly
-from onceproof.run.evidence import Evidence
+from onceproof.runs.evidence import Evidence
 from onceproof.verdict import Finding, weigh
 
 # A batch is whole at the poll that shows the last of its rows that are new. Not new is what a

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from onceproof.errors import EvidenceError
 from onceproof.guarantee import Anomaly
-from onceproof.run.evidence import Evidence
-from onceproof.run.plan import Writes
-from onceproof.run.records import Op, Outcome
+from onceproof.runs.evidence import Evidence
+from onceproof.runs.plan import Writes
+from onceproof.runs.records import Op, Outcome
 from onceproof.verdict import Finding, Grade, weigh
 
 BatchAttempt = tuple[int | None, int | None]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from onceproof.judge.effects.measure import failures
-from onceproof.run.evidence import Evidence
-from onceproof.run.records import Op, Record
+from onceproof.judging.effects.measure import failures
+from onceproof.runs.evidence import Evidence
+from onceproof.runs.records import Op, Record
 from onceproof.verdict import Finding, Grade
 
 _MOST_SHOWN = 5

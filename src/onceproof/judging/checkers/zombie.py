@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from onceproof.errors import EvidenceError
 from onceproof.guarantee import Anomaly
-from onceproof.judge.checkers.uncommitted_read import decisions
-from onceproof.run.evidence import Evidence
-from onceproof.run.records import Op
+from onceproof.judging.checkers.uncommitted_read import decisions
+from onceproof.runs.evidence import Evidence
+from onceproof.runs.records import Op
 from onceproof.verdict import Finding, weigh
 
 # The families of sinks whose rows are all in sight when their batch is committed, for good. A log

@@ -18,12 +18,12 @@ from typing import Any
 from onceproof.digests import file_digest
 from onceproof.documents import count, field, parse_object
 from onceproof.errors import EvidenceError
-from onceproof.judge.effects import Degree
-from onceproof.judge.effects.windows import Window, cause_of_end, newest, windows
-from onceproof.run.engine_log import NO_LOG
-from onceproof.run.evidence import Evidence, by_partition
-from onceproof.run.ledger import Partition
-from onceproof.run.records import Op, Outcome, Record
+from onceproof.judging.effects import Degree
+from onceproof.judging.effects.windows import Window, cause_of_end, newest, windows
+from onceproof.runs.engine_log import NO_LOG
+from onceproof.runs.evidence import Evidence, by_partition
+from onceproof.runs.ledger import Partition
+from onceproof.runs.records import Op, Outcome, Record
 
 # What each number shows; the first degree that one of its numbers reaches is the effect's.
 RESTARTED = ("attempts_ended",)

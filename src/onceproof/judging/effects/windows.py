@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from onceproof.faults import Ends
 from onceproof.faults.registry import ends_of
-from onceproof.run.evidence import Evidence
-from onceproof.run.plan import FaultPart
-from onceproof.run.records import Op, Record
+from onceproof.runs.evidence import Evidence
+from onceproof.runs.plan import FaultPart
+from onceproof.runs.records import Op, Record
 
 SLACK_S = 0.25  # an event may be written a moment before or after the record of what caused it
 _FOREVER = 1 << 62

@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from onceproof.judge.report.html import to_html
-from onceproof.judge.report.junit import to_junit
-from onceproof.run.directory import RunDirectory
+from onceproof.judging.report.html import to_html
+from onceproof.judging.report.junit import to_junit
+from onceproof.runs.directory import RunDirectory
 
 
 def write_reports(run: RunDirectory) -> None:

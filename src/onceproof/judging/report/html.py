@@ -9,8 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from onceproof.judge.report.plot import SERIES, plot
-from onceproof.run.evidence import ROW_CLASSES
+from onceproof.judging.report.plot import SERIES, plot
+from onceproof.runs.evidence import ROW_CLASSES
 
 _HERE = Path(__file__).parent
 NOTHING = "\N{EN DASH}"

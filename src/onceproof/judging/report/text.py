@@ -11,7 +11,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from onceproof.run.evidence import ROW_CLASSES
+from onceproof.runs.evidence import ROW_CLASSES
 
 _STYLE = {"PASS": "bold green", "UNKNOWN": "bold yellow", "FAIL": "bold red"}
 _ORDER = list(_STYLE)

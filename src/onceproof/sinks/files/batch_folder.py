@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 from onceproof import failpoints
 from onceproof.guarantee import Guarantee
-from onceproof.run.plan import Writes
+from onceproof.runs.plan import Writes
 from onceproof.sinks import Reader, Target
 from onceproof.sinks.files.claims import FileClaims
 from onceproof.sinks.files.folders import (

@@ -20,7 +20,7 @@ from urllib.parse import unquote, urlsplit
 from onceproof.checkpoint import log
 from onceproof.errors import RequestError, StackError
 from onceproof.guarantee import Guarantee
-from onceproof.run.plan import Writes
+from onceproof.runs.plan import Writes
 from onceproof.sinks import Reader, Target
 from onceproof.sinks.files.folders import File, data_of, drop, make
 from onceproof.sinks.files.reader import FolderReader, read

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from onceproof import failpoints
 from onceproof.errors import RequestError
 from onceproof.guarantee import Guarantee
-from onceproof.run.plan import Writes
+from onceproof.runs.plan import Writes
 from onceproof.sinks import Reader, Target
 from onceproof.sinks.files.folders import data_of, drop, folder_of, make, visible
 from onceproof.sinks.files.reader import FolderReader, read

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeGuard, cast
 
 from onceproof.errors import RequestError
 from onceproof.guarantee import Guarantee
-from onceproof.run.plan import Writes
+from onceproof.runs.plan import Writes
 from onceproof.schema.kinds import NONEMPTY, TRUTH, Field, Shape, Word, read_given
 from onceproof.schema.values import Item
 from onceproof.sinks import OUTPUTS, Reader, Sink, Target, find_sink

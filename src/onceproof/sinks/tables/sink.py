@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from onceproof.errors import RequestError, StackError
-from onceproof.run.plan import Writes
+from onceproof.runs.plan import Writes
 from onceproof.sinks import Look, Reader, Target
 from onceproof.sinks.tables.casts import TYPES
 from onceproof.sinks.tables.memory import TableMemory

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from onceproof.guarantee import Guarantee
-from onceproof.run.plan import Writes
+from onceproof.runs.plan import Writes
 from onceproof.sinks import Target
 from onceproof.sinks.in_spark.part_tasks import writer_of
 from onceproof.sinks.protocol.writer import Remembered

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from onceproof.errors import RequestError
-from onceproof.run.plan import Writes
+from onceproof.runs.plan import Writes
 from onceproof.schema.kinds import Field, whole
 from onceproof.sinks import Reader, Target
 from onceproof.sinks.topics.cluster import PARTITIONS, Cluster
