@@ -41,8 +41,8 @@ def part(path):
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
-def below(path):
-    names = {name for name in imports(path) if name.startswith("onceproof.")}
+def below(path, *, top_only=False):
+    names = {name for name in imports(path, top_only=top_only) if name.startswith("onceproof.")}
     return {name.split(".")[1] for name in names} & RANK.keys()
 
 
@@ -50,7 +50,7 @@ def not_below(path):
     """The parts of the package that a module imports and that are not below it."""
     own = part(path)
     if own == "__init__":
-        return below(path)
+        return below(path, top_only=True)  # its names are imported when they are used
     assert own in RANK, f"{own} has no place in LAYERS: give it one"
     return {name for name in below(path) - {own} if RANK[name] >= RANK[own]}
 

@@ -197,7 +197,7 @@ def test_a_run_is_in_the_history_from_its_plan_on_whoever_ends_it(run):
 def test_a_run_is_planned_also_where_the_history_does_not_answer(no_history, tmp_path, caplog):
     run = plan_run(CALM, 7, tmp_path / "other", "", Origin("night-1", "dag-run-2"))
     assert run.plan.exists()
-    assert "the run's begin is not in the verdict history" in caplog.text
+    assert "the run is not in the verdict history" in caplog.text
     no_history.undo()
     assert find_store(tmp_path / "other") is None
 

@@ -72,4 +72,4 @@ def test_loading_it_imports_nothing_else_of_ours():
         " one.startswith('onceproof')}; print(*sorted(found))"
     )
     found = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True).stdout
-    assert not {"onceproof.judge", "onceproof.stacks", "onceproof.scenario"} & {*found.split()}
+    assert not {"onceproof.judging", "onceproof.stacks", "onceproof.scenario"} & {*found.split()}

@@ -14,7 +14,7 @@ MAY = {"onceproof"} | {
     for name in (
         *("checkpoint", "checkpoint.log", "kafka", "kafka.admin", "kafka.security"),
         *("documents", "errors", "failpoints", "fencing", "guarantee", "naming", "variables"),
-        *("machine", "machine.polling", "run", "run.plan", "run.schema_1", "verdict"),
+        *("machine", "machine.polling", "runs", "runs.plan", "runs.schema_1", "verdict"),
         *("schema", "schema.kinds", "schema.values"),
     )
 }
