@@ -2,6 +2,7 @@
 
 import json
 import re
+from contextlib import ExitStack
 from urllib.parse import quote
 from zoneinfo import ZoneInfo
 
@@ -47,9 +48,13 @@ def address_of(name, server):
 
 
 def test_what_goes_wrong_on_a_page_is_seen(page):
-    with page.expect_event("requestfailed"):
+    with ExitStack() as awaited:
+        for event in ("requestfailed", "pageerror", "console"):
+            awaited.enter_context(page.expect_event(event))
         page.goto("data:text/html,<script>x.y</script><img src='http://elsewhere.invalid/x'>")
-    assert page.trouble[0] == "x is not defined"
+    script, load = sorted(page.trouble, reverse=True)
+    assert script == "x is not defined"
+    assert load.startswith("Failed to load resource")
     assert "elsewhere.invalid" in page.asked
     page.trouble.clear()
     page.asked.clear()
