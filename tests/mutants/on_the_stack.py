@@ -5,6 +5,7 @@ PYTHONPATH. The protocols are those of the model's mutants.
 """
 
 from dataclasses import dataclass
+from unittest.mock import patch
 
 from onceproof.guarantee import Guarantee
 from onceproof.sinks.files.two_phase_files import TwoPhaseFiles
@@ -41,6 +42,10 @@ class ReadsUncommitted(TwoPhaseTopic):
 
     def reader(self):
         return TopicReader(self.target, ALL)
+
+    def read(self, folder):
+        with patch("onceproof.sinks.topics.reader.COMMITTED", ALL):
+            return super().read(folder)
 
 
 DecidesNothing = broken(TwoPhaseTable, of.DecidesNothing)
@@ -129,7 +134,8 @@ ON_THE_STACK = [
     ),
     OnTheStack(
         "readers read uncommitted, on Kafka",
-        *(ReadsUncommitted, "all_pre_committed", "uncommitted_read"),
+        *(ReadsUncommitted, "all_pre_committed", "duplicated"),
+        read="uncommitted_read",
     ),
     OnTheStack("rows are put by a random key", ByARandomKey, "written", "duplicated"),
     OnTheStack("the mark comes before its effect", MarksBeforeItsEffect, "apply_half", "lost"),
