@@ -36,11 +36,12 @@ MASTER = "local[2]"
 def prepared(run: RunDirectory, plan: Plan, home: Path | None = None) -> Prepared:
     """Carry out `prepare`, and the calm run where what that leaves is the expectation.
 
-    A stack of this run alone is taken down if this process dies.
+    A stack of this run alone is taken down if this process dies. An orchestrator's task ends long
+    before its run: there `release` takes it down, or the next night what nobody has released.
     """
     with phase(run, "prepare"):
         found = prepare(run, plan, home)
-        if found.own:
+        if found.own and not plan.orchestrator:
             keep(LocalStack(Path(found.stack)).state)
         run_calm(run, plan, Path(found.stack))
         return found

@@ -5,9 +5,11 @@ from types import SimpleNamespace
 import pytest
 
 from onceproof.errors import RequestError, StackError
-from onceproof.phases.plan import make_plan
+from onceproof.phases import bodies
+from onceproof.phases.plan import Origin, make_plan
 from onceproof.phases.prepare import await_members, prepare
 from onceproof.runs.plan import Plan
+from onceproof.runs.prepared import Prepared
 from onceproof.scenario import find_scenario
 
 
@@ -66,3 +68,19 @@ def test_what_is_not_installed_is_refused_before_a_stack_is_started(tmp_path, mo
     said = r"kafka-python \(makes and reads topics\), .* 'onceproof\[spark,kafka,postgres\]'"
     with pytest.raises(RequestError, match=said):
         prepare(run, Plan.read(run.plan), tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(("orchestrator", "kept"), [("", ["stack"]), ("manual__1", [])])
+def test_a_runs_own_stack_outlives_the_task_that_prepares_it(
+    orchestrator, kept, tmp_path, monkeypatch
+):
+    origin = Origin(orchestrator=orchestrator)
+    run = make_plan(find_scenario("copy_events__append_table__calm"), 7, tmp_path, origin=origin)
+    found = Prepared(str(tmp_path / "stack"), True, "", "", "", {})
+    keepers = []
+    monkeypatch.setattr(bodies, "prepare", lambda *_: found)
+    monkeypatch.setattr(bodies, "run_calm", lambda *_: None)
+    monkeypatch.setattr(bodies, "LocalStack", lambda folder: SimpleNamespace(state=folder.name))
+    monkeypatch.setattr(bodies, "keep", keepers.append)
+    bodies.prepared(run, Plan.read(run.plan))
+    assert keepers == kept
