@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import importlib
 import logging
+import os
 import signal
 import sys
 from importlib import metadata
@@ -14,11 +15,13 @@ from typing import Annotated, get_args
 import typer
 from typer.exceptions import TyperException
 
+from onceproof.cli.examples import EXAMPLES
 from onceproof.errors import OnceproofError, RequestError
 from onceproof.setup.libraries import find_library, named, to_install
 from onceproof.stacks import VERBS
 from onceproof.stacks.links import Deed
 
+PROGRAM, COMPLETION = "onceproof", "_ONCEPROOF_COMPLETE"  # a variable that shells set
 EXIT_UNKNOWN = 2
 EXIT_WRONG_REQUEST = 3
 # As a shell tells of who wrote to a pipe that nobody reads, and of who was asked to end.
@@ -64,6 +67,8 @@ def main() -> None:
     logging.getLogger("kafka").setLevel(logging.CRITICAL)  # it warns of every port that is closed
     # so that what was begun is undone
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(EXIT_ENDED))
+    if COMPLETION in os.environ:
+        _app([])(prog_name=PROGRAM)  # it exits
     sys.exit(carry_out(sys.argv[1:] or ["--help"]))
 
 
@@ -73,7 +78,7 @@ def carry_out(arguments: list[str]) -> int:
     What nobody foresaw is no verdict: 2, with its traceback. 1 is never the code of an error.
     """
     try:
-        return int(_app(arguments)(arguments, prog_name="onceproof", standalone_mode=False) or 0)
+        return int(_app(arguments)(arguments, prog_name=PROGRAM, standalone_mode=False) or 0)
     except SystemExit as error:
         if isinstance(error.__context__, BrokenPipeError):  # Typer ends with 1 where nobody reads
             return EXIT_UNREAD
@@ -90,7 +95,6 @@ def _app(arguments: list[str]) -> typer.Typer:
     """Return the command line with the commands of one module, or of all where none is named."""
     app = typer.Typer(
         help="Hurts a streaming pipeline on purpose, and says with evidence what it lost.",
-        add_completion=False,
         pretty_exceptions_enable=False,
     )
     app.callback()(_onceproof)
@@ -102,11 +106,18 @@ def _app(arguments: list[str]) -> typer.Typer:
         importlib.import_module(f"onceproof.cli.{module}").register(part)
         for command in part.registered_commands:
             command.rich_help_panel = group
+            name = command.name or getattr(command.callback, "__name__", "")
+            command.epilog = _example(str(name))
         for commands in part.registered_groups:
             commands.rich_help_panel = group
+            commands.epilog = _example(str(commands.name))
         app.registered_commands += part.registered_commands
         app.registered_groups += part.registered_groups
     return app
+
+
+def _example(command: str) -> str:
+    return f"Example: {EXAMPLES[command]}"
 
 
 def _print_version(*, asked: bool) -> None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated
 
 import typer
 
-from onceproof.cli.output import AsJson, print_columns, print_document
+from onceproof.cli.output import AsJson, MaybeWhich, print_columns, print_document
 from onceproof.cli.run import Home
 from onceproof.machine.home import onceproof_home
 from onceproof.setup.checks import run_checks
@@ -21,9 +20,7 @@ def register(app: typer.Typer) -> None:
 
 
 def doctor(
-    scenario: Annotated[
-        str | None, typer.Argument(help="A scenario that is to be run: its name, or its file.")
-    ] = None,
+    scenario: MaybeWhich = None,
     home: Home = None,
     as_json: AsJson = False,
 ) -> None:

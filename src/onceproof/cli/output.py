@@ -21,6 +21,20 @@ Runs = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 
 
+def _scenarios(incomplete: str) -> list[str]:
+    """Return the scenarios whose names begin so, for the completion of a shell."""
+    from onceproof.scenario.catalogue import catalogue_names
+
+    return [name for name in catalogue_names() if name.startswith(incomplete)]
+
+
+_WHICH = typer.Argument(
+    help="A scenario: its name in the catalogue, FILE, or FILE::NAME.", autocompletion=_scenarios
+)
+Which = Annotated[str, _WHICH]
+MaybeWhich = Annotated[str | None, _WHICH]
+
+
 def print_document(document: dict[str, Any]) -> None:
     """Print a document that other programs read; its schemas are in docs/schemas/."""
     typer.echo(json.dumps({"schema": SCHEMA} | document, indent=2, default=str))

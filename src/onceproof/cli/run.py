@@ -11,7 +11,7 @@ import typer
 from onceproof import api
 from onceproof.api import Run, Say
 from onceproof.cli.live_shown import one_interrupt, shown
-from onceproof.cli.output import AsJson, Runs, print_run
+from onceproof.cli.output import AsJson, Runs, Which, print_run
 from onceproof.errors import RequestError
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def register(app: typer.Typer) -> None:
 
 
 def run(
-    scenario: Annotated[str, typer.Argument(help="A scenario's name, or a file that holds one.")],
+    scenario: Which,
     seed: Annotated[int, typer.Option(min=0, help="What all that is random is drawn from.")] = 0,
     random: Annotated[
         int, typer.Option(min=0, help="Draw so many faults from the seed, in place of its own.")

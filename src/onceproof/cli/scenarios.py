@@ -6,14 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from onceproof.cli.output import AsJson, print_columns, print_document
+from onceproof.cli.output import AsJson, Which, print_columns, print_document
 
 if TYPE_CHECKING:
     from onceproof.scenario import Scenario
-
-Which = Annotated[
-    str, typer.Argument(help="A scenario's name, a file that holds one, or FILE::NAME.")
-]
 
 
 def register(app: typer.Typer) -> None:

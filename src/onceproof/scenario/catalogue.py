@@ -147,6 +147,11 @@ def _twice(file: str, name: str, other: str) -> str:
     return f"{file}: {name!r} stands in {other} too"
 
 
+def catalogue_names() -> list[str]:
+    """Return the names of all scenarios of the catalogue; none of them is built."""
+    return [name for file in _files() for name in names_in(*file)]
+
+
 def with_tag(tag: str, catalogue: Sequence[Scenario]) -> list[Scenario]:
     """Return the scenarios that have a tag, or raise if none has: then it is a mistake."""
     if found := [one for one in catalogue if tag in one.tags]:

@@ -1,5 +1,7 @@
 import errno
 import json
+import os
+import shlex
 import subprocess
 import sys
 from importlib import import_module
@@ -8,8 +10,9 @@ from importlib.metadata import version
 import pytest
 import typer
 
-from onceproof.cli import GROUPS
+from onceproof.cli import GROUPS, _app
 from onceproof.cli import carry_out as run
+from onceproof.cli.examples import EXAMPLES
 from onceproof.cli.output import print_document
 from onceproof.errors import OnceproofError, RequestError, StackError
 from onceproof.gates.decide import Decision
@@ -146,3 +149,41 @@ def test_each_module_of_the_command_line_has_the_commands_that_its_group_says():
 def test_the_version_is_told(capsys):
     assert run(["--version"]) == 0
     assert capsys.readouterr().out == f"onceproof {version('onceproof')}\n"
+
+
+@pytest.mark.parametrize(
+    "command", [one for parts in GROUPS.values() for one in sum(parts.values(), ())]
+)
+def test_the_help_of_a_command_ends_with_an_example_that_is_right(command, capsys):
+    assert run([command, "--help"]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "Example: onceproof " in told
+    first, *words = shlex.split(EXAMPLES[command])
+    assert (first, words[0]) == ("onceproof", command)
+    group = typer.main.get_command(_app([command]))
+    with group.make_context("onceproof", list(words), resilient_parsing=False) as context:
+        name, found, rest = group.resolve_command(context, list(words))
+        found.make_context(name, rest, parent=context)
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("onceproof repl", "replay"),
+        (
+            "onceproof run copy_events__two_phase_table__kill_ex",
+            "copy_events__two_phase_table__kill",
+        ),
+        ("onceproof show copy_events__two_phase_table__kill_ex", "copy_events__two_phase_"),
+    ],
+)
+def test_a_shell_completes_commands_and_names_of_scenarios(words, found):
+    at = {"COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
+    done = subprocess.run(
+        [sys.executable, "-c", "from onceproof.cli import main; main()"],
+        env=os.environ | at | {"_ONCEPROOF_COMPLETE": "complete_bash"},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(found)

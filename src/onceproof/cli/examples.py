@@ -1,0 +1,42 @@
+"""One example of each command, which its help ends with."""
+
+from __future__ import annotations
+
+_RUN = "runs/copy_events__upsert_table__kill_driver/20260301T020000Z-7"
+EXAMPLES = {
+    "init": "onceproof init --command 'spark-submit orders.py' --topic orders --key order_id",
+    "doctor": "onceproof doctor orders.yaml",
+    "list": "onceproof list --tag quick",
+    "show": "onceproof show copy_events__upsert_table__kill_driver",
+    "explain": "onceproof explain orders.yaml",
+    "run": "onceproof run copy_events__upsert_table__kill_driver --seed 7",
+    "replay": f"onceproof replay {_RUN}",
+    "release": f"onceproof release {_RUN}",
+    "phase": f"onceproof phase compare {_RUN}",
+    "judge": f"onceproof judge {_RUN} --json",
+    "shrink": f"onceproof shrink {_RUN} --at-most 10",
+    "table": "onceproof table --quick",
+    "diff": "onceproof diff expected.csv observed.parquet --key order_id",
+    "checkpoint": "onceproof checkpoint /srv/orders/checkpoint",
+    "sweep": "onceproof sweep 'postgresql://me@db/shop#shop.orders'",
+    "nightly": "onceproof nightly --tag quick --stay",
+    "history": "onceproof history --scenario copy_events__upsert_table__kill_driver --last 10",
+    "known": "onceproof known list",
+    "gate": "onceproof gate --policy gate.yaml --version git:9f2c41d06a1b",
+    "prune": "onceproof prune --keep 14 --dry-run",
+    "setup": "onceproof setup",
+    "up": "onceproof up --brokers 3 --links",
+    "down": "onceproof down",
+    "status": "onceproof status --json",
+    "logs": "onceproof logs broker:1 --lines 20",
+    "kill": "onceproof kill broker:leader=orders/0",
+    "pause": "onceproof pause worker:any",
+    "resume": "onceproof resume worker:1",
+    "stop": "onceproof stop broker:2",
+    "start": "onceproof start broker:2",
+    "cut": "onceproof cut broker:1 --from clients",
+    "delay": "onceproof delay store --from driver --ms 300",
+    "rate": "onceproof rate broker:all --kbytes 100",
+    "blackhole": "onceproof blackhole store --way answers",
+    "heal": "onceproof heal",
+}
