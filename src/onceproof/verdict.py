@@ -25,6 +25,16 @@ class Grade(StrEnum):
     FAIL = "FAIL"
 
 
+class Status(StrEnum):
+    """How a finding is shown, in the order of reports."""
+
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+    ALLOWED = "allowed"
+    PASSED = "passed"
+    NOT_APPLICABLE = "not applicable"
+
+
 def worst(grades: Iterable[Grade]) -> Grade:
     """Return the worst of the grades; of none at all, UNKNOWN."""
     return max(grades, key=list(Grade).index, default=Grade.UNKNOWN)
@@ -35,7 +45,7 @@ class Finding:
     """What one checker found: a grade, the reason as a sentence, and the numbers behind it.
 
     `anomalies` holds every class that the checker counted, legal or not. `traceback` is set only
-    where the checker itself raised.
+    where the checker itself raised. One that does not apply had nothing to look at.
     """
 
     checker: str
@@ -44,6 +54,23 @@ class Finding:
     numbers: Mapping[str, Any] = field(default_factory=dict)
     anomalies: Mapping[Anomaly, int] = field(default_factory=dict)
     traceback: str = ""
+    applies: bool = True
+
+    @property
+    def status(self) -> Status:
+        """What reports show: a grade of PASS is one of three."""
+        if self.verdict is Grade.FAIL:
+            return Status.FAILED
+        if self.verdict is Grade.UNKNOWN:
+            return Status.UNKNOWN
+        if not self.applies:
+            return Status.NOT_APPLICABLE
+        return Status.ALLOWED if any(self.anomalies.values()) else Status.PASSED
+
+
+def not_applicable(checker: str, reason: str) -> Finding:
+    """Return the finding of a checker that has nothing to look at in this run."""
+    return Finding(checker, Grade.PASS, reason, applies=False)
 
 
 def unless(finding: Finding, check: Callable[[], None]) -> Finding:
@@ -76,17 +103,33 @@ def weigh(
     if illegal:
         reason = f"{_rows(illegal)}: not allowed under {promise}"
     elif seen:
-        reason = f"{_rows(seen)}: allowed under {promise}"
+        reason = f"{_rows(seen)}; allowed: {_why_allowed(seen, promise)}"
     else:
         reason = clean
     grade = Grade.FAIL if illegal else Grade.PASS
     return Finding(checker, grade, reason, dict(numbers or {}), dict(counts))
 
 
+_SEEN = {
+    Anomaly.TORN: "became visible before the rest of their batch",
+    Anomaly.REORDERED: "became visible after a newer row of their key",
+    Anomaly.REGRESSED: "replaced a newer value of their key",
+    Anomaly.UNCOMMITTED_READ: "read uncommitted",
+    Anomaly.ZOMBIE: "written by a zombie",
+}
+_NOT_PROMISED = {Anomaly.TORN: "atomic batches", Anomaly.REORDERED: "order"}
+
+
+def _why_allowed(counts: Mapping[Anomaly, int], promise: Promise) -> str:
+    missing = [_NOT_PROMISED[one] for one in counts if one in _NOT_PROMISED]
+    if len(missing) < len(counts):
+        return f"the run is held to {promise}"
+    return f"this sink does not promise {' or '.join(missing)}"
+
+
 def _rows(counts: Mapping[Anomaly, int]) -> str:
-    words = {Anomaly.UNCOMMITTED_READ: "read uncommitted", Anomaly.ZOMBIE: "written by a zombie"}
     said = [
-        f"{count:,} {'row' if count == 1 else 'rows'} {words.get(anomaly, anomaly)}"
+        f"{count:,} {'row' if count == 1 else 'rows'} {_SEEN.get(anomaly, anomaly)}"
         for anomaly, count in counts.items()
     ]
     return " and ".join(filter(None, [", ".join(said[:-1]), said[-1]]))

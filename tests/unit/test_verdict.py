@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from onceproof.errors import RequestError
 from onceproof.guarantee import Anomaly, Guarantee, Promise
-from onceproof.verdict import Claim, Finding, Grade, Verdict, weigh, worst
+from onceproof.verdict import Claim, Finding, Grade, Status, Verdict, not_applicable, weigh, worst
 
 PASS, UNKNOWN, FAIL = Grade
 LOST, DUPLICATED, TORN = Anomaly.LOST, Anomaly.DUPLICATED, Anomaly.TORN
@@ -88,8 +88,40 @@ def test_a_checker_that_passes_over_lost_rows_is_overruled():
 def test_what_is_legal_is_counted_and_passes():
     found = weigh("rows", {DUPLICATED: 2, LOST: 0}, AT_LEAST, "Clean")
     assert found.verdict is PASS
-    assert found.reason == "2 rows duplicated: allowed under at-least-once"
+    assert found.reason == "2 rows duplicated; allowed: the run is held to at-least-once"
     assert judged(Claim(AT_LEAST, PASS), found).differences[DUPLICATED] == 2
+
+
+@pytest.mark.parametrize(
+    ("promise", "counts", "status", "reason"),
+    [
+        (AT_LEAST, {}, Status.PASSED, "Clean"),
+        (AT_LEAST, {LOST: 1}, Status.FAILED, "1 row lost: not allowed under at-least-once"),
+        (
+            AT_LEAST,
+            {Anomaly.TORN: 6082},
+            Status.ALLOWED,
+            "6,082 rows became visible before the rest of their batch; allowed: this sink does not"
+            " promise atomic batches",
+        ),
+        (
+            AT_LEAST,
+            {Anomaly.REORDERED: 1, DUPLICATED: 2},
+            Status.ALLOWED,
+            "1 row became visible after a newer row of their key and 2 rows duplicated; allowed:"
+            " the run is held to at-least-once",
+        ),
+    ],
+)
+def test_what_is_merely_allowed_is_told_apart_from_what_passed(promise, counts, status, reason):
+    found = weigh("any", counts, promise, "Clean")
+    assert (found.status, found.reason) == (status, reason)
+
+
+def test_a_checker_with_nothing_to_look_at_passes_as_not_applicable():
+    found = not_applicable("torn", "Rows carry no batch number")
+    assert (found.verdict, found.status) == (PASS, Status.NOT_APPLICABLE)
+    assert finding(UNKNOWN).status is Status.UNKNOWN
 
 
 def test_what_is_illegal_fails_and_only_that_is_named():

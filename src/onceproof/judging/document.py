@@ -68,6 +68,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
     shown = {
         "checker": finding.checker,
         "verdict": finding.verdict,
+        "status": finding.status,
         "reason": finding.reason,
         "numbers": dict(finding.numbers)
         | {str(name): count for name, count in finding.anomalies.items()},

@@ -44,7 +44,7 @@ def whole(calm, tmp_path):
 
 def test_a_run_that_rests_on_no_calm_one_needs_none(tmp_path):
     found = calm_run(HandwrittenRun().write(tmp_path))
-    assert (found.verdict, found.reason) == (PASS, "No calm run is the expectation here")
+    assert (found.verdict, found.reason) == (PASS, "This run is not compared with a calm run")
 
 
 def test_a_whole_calm_run_is_an_expectation(whole):

@@ -10,10 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from onceproof.judging.report.html import NOTHING
 from onceproof.judging.report.junit import to_junit
 from onceproof.judging.report.plot import plot, ticks
 from onceproof.judging.report.text import print_verdict
 from onceproof.phases.judge import judge_run
+from onceproof.verdict import Status
 from tests.unit.handwritten_run import HandwrittenRun, control, did
 
 MARKUP = "<script>alert(1)</script><b onclick='x'>&amp;[red]\x1b[31m\x00\ud800"
@@ -201,3 +203,19 @@ def test_the_effect_of_each_fault_stands_on_the_page_in_junit_and_on_the_termina
     out = io.StringIO()
     print_verdict(document, Console(file=out, width=200))
     assert "The effect of each strike: kill_driver restarted" in out.getvalue()
+
+
+def test_what_decided_comes_first_and_what_does_not_apply_last(run, tmp_path):
+    run.differences["lost"], run.observed = 1, 5
+    document = judged(run, tmp_path)
+    shown = [one["status"] for one in document["findings"]]
+    assert {"failed", "passed", "not applicable"} <= set(shown)
+    out = io.StringIO()
+    print_verdict(document, Console(file=out, width=200))
+    order = {"✗": 0, "?": 1, "•": 2, "✓": 3, NOTHING: 4}
+    marks = [order[line[0]] for line in out.getvalue().splitlines()[1:] if line[:1] in order]
+    assert marks == sorted(marks)
+    assert len(marks) == len(document["findings"])
+    page = (tmp_path / "report.html").read_text()
+    told = re.findall(r"</svg>\s*([a-z ]+)</span>", page)
+    assert told == sorted(shown, key=list(Status).index)

@@ -18,7 +18,7 @@ from onceproof.judging.checkers.same_run import same_run
 from onceproof.references.declared import CALM
 from onceproof.runs.evidence import Evidence
 from onceproof.runs.parts import OF_CALM
-from onceproof.verdict import Finding, Grade
+from onceproof.verdict import Finding, Grade, not_applicable
 
 _HELD: tuple[Callable[[Evidence], Finding], ...] = (
     lambda calm: phases(calm, OF_CALM),
@@ -35,7 +35,7 @@ _HELD: tuple[Callable[[Evidence], Finding], ...] = (
 def calm_run(evidence: Evidence) -> Finding:
     """Say UNKNOWN unless the calm run was planned as this one without faults, and is whole."""
     if evidence.plan.output.reference != CALM:
-        return Finding("calm_run", Grade.PASS, "No calm run is the expectation here")
+        return not_applicable("calm_run", "This run is not compared with a calm run")
     calm = Evidence(evidence.run.calm)
     try:
         said = _troubles(evidence, calm)

@@ -6,7 +6,7 @@ from onceproof.errors import EvidenceError
 from onceproof.guarantee import Anomaly
 from onceproof.runs.evidence import Evidence
 from onceproof.runs.plan import Writes
-from onceproof.verdict import Finding, weigh
+from onceproof.verdict import Finding, not_applicable, weigh
 
 _GONE_BACK = """
     select count(*) from (
@@ -24,12 +24,11 @@ def regressed(evidence: Evidence) -> Finding:
     """
     plan, promise = evidence.plan, evidence.plan.claim.promise
     if plan.output.writes is Writes.APPEND:
-        why = "Rows are added for good here, so no value can go back"
-        return weigh("regressed", {}, promise, why)
+        return not_applicable("regressed", "Rows are only added, so no value can go back")
     if not evidence.reads.tells("version"):
         if plan.output.versioned:
             raise EvidenceError("the plan says that rows carry a version, and no row tells one")
-        why = "Values that go back were not looked for: the sink's rows carry no version"
-        return weigh("regressed", {}, promise, why)
+        why = "Rows carry no version, so a value that goes back cannot be seen"
+        return not_applicable("regressed", why)
     counts = {Anomaly.REGRESSED: evidence.reads.count(_GONE_BACK)}
     return weigh("regressed", counts, promise, "No value that a reader had seen went back")

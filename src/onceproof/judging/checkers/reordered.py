@@ -6,7 +6,7 @@ from onceproof.errors import EvidenceError
 from onceproof.guarantee import Anomaly
 from onceproof.runs.evidence import Evidence
 from onceproof.runs.plan import Writes
-from onceproof.verdict import Finding, weigh
+from onceproof.verdict import Finding, not_applicable, weigh
 
 # Only the first copy of a row counts: what is written twice is duplicated, not reordered. Rows of
 # one poll without a position have no order among themselves.
@@ -30,11 +30,12 @@ def reordered(evidence: Evidence) -> Finding:
     """
     plan, promise = evidence.plan, evidence.plan.claim.promise
     if plan.output.writes is Writes.UPSERT:
-        why = "Rows replace each other here: one that goes back counts as regressed"
-        return weigh("reordered", {}, promise, why)
+        why = "Rows replace each other: one that goes back counts as regressed"
+        return not_applicable("reordered", why)
     if not evidence.reads.tells("version"):
         if promise.ordered or plan.output.versioned:
             raise EvidenceError("the plan says that rows have an order, and no row tells a version")
-        return weigh("reordered", {}, promise, "Order was not looked at: rows tell no version")
+        why = "Rows carry no version, so their order cannot be seen"
+        return not_applicable("reordered", why)
     counts = {Anomaly.REORDERED: evidence.reads.count(_LATE_ROWS)}
     return weigh("reordered", counts, promise, "The rows of each key came in their order")

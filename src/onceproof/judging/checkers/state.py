@@ -7,7 +7,7 @@ from onceproof.documents import count, field
 from onceproof.errors import EvidenceError
 from onceproof.judging.checkers.restarted import STATE, damaged
 from onceproof.runs.evidence import Evidence, known
-from onceproof.verdict import Finding, Grade
+from onceproof.verdict import Finding, Grade, not_applicable
 
 
 def state(evidence: Evidence) -> Finding:
@@ -23,7 +23,7 @@ def state(evidence: Evidence) -> Finding:
     if told["state"] is None:
         if evidence.reference.keeps_state:
             raise EvidenceError("the pipeline keeps state, and recomputed.json tells of none")
-        return Finding("state", Grade.PASS, _nothing_kept(evidence, told.get("rests_on_log", True)))
+        return not_applicable("state", _nothing_kept(evidence, told.get("rests_on_log", True)))
     found = field(told, "state", dict, "recomputed.json")
     if "error" in found:
         return _unread(evidence, found["error"])

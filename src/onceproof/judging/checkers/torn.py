@@ -5,7 +5,7 @@ from __future__ import annotations
 from onceproof.errors import EvidenceError
 from onceproof.guarantee import Anomaly
 from onceproof.runs.evidence import Evidence
-from onceproof.verdict import Finding, weigh
+from onceproof.verdict import Finding, not_applicable, weigh
 
 # A batch is whole at the poll that shows the last of its rows that are new. Not new is what a
 # later attempt wrote once more, and what had been gone before.
@@ -32,7 +32,7 @@ def torn(evidence: Evidence) -> Finding:
     if not reads.tells("batch"):
         if promise.atomic_batches:
             raise EvidenceError("the sink declares atomic batches, and no row tells its batch")
-        return weigh("torn", {}, promise, "Torn batches were not looked for: rows tell no batch")
+        return not_applicable("torn", "Rows carry no batch number, so torn batches cannot be seen")
     rows, batches = reads.ask(_PART_VISIBLE)[0]
     clean = "Every batch came into sight whole"
     return weigh("torn", {Anomaly.TORN: rows}, promise, clean, {"torn_batches": batches})

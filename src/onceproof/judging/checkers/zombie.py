@@ -7,7 +7,7 @@ from onceproof.guarantee import Anomaly
 from onceproof.judging.checkers.uncommitted_read import decisions
 from onceproof.runs.evidence import Evidence
 from onceproof.runs.records import Op
-from onceproof.verdict import Finding, weigh
+from onceproof.verdict import Finding, not_applicable, weigh
 
 # The families of sinks whose rows are all in sight when their batch is committed, for good. A log
 # applies them later, and a transaction that was decided may be carried out later.
@@ -41,8 +41,8 @@ def zombie(evidence: Evidence) -> Finding:
     """
     reads, promise = evidence.reads, evidence.plan.claim.promise
     if not (reads.tells("attempt") and reads.tells("batch")):
-        why = "Zombies were not looked for: rows tell no attempt and batch"
-        return weigh("zombie", {}, promise, why)
+        why = "Rows carry no attempt and batch number, so zombies cannot be seen"
+        return not_applicable("zombie", why)
     starts = {record.attempt for record in evidence.of(Op.ATTEMPT_START)}
     strange = {row[0] for row in reads.ask("select distinct attempt from reads")} - starts
     if strange:

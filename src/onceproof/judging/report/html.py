@@ -11,6 +11,7 @@ from typing import Any
 
 from onceproof.judging.report.plot import SERIES, plot
 from onceproof.runs.evidence import ROW_CLASSES
+from onceproof.verdict import Status
 
 _HERE = Path(__file__).parent
 NOTHING = "\N{EN DASH}"
@@ -24,7 +25,11 @@ def to_html(document: Mapping[str, Any]) -> str:
         for name, size in {"wide": WIDE, "narrow": NARROW}.items()
     }
     page: str = _page().render(
-        document=document, drawings=drawings, series=SERIES, row_classes=ROW_CLASSES
+        document=document,
+        drawings=drawings,
+        series=SERIES,
+        row_classes=ROW_CLASSES,
+        statuses=list(Status),
     )
     return page
 

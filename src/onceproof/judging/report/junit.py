@@ -28,7 +28,7 @@ def to_junit(document: Mapping[str, Any]) -> str:
         if grade in _PROBLEM and not as_claimed:
             _problem(case, _PROBLEM[grade], finding["reason"], said)
         else:
-            Xml.SubElement(case, "system-out").text = plain_text(f"{grade}: {said}")
+            Xml.SubElement(case, "system-out").text = plain_text(f"{finding['status']}: {said}")
     suite.set("tests", str(len(suite)))
     for name in _PROBLEM.values():
         suite.set(f"{name}s", str(len(suite.findall(f"testcase/{name}"))))

@@ -11,11 +11,20 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from onceproof.judging.report.html import NOTHING
 from onceproof.runs.evidence import ROW_CLASSES
+from onceproof.verdict import Status
 
 _STYLE = {"PASS": "bold green", "UNKNOWN": "bold yellow", "FAIL": "bold red"}
-_ORDER = list(_STYLE)
 _MARK = {"PASS": "✓", "UNKNOWN": "?", "FAIL": "✗"}
+# How a finding is marked, in the order in which they are shown.
+_MARKS = {
+    Status.FAILED: (_MARK["FAIL"], _STYLE["FAIL"]),
+    Status.UNKNOWN: (_MARK["UNKNOWN"], _STYLE["UNKNOWN"]),
+    Status.ALLOWED: ("•", ""),
+    Status.PASSED: (_MARK["PASS"], _STYLE["PASS"]),
+    Status.NOT_APPLICABLE: (NOTHING, "dim"),
+}
 
 
 def print_verdict(document: Mapping[str, Any], console: Console | None = None) -> None:
@@ -63,21 +72,25 @@ def _lines(sentences: Iterable[str]) -> Text | None:
 
 
 def _findings(findings: list[Mapping[str, Any]]) -> Text:
-    """Return a line for each finding, the worst first, and one for all that follow from another."""
+    """Return a line for each finding, and one for all that follow from another.
+
+    First is what decided the verdict, then what was checked, then what did not apply.
+    """
     own = [one for one in findings if "caused_by" not in one]
     width = max(len(one["checker"]) for one in own)
     lines = []
-    for one in sorted(own, key=lambda one: -_ORDER.index(one["verdict"])):
-        lines.append(_marked(one["verdict"], f"{one['checker']:{width}}  {one['reason']}"))
+    for one in sorted(own, key=lambda one: list(_MARKS).index(one["status"])):
+        lines.append(_marked(one["status"], f"{one['checker']:{width}}  {one['reason']}"))
         follow = [each["checker"] for each in findings if each.get("caused_by") == one["checker"]]
         if follow:
             said = f"{len(follow)} more are UNKNOWN because of it: {', '.join(follow)}"
-            lines.append(_marked("UNKNOWN", said))
+            lines.append(_marked(Status.UNKNOWN, said))
     return Text("\n").join(lines)
 
 
-def _marked(grade: str, said: str) -> Text:
-    return Text.assemble((_MARK[grade], _STYLE[grade]), f"  {said}")
+def _marked(status: str, said: str) -> Text:
+    mark, style = _MARKS[Status(status)]
+    return Text.assemble((mark, style), (f"  {said}", style if style == "dim" else ""))
 
 
 def _differences(document: Mapping[str, Any]) -> Text:
