@@ -15,7 +15,7 @@ from onceproof.machine.home import onceproof_home
 from onceproof.phases.calm import run_calm
 from onceproof.phases.compare import compare_run
 from onceproof.phases.observe import observe
-from onceproof.phases.phase import await_agent, await_first_commit, await_phase, phase
+from onceproof.phases.phase import await_agent, await_first_commit, await_phase, is_running, phase
 from onceproof.phases.prepare import look_at_input, prepare
 from onceproof.phases.produce import Progress, produce
 from onceproof.phases.recompute import recompute_in
@@ -71,9 +71,9 @@ def recomputed(run: RunDirectory, plan: Plan) -> None:
     It starts when the job has committed a batch: the two cores of a small machine are the job's
     while that starts itself. All of the input and of the log is there before anything counts.
     """
-    is_live = await_first_commit(run, plan.limits.run_s)
+    await_first_commit(run, plan.limits.run_s)
     with spark_session(spark_tools(onceproof_home()), MASTER, run.spark_recompute) as spark:
-        if is_live:
+        if is_running(run):  # else there is no time left that it could save
             warm_up(spark, run, plan, run.spark_recompute / "trial")
         await_agent(run, plan)
         await_phase(run, "produce", plan.limits.run_s)

@@ -61,25 +61,27 @@ def end_of(run: RunDirectory, name: str) -> Record | None:
     return PhaseEnd(run, name).look()
 
 
-def await_first_commit(run: RunDirectory, limit_s: float) -> bool:
-    """Return True when the job has committed a batch; False where its agent has ended."""
+def is_running(run: RunDirectory) -> bool:
+    """Whether the agent of a run lives."""
+    agent = find_agent(run)
+    return agent is not None and agent.is_alive
 
-    def look() -> tuple[bool] | None:
-        agent = find_agent(run)
-        if agent is None or not agent.is_alive:
-            return (False,)
-        return (True,) if newest(run.checkpoint_log)[1] >= 0 else None
 
-    (is_live,) = wait_for(look, limit_s, "the job has committed no batch")
-    return is_live
+def await_first_commit(run: RunDirectory, limit_s: float) -> None:
+    """Return when the job has committed a batch, or its agent has ended."""
+
+    def look() -> bool:
+        return newest(run.checkpoint_log)[1] >= 0 or not is_running(run)
+
+    wait_for(look, limit_s, "the job has committed no batch")
 
 
 def await_agent(run: RunDirectory, plan: Plan) -> None:
     """Return when the agent has done its work, or raise `StackError` with what went wrong in it."""
-    agent, ended = find_agent(run), PhaseEnd(run, "process")
+    ended = PhaseEnd(run, "process")
 
     def is_over() -> bool:
-        return ended.look() is not None or agent is None or not agent.is_alive
+        return ended.look() is not None or not is_running(run)
 
     wait_for(is_over, plan.limits.run_s + _BEYOND_S, "the agent does not end")
     if (end := ended.look()) is None:
