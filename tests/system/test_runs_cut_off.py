@@ -11,6 +11,7 @@ import yaml
 
 from onceproof.job.attempt import job_processes
 from onceproof.job.handle import find_agent, start_agent
+from onceproof.machine.identity import everyone
 from onceproof.machine.polling import wait_for
 from onceproof.past.store import open_store
 from onceproof.phases.plan import make_plan
@@ -59,8 +60,15 @@ def nothing_is_left(stack, of):
     name = json.loads(of.plan.read_text())["run"]
     wait_for(lambda: not (agent and agent.is_alive), 60, "the agent lives")
     wait_for(lambda: not job_processes(name), 10, "the job lives")
+    wait_for(lambda: not named(of.root), 30, "a process of the run lives")
     wait_for(lambda: f"{name}.events" not in topics(stack), 60, "the topic is there")
     assert not (of.root / "spark-local").exists()
+    assert not of.spark_recompute.exists()
+
+
+def named(folder):
+    """Every process with the folder in its command line: phases, and the JVM of the reference."""
+    return [one for one in everyone() if any(str(folder) in word for word in one.arguments())]
 
 
 @pytest.mark.parametrize("moment", [Op.PHASE_START, Op.ATTEMPT_START, Op.BATCH_COMMIT])
