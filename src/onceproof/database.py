@@ -50,3 +50,8 @@ def listed(files: Iterable[str | os.PathLike[str]]) -> str:
 def literal(text: str) -> str:
     """Return a text as SQL."""
     return "'" + text.replace("'", "''") + "'"
+
+
+def quoted(name: str) -> str:
+    """Return a name as SQL."""
+    return '"' + name.replace('"', '""') + '"'

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
-from onceproof.database import read_parquet
+from onceproof.database import quoted, read_parquet
 from onceproof.judging.seen_rows import Shape
 from onceproof.runs.ledger import parquet_files
 from onceproof.runs.reads import Reads
@@ -58,8 +57,8 @@ def _differing(shape: Shape, types: dict[str, str], files: str) -> str:
         *_cells("key", len(of_key), kinds),
         *_cells("value", len(of_value), kinds[len(of_key) :]),
     ]
-    there = [f"{_quoted(name)}::varchar" for name in (*of_key, *of_value)]
-    signs = [_quoted(name) if name in types else "null::bigint" for name in (shape.version, *WROTE)]
+    there = [f"{quoted(name)}::varchar" for name in (*of_key, *of_value)]
+    signs = [quoted(name) if name in types else "null::bigint" for name in (shape.version, *WROTE)]
     names = ", ".join(f"c{place}" for place in range(len(kinds)))
     return f"""
         select count(*) from (
@@ -94,7 +93,3 @@ def _cells(text: str, cells: int, kinds: Sequence[str]) -> Iterator[str]:
 
 def _named(cells: Sequence[str]) -> str:
     return ", ".join(f"{cell} as c{place}" for place, cell in enumerate(cells))
-
-
-def _quoted(name: Any) -> str:
-    return '"' + str(name).replace('"', '""') + '"'

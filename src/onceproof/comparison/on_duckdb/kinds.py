@@ -23,7 +23,7 @@ from typing import Any
 
 from onceproof.comparison.columns import Column
 from onceproof.comparison.kinds import NOTHING, Kind
-from onceproof.database import literal
+from onceproof.database import literal, quoted
 
 # A kind's digits: bits of an integer (one more where it is unsigned), decimals of a second.
 _FLAT = {
@@ -131,11 +131,6 @@ def _sorted(value: str, kind: Kind, depth: int = 0) -> str:
         f"'value': {_sorted(f'({one}).value', held, depth + 1)}}}"
     )
     return f"list_sort(list_transform(map_entries({value}), lambda {one}: {entry}))"
-
-
-def quoted(name: str) -> str:
-    """Return a name as SQL."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 def row_hashes(columns: Sequence[tuple[str, Kind]]) -> tuple[str, str]:

@@ -24,9 +24,9 @@ from onceproof.comparison.folders import (
     unreadable,
 )
 from onceproof.comparison.kinds import NOTHING, WIDEST_DECIMAL, Kind
-from onceproof.comparison.on_duckdb.kinds import columns_of, quoted, written
+from onceproof.comparison.on_duckdb.kinds import columns_of, written
 from onceproof.comparison.places import Files
-from onceproof.database import listed, read_parquet
+from onceproof.database import listed, quoted, read_parquet
 from onceproof.errors import RequestError
 
 PLACE = "file_index", "file_row_number"

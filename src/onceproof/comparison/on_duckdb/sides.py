@@ -24,10 +24,10 @@ from onceproof.comparison.json_lines import AS_WRITTEN, JsonLines, refused, toge
 from onceproof.comparison.json_values import is_castable as is_castable_json
 from onceproof.comparison.json_values import write_parquet
 from onceproof.comparison.kinds import NOTHING, Kind, is_held
-from onceproof.comparison.on_duckdb.kinds import quoted, written
+from onceproof.comparison.on_duckdb.kinds import written
 from onceproof.comparison.on_duckdb.parquet import Source, describe, open_parquet
 from onceproof.comparison.places import Files, packing
-from onceproof.database import listed, literal
+from onceproof.database import listed, literal, quoted
 from onceproof.errors import RequestError
 
 _TYPED_FIRST = ("parquet", "json", "csv", "tsv")

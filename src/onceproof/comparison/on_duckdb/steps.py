@@ -17,10 +17,10 @@ from typing import Any
 
 from onceproof.comparison.columns import Pair, Plan, cell_columns
 from onceproof.comparison.found import CLASSES, COUNTS, ROWS_PER_KEY, Found
-from onceproof.comparison.on_duckdb.kinds import canonical, quoted, row_hashes
+from onceproof.comparison.on_duckdb.kinds import canonical, row_hashes
 from onceproof.comparison.on_duckdb.near import cell, is_chain, near_values, paired, stepped
 from onceproof.comparison.on_duckdb.parquet import PLACE, Source
-from onceproof.database import literal, read_parquet
+from onceproof.database import literal, quoted, read_parquet
 
 BUCKETS = 1 << 16
 # What a row of a differing bucket takes while it is examined, roughly; above it, DuckDB spills.
