@@ -220,13 +220,11 @@ def _faults(draft: Draft) -> tuple[FaultPart, ...]:
 def _located_options(draft: Draft) -> Options:
     """Return the sink's options; of an output's, names of files hold in any folder."""
     known = place_of(draft.sink_name).options if draft.sink_name in OUTPUTS else {}
-    kinds = {name: known[name].kind if name in known else None for name in draft.sink_options}
-    return {
-        name: kind.in_folder(value, draft.folder)
-        if isinstance(kind := kinds[name], Located)
-        else value
-        for name, value in draft.sink_options.items()
-    }
+    found = draft.sink_options
+    for name, field in known.items():
+        if name in found and isinstance(field.kind, Located):
+            found[name] = field.kind.in_folder(found[name], draft.folder)
+    return found
 
 
 def _runtime(draft: Draft, pipeline: Options) -> Options:

@@ -164,9 +164,9 @@ def with_tag(tag: str, catalogue: Sequence[Scenario]) -> list[Scenario]:
 
 def find_scenario(text: str) -> Scenario:
     """Return the one scenario that is asked for: NAME, FILE, or FILE::NAME."""
-    path, _, name = text.partition(IN_FILE)
-    if not _is_file(path):
+    if not is_in_file(text):
         return _find_by_name(text)
+    path, _, name = text.partition(IN_FILE)
     found = read_file(Path(path))
     if not name and len(found) > 1:
         names = ", ".join(one.name for one in found)
@@ -190,8 +190,10 @@ def _find_by_name(name: str) -> Scenario:
     return replace(_pick(read_file(*file, only=name), name, file[1]), in_catalogue=True)
 
 
-def _is_file(text: str) -> bool:
-    return text.endswith(_ENDINGS) or "/" in text
+def is_in_file(text: str) -> bool:
+    """Whether this asks for a scenario of a file, FILE or FILE::NAME, and not of the catalogue."""
+    path = text.partition(IN_FILE)[0]
+    return path.endswith(_ENDINGS) or "/" in path
 
 
 def _pick(scenarios: list[Scenario], name: str, where: str) -> Scenario:
