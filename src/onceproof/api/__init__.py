@@ -1,7 +1,7 @@
 """The public API: run a scenario, run a stored one again, judge, gate, and compare rows.
 
-All of it is to be had as `onceproof.run`, `onceproof.judge` and so on; docs/api.md is its page. The
-command line, the DAGs and the pytest plugin call nothing else.
+It is exported as `onceproof.run`, `onceproof.judge` and so on; docs/api.md describes it. The
+command line, the DAGs and the pytest plugin run and judge scenarios through it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from onceproof.past.entry import Entry
     from onceproof.phases.plan import Origin
     from onceproof.phases.produce import Progress
-    from onceproof.runs.plan import FaultPart, Plan
+    from onceproof.runs.plan import FaultPart, Parts, Plan
     from onceproof.scenario import Scenario
 
 log = logging.getLogger("onceproof")
@@ -115,14 +115,10 @@ def replay(
 ) -> Run:
     """Run the plan of a stored run once more, as a run of its own; see `run`."""
     from onceproof.phases.again import plan_again
-    from onceproof.phases.libraries import libraries_of
-    from onceproof.runs.needed_variables import refuse_unset
-    from onceproof.setup.libraries import refuse_missing
 
     folder, found = runs_folder(runs), stored(directory)
     asked = plan_in(found)
-    refuse_unset(asked)
-    refuse_missing(libraries_of(asked))
+    _refuse_lacking(asked)
     refuse_unable(stack, asked.faults)
     again = plan_again(found, folder)
     return live(again, folder, stack, say=say, progress=progress)
@@ -162,15 +158,11 @@ def plan(
 
     For those who carry out its phases otherwise than `run` does, as an orchestrator.
     """
-    from onceproof.phases.libraries import libraries_of
     from onceproof.phases.plan import Origin, make_plan
     from onceproof.phases.subject import refuse_absent
-    from onceproof.runs.needed_variables import refuse_unset
-    from onceproof.setup.libraries import refuse_missing
 
     refuse_absent(scenario.job, scenario.folder)
-    refuse_unset(scenario)
-    refuse_missing(libraries_of(scenario))
+    _refuse_lacking(scenario)
     given = origin or Origin()
     return make_plan(scenario, seed, runs, subject=subject, origin=given, is_open=is_open)
 
@@ -200,7 +192,7 @@ def live(
 
 
 def stored(directory: str | Path) -> RunDirectory:
-    """Return the run in a directory, or raise `RequestError` where there is none."""
+    """Return the run in a directory, or raise `RequestError` if it has no plan."""
     found = RunDirectory(Path(directory))
     if not found.plan.exists():
         raise RequestError(
@@ -218,6 +210,16 @@ def plan_in(run: RunDirectory) -> Plan:
         return Plan.read(run.plan)
     except EvidenceError as error:
         raise RequestError(f"{run.root}: {error}; name the directory of another run") from None
+
+
+def _refuse_lacking(asked: Parts) -> None:
+    """Raise `RequestError` for a variable that is not set, or a library that is not installed."""
+    from onceproof.phases.libraries import libraries_of
+    from onceproof.runs.needed_variables import refuse_unset
+    from onceproof.setup.libraries import refuse_missing
+
+    refuse_unset(asked)
+    refuse_missing(libraries_of(asked))
 
 
 def refuse_unable(stack: str | Path | None, faults: Iterable[FaultPart]) -> None:

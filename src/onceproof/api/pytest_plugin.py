@@ -6,6 +6,7 @@ pytest loads it in every suite of an environment, so nothing else is imported be
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from onceproof.api import Run
 
 _STACK = "--onceproof-stack"
-_FILES = (".yaml", ".yml")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -48,6 +48,7 @@ def onceproof_stack(request: pytest.FixtureRequest) -> Iterator[str]:
             pytest.fail(f"onceproof: no stack could be started: {error}", pytrace=False)
         with stack:
             yield str(folder)
+        shutil.rmtree(folder)
 
 
 @pytest.fixture
@@ -76,8 +77,9 @@ def onceproof_run(request: pytest.FixtureRequest, onceproof_stack: str) -> Calla
 
 def _in_folder(name: str, folder: Path) -> str:
     """Return the name of a scenario; a file's, with the folder of the test."""
-    file = name.partition("::")[0]
-    return str(folder / name) if "/" in file or file.endswith(_FILES) else name
+    from onceproof.scenario.catalogue import is_in_file
+
+    return str(folder / name) if is_in_file(name) else name
 
 
 def _told(run: Run) -> str:
