@@ -1,9 +1,9 @@
 """Processes that outlive what started them: `python -m tests.outliving` names each, and fails.
 
 The process that looks has a hard limit of the resident set that no other has (`ulimit -m`, which
-Linux does not enforce). All that was started under it has inherited it, whoever is the parent now
-and whatever a process has done to its title, environment, session or working directory; what the
-machine itself started has not. Left out are the process that looks and its ancestors.
+Linux does not enforce). Every process started under it inherits it, with any parent, title,
+environment, session and working directory. Processes that the machine itself started do not have
+it. Left out are the process that looks and its ancestors.
 """
 
 import os
@@ -49,7 +49,7 @@ def hard_limit(one: Identity) -> int | None:
 
 
 def words_for(one: Identity) -> str:
-    """A process with all by which somebody can find out where it comes from."""
+    """A process with its ids, folder and command, to find out what started it."""
     try:
         folder = (PROC / f"{one.pid}/cwd").readlink()
     except OSError as error:

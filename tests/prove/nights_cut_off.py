@@ -113,7 +113,7 @@ def prove() -> str:
         began = time.monotonic()
         code, _, said = run(*command, timeout_s=600)
         if code:
-            raise StackError(f"the night that nobody disturbs ended with {code}: {said}")
+            raise StackError(f"the night without a kill exited with {code}: {said}")
         longest_s = min(time.monotonic() - began, LONGEST_S)
         for _ in range(ROUNDS):
             rounds.append(visit(command, home, rng, longest_s))

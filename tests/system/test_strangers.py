@@ -41,7 +41,7 @@ def test_the_append_neither(onceproof_run):
 """
 
 
-def test_a_suite_of_somebody_else_holds_jobs_to_their_guarantee(stack, tmp_path):
+def test_a_pytest_suite_holds_jobs_to_their_guarantee(stack, tmp_path):
     (tmp_path / "test_orders.py").write_text(SUITE.format(orders=ORDERS))
     said = subprocess.run(
         [

@@ -18,7 +18,7 @@ async def app(scope: Any, receive: Any, send: Any) -> None:
 
 @cache
 def _pages() -> Any:
-    """Return the application; whoever may not read the DAG gets nothing of it."""
+    """Return the application; it refuses users who may not read the DAG."""
     from airflow.api_fastapi.core_api.security import requires_access_dag
     from fastapi import Depends, FastAPI
     from fastapi.responses import HTMLResponse

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from onceproof.machine.identity import Identity
 
-_LEAST_KB = 1 << 50  # beyond any memory, so that no limit that somebody set is taken for a mark
+_LEAST_KB = 1 << 50  # above any real memory limit, so that no real limit looks like a mark
 _SET = 'ulimit -S -m "$0" && exec "$@"'
 
 

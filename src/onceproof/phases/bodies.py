@@ -37,7 +37,7 @@ def prepared(run: RunDirectory, plan: Plan, home: Path | None = None) -> Prepare
     """Carry out `prepare`, and the calm run where what that leaves is the expectation.
 
     A stack of this run alone is taken down if this process dies. An orchestrator's task ends long
-    before its run: there `release` takes it down, or the next night what nobody has released.
+    before its run: there `release` takes the stack down, or the next night does.
     """
     with phase(run, "prepare"):
         found = prepare(run, plan, home)

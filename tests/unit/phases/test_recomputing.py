@@ -103,7 +103,7 @@ def test_the_first_commit_is_waited_for(run):
     await_first_commit(run, 0)
 
 
-def test_nobody_waits_for_a_commit_of_an_agent_that_has_ended(run):
+def test_the_wait_for_a_commit_ends_with_the_agent(run):
     agent = Identity.of(os.getpid())
     has_agent(run, Identity(agent.pid, agent.started - 1))
     assert not is_running(run)

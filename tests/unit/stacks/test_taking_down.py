@@ -76,13 +76,13 @@ def main_dies_and_starts_again(state, main):
     state.start("broker:1").send(signal.SIGKILL)
 
 
-def nobody_wrote_it_down(state, main):
+def its_pid_is_not_recorded(state, main):
     shutil.rmtree(state.folder / "pids")
     main_dies(state, main)
 
 
 @pytest.mark.parametrize(
-    "before", [nothing, main_dies, main_dies_and_starts_again, nobody_wrote_it_down]
+    "before", [nothing, main_dies, main_dies_and_starts_again, its_pid_is_not_recorded]
 )
 def test_a_process_that_hides_ends_with_its_stack(state, hidden, before):
     main, found = hidden
