@@ -25,8 +25,11 @@ def spark_session(
     """Yield a session on this master; its files lie in the folder, and its JVM ends with the block.
 
     One at a time in a process: Spark keeps its settings in the process's environment.
+    A JVM that another session left is ended first: its class path lacks our jars.
     """
     from pyspark.sql import SparkSession
+
+    _end_driver()
 
     builder = SparkSession.builder
     for name, value in {**settings(tools, master, folder), **(more or {})}.items():
