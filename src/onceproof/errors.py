@@ -1,4 +1,12 @@
-"""What Onceproof raises on purpose; everything else that escapes is a defect."""
+"""The errors that Onceproof raises on purpose, and the forms that their messages share.
+
+Any other exception that escapes is a defect.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
 
 
 class OnceproofError(Exception):
@@ -22,3 +30,28 @@ class EngineError(OnceproofError):
 
 class EvidenceError(OnceproofError):
     """Evidence of a run is missing, unreadable or contradicts itself; the judge says UNKNOWN."""
+
+
+def unknown(what: str, value: object, choices: Iterable[object]) -> str:
+    """Return the message for a value that is not among the choices; suggest the nearest one."""
+    names = sorted(map(str, choices))
+    if not names:
+        return f"unknown {what} {value!r}; there is none to choose"
+    near = difflib.get_close_matches(str(value), names, 1)
+    hint = f"did you mean {near[0]!r}? Choose" if near else "choose"
+    return f"unknown {what} {value!r}; {hint} one of {', '.join(names)}"
+
+
+def invalid(what: str, value: object, use: str) -> str:
+    """Return the message for a value of the wrong form or type; `use` describes valid ones."""
+    return f"invalid {what} {value!r}; use {use}"
+
+
+def out_of_range(what: str, value: object, use: str) -> str:
+    """Return the message for a number beyond its limits; `use` gives the limits."""
+    return f"{what} {value} is out of range; use {use}"
+
+
+def missing(what: str, write: str) -> str:
+    """Return the message for an option or field that is required; `write` gives an example."""
+    return f"{what} is missing; write {write}"
