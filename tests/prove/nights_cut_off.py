@@ -20,8 +20,8 @@ import yaml
 from onceproof.errors import StackError
 from onceproof.machine.home import onceproof_home
 from onceproof.machine.identity import PROC, Identity, everyone
-from onceproof.machine.marking import is_marked
 from onceproof.machine.polling import comes_true
+from onceproof.machine.spawning import is_marked
 from onceproof.stacks.state import LOCK, MARK, State
 from tests.outliving import begin, outliving, words_for
 from tests.system.command import run, start

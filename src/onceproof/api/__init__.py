@@ -214,8 +214,7 @@ def plan_in(run: RunDirectory) -> Plan:
 
 def _refuse_lacking(asked: Parts) -> None:
     """Raise `RequestError` for a variable that is not set, or a library that is not installed."""
-    from onceproof.phases.libraries import libraries_of
-    from onceproof.runs.needed_variables import refuse_unset
+    from onceproof.job.needs import libraries_of, refuse_unset
     from onceproof.setup.libraries import refuse_missing
 
     refuse_unset(asked)

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -49,22 +50,14 @@ def take(path: Path) -> None:
     checksum_file(path).unlink(missing_ok=True)
 
 
-def _lose(*names: str) -> Hurt:
-    def hurt(checkpoint: Path, batch: int) -> None:
-        for name in names:
-            take(checkpoint / name.format(n=batch, m=batch - 1))
-
-    return hurt
+def _lose(names: Sequence[str], checkpoint: Path, batch: int) -> None:
+    for name in names:
+        take(checkpoint / name.format(n=batch, m=batch - 1))
 
 
-def _keep(name: str, kept: Callable[[bytes], bytes]) -> Hurt:
-    """Leave of a file what a function keeps of it."""
-
-    def hurt(checkpoint: Path, batch: int) -> None:
-        path = checkpoint / name.format(n=batch)
-        path.write_bytes(kept(path.read_bytes()))
-
-    return hurt
+def _rewrite(name: str, keep: Callable[[bytes], bytes], checkpoint: Path, batch: int) -> None:
+    path = checkpoint / name.format(n=batch)
+    path.write_bytes(keep(path.read_bytes()))
 
 
 def _half(content: bytes) -> bytes:
@@ -105,12 +98,9 @@ def _newest_state(checkpoint: Path, batch: int) -> Iterator[Path]:
         yield from (one.path for one in store.files if one.version == batch + 1)
 
 
-def _of_state(act: Callable[[Path], object]) -> Hurt:
-    def hurt(checkpoint: Path, batch: int) -> None:
-        for path in list(_newest_state(checkpoint, batch)):
-            act(path)
-
-    return hurt
+def _each_state(act: Callable[[Path], object], checkpoint: Path, batch: int) -> None:
+    for path in list(_newest_state(checkpoint, batch)):
+        act(path)
 
 
 def _rewind(checkpoint: Path, batch: int) -> None:
@@ -134,53 +124,70 @@ def _unalign(checkpoint: Path, batch: int) -> None:
 
 
 KINDS: dict[str, Kind] = {
-    "commit_lost": Kind("the newest commit is gone", _lose("commits/{n}")),
+    "commit_lost": Kind("the newest commit is gone", partial(_lose, ["commits/{n}"])),
     "commits_lost": Kind(
-        "the two newest commits are gone", _lose("commits/{n}", "commits/{m}"), least=1
+        "the two newest commits are gone",
+        partial(_lose, ["commits/{n}", "commits/{m}"]),
+        least=1,
     ),
-    "every_commit_lost": Kind("every commit is gone", _lose("commits")),
+    "every_commit_lost": Kind("every commit is gone", partial(_lose, ["commits"])),
     "commit_checksum_left": Kind(
         "the newest commit is gone, and its checksums are left", _leave_checksum
     ),
-    "commit_empty": Kind("the newest commit is empty", _keep("commits/{n}", lambda _: b"")),
-    "commit_torn": Kind("the newest commit is cut inside its JSON", _keep("commits/{n}", _half)),
+    "commit_empty": Kind(
+        "the newest commit is empty", partial(_rewrite, "commits/{n}", lambda _: b"")
+    ),
+    "commit_torn": Kind(
+        "the newest commit is cut inside its JSON", partial(_rewrite, "commits/{n}", _half)
+    ),
     "commit_cut": Kind(
         "the newest commit is cut after its version",
-        _keep("commits/{n}", lambda content: content.partition(b"\n")[0] + b"\n"),
+        partial(_rewrite, "commits/{n}", lambda content: content.partition(b"\n")[0] + b"\n"),
     ),
     "offsets_lost": Kind(
-        "the newest offsets are gone, and their commit is there", _lose("offsets/{n}")
+        "the newest offsets are gone, and their commit is there", partial(_lose, ["offsets/{n}"])
     ),
     "batch_lost": Kind(
-        "offsets and commit of the newest batch are gone", _lose("offsets/{n}", "commits/{n}")
+        "offsets and commit of the newest batch are gone",
+        partial(_lose, ["offsets/{n}", "commits/{n}"]),
     ),
-    "offsets_empty": Kind("the newest offsets are empty", _keep("offsets/{n}", lambda _: b"")),
-    "offsets_torn": Kind("the newest offsets are cut in the middle", _keep("offsets/{n}", _half)),
+    "offsets_empty": Kind(
+        "the newest offsets are empty", partial(_rewrite, "offsets/{n}", lambda _: b"")
+    ),
+    "offsets_torn": Kind(
+        "the newest offsets are cut in the middle", partial(_rewrite, "offsets/{n}", _half)
+    ),
     "offsets_cut": Kind(
-        "the newest offsets have lost their last line", _keep("offsets/{n}", _without_last_line)
+        "the newest offsets have lost their last line",
+        partial(_rewrite, "offsets/{n}", _without_last_line),
     ),
     "offsets_edited": Kind(
-        "each number in the newest offsets is set back by a tenth", _keep("offsets/{n}", _edited)
+        "each number in the newest offsets is set back by a tenth",
+        partial(_rewrite, "offsets/{n}", _edited),
     ),
     "offsets_before_lost": Kind(
-        "the offsets of the batch before the newest are gone", _lose("offsets/{m}"), least=1
+        "the offsets of the batch before the newest are gone",
+        partial(_lose, ["offsets/{m}"]),
+        least=1,
     ),
-    "metadata_lost": Kind("the metadata are gone", _lose("metadata")),
-    "state_lost": Kind("the newest file of each state store is gone", _of_state(take)),
+    "metadata_lost": Kind("the metadata are gone", partial(_lose, ["metadata"])),
+    "state_lost": Kind("the newest file of each state store is gone", partial(_each_state, take)),
     "state_torn": Kind(
         "the newest file of each state store is cut in the middle",
-        _of_state(lambda path: path.write_bytes(_half(path.read_bytes()))),
+        partial(_each_state, lambda path: path.write_bytes(_half(path.read_bytes()))),
     ),
     "state_flipped": Kind(
         "a byte in the newest file of each state store is another",
-        _of_state(lambda path: path.write_bytes(_flipped(path.read_bytes()))),
+        partial(_each_state, lambda path: path.write_bytes(_flipped(path.read_bytes()))),
     ),
-    "state_partition_lost": Kind("one partition of the state is gone", _lose("state/0/0")),
-    "state_folder_lost": Kind("the state is gone", _lose("state")),
+    "state_partition_lost": Kind(
+        "one partition of the state is gone", partial(_lose, ["state/0/0"])
+    ),
+    "state_folder_lost": Kind("the state is gone", partial(_lose, ["state"])),
     "state_metadata_lost": Kind(
-        "what the state tells of itself is gone", _lose("state/0/_metadata")
+        "what the state tells of itself is gone", partial(_lose, ["state/0/_metadata"])
     ),
-    "everything_lost": Kind("the whole checkpoint is gone", _lose(".")),
+    "everything_lost": Kind("the whole checkpoint is gone", partial(_lose, ["."])),
     "disk_lost": Kind(
         "the disk in memory that it lies on is gone, and an empty one is there",
         lambda checkpoint, _: replace_disk(checkpoint),

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from onceproof.errors import RequestError
+from onceproof.job.needs import libraries_of, refuse_unset, variables_of
 from onceproof.job.runtime import python_of, search_path
 from onceproof.machine.home import jobs_folder
-from onceproof.phases.libraries import libraries_of
-from onceproof.runs.needed_variables import refuse_unset, variables_of
 from onceproof.scenario import Scenario
 from onceproof.scenario.commands import fill
 from onceproof.setup.checks import Check

@@ -14,8 +14,7 @@ from onceproof.gates.fields import ALLOW, POLICY
 from onceproof.scenario import Scenario, find_scenario, load_catalogue
 from onceproof.scenario.catalogue import with_tag
 from onceproof.schema.kinds import read_fields
-from onceproof.schema.page import compose
-from onceproof.schema.values import BAD, Item, Page
+from onceproof.schema.values import BAD, Item, Page, compose
 
 _AS_GIVEN = ("passes", "seeds", "landed", "effect", "runs", "rate", "flaky")
 _UNITS = {"m": "minutes", "h": "hours", "d": "days"}

@@ -18,6 +18,7 @@ from onceproof.errors import RequestError
 from onceproof.failpoints import FOLDER
 from onceproof.fencing import FILE
 from onceproof.job.attempt import ATTEMPT, Attempt, start
+from onceproof.job.needs import variables_of
 from onceproof.job.ran_on import watched
 from onceproof.job.runtime import (
     NOT_INHERITED,
@@ -32,7 +33,6 @@ from onceproof.kafka.forgetting import ADDRESS, forgetting
 from onceproof.kafka.security import VARIABLE
 from onceproof.runs import engine_log
 from onceproof.runs.directory import RunDirectory
-from onceproof.runs.needed_variables import variables_of
 from onceproof.runs.plan import Plan
 from onceproof.runs.prepared import Prepared
 from onceproof.setup.java import QUICK, TIDY

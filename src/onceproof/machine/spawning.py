@@ -1,4 +1,9 @@
-"""Processes that are started here: each in a session of its own, known to others at once."""
+"""Start processes, each in a session of its own, and mark them so that all descendants are found.
+
+The mark is the soft limit of the resident set (`ulimit -S -m`): Linux has not enforced it since
+2.4.30, a child inherits it, and /proc shows it of every process to everybody. A process keeps it
+with another parent, session, user, title, environment or working directory.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +16,8 @@ from onceproof.machine.identity import Identity, adopt
 from onceproof.machine.polling import wait_for
 
 _SHOWS_WITHIN_S = 10.0
+_LEAST_KB = 1 << 50  # above any real memory limit, so that no real limit looks like a mark
+_SET = 'ulimit -S -m "$0" && exec "$@"'
 
 
 def spawn(
@@ -47,3 +54,18 @@ def spawn(
             every_s=0.0005,
         )
     return found
+
+
+def marked(command: Sequence[str], mark: str) -> list[str]:
+    """Return a command that sets the limit of this mark, and becomes the given command."""
+    return ["/bin/sh", "-c", _SET, str(_kilobytes(mark)), *command]
+
+
+def is_marked(one: Identity, mark: str) -> bool:
+    """Whether a process or one of its ancestors was started with this mark."""
+    return one.rss_limit == _kilobytes(mark) << 10
+
+
+def _kilobytes(mark: str) -> int:
+    """Return the limit that stands for a hexadecimal mark, in the unit of `ulimit`."""
+    return _LEAST_KB + int(mark, 16) % _LEAST_KB

@@ -7,15 +7,14 @@ from pathlib import Path
 from onceproof.errors import StackError
 from onceproof.faults.abilities import needs_links, refuse_unable
 from onceproof.faults.small_disks import mount_disks
+from onceproof.job.needs import libraries_of, refuse_unset
 from onceproof.job.targets import open_sink
 from onceproof.kafka.security import PLAIN, Brokers
 from onceproof.kafka.topics import look, make_topic
 from onceproof.machine.home import onceproof_home
 from onceproof.machine.polling import comes_true
-from onceproof.phases.libraries import libraries_of
 from onceproof.runs.directory import RunDirectory
 from onceproof.runs.history import History
-from onceproof.runs.needed_variables import refuse_unset
 from onceproof.runs.plan import Plan
 from onceproof.runs.prepared import Prepared
 from onceproof.runs.records import Op

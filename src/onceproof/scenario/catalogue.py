@@ -14,8 +14,7 @@ from onceproof.errors import RequestError
 from onceproof.machine.home import catalogue_folder
 from onceproof.scenario.building import build
 from onceproof.scenario.model import FOLDER, IN_FILE, Scenario
-from onceproof.schema.page import Written, compose
-from onceproof.schema.values import Item, Page, none_of
+from onceproof.schema.values import Item, Page, Written, compose, none_of
 
 _WRITE = "a scenario; docs/scenarios.md tells its fields"
 _ENDINGS = (".yaml", ".yml")

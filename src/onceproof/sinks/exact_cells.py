@@ -16,6 +16,7 @@ import operator
 import re
 from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 from onceproof.errors import StackError
@@ -93,13 +94,10 @@ def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _whole(bits: int) -> Callable[[Any], int]:
-    def make(value: Any) -> int:
-        if isinstance(value, bool) or not -(1 << bits - 1) <= value < 1 << bits - 1:
-            raise ValueError
-        return operator.index(value)
-
-    return make
+def _whole(bits: int, value: Any) -> int:
+    if isinstance(value, bool) or not -(1 << bits - 1) <= value < 1 << bits - 1:
+        raise ValueError
+    return operator.index(value)
 
 
 def _double(value: Any) -> float:
@@ -167,8 +165,8 @@ def _bytes(value: Any) -> bytes:
 
 
 _MAKERS: Mapping[str, Callable[[Any], Any]] = {
-    "bigint": _whole(64),
-    "int": _whole(32),
+    "bigint": partial(_whole, 64),
+    "int": partial(_whole, 32),
     "double": _double,
     "string": _text,
     "boolean": _truth,

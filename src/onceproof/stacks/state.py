@@ -22,9 +22,8 @@ from typing import Any
 from onceproof.documents import write_whole
 from onceproof.errors import RequestError, StackError
 from onceproof.machine.identity import Identity, boot_id, everyone
-from onceproof.machine.marking import is_marked, marked
 from onceproof.machine.polling import wait_for
-from onceproof.machine.spawning import spawn
+from onceproof.machine.spawning import is_marked, marked, spawn
 
 SCHEMA = 1
 MARK = "ONCEPROOF_STACK"

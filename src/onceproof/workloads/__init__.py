@@ -16,9 +16,10 @@ from onceproof.naming import find_attribute
 from onceproof.schema.kinds import Field, Shape, Word, number, read_fields, whole
 from onceproof.schema.values import BAD, Item, Page
 from onceproof.workloads import as_is, page_views, records, template
-from onceproof.workloads.sentinel import sentinel as _far_ahead
 
 CONFLUENT, KAFKA_PYTHON = "confluent", "kafka-python"
+SENTINEL_KEY = "sentinel"
+AHEAD_MS = 24 * 60 * 60 * 1000  # of the sentinel, beyond the newest event
 # What every workload has: how many events, and how they are sent.
 SENDING: Mapping[str, Field] = {
     "events": Field(whole(0, 1_000_000_000), "how many events", 20_000),
@@ -44,8 +45,21 @@ def _as_given(options: Mapping[str, Any], folder: str) -> Mapping[str, Any]:  # 
     return options
 
 
-def _ours(options: Mapping[str, Any], newest_ms: int) -> Any:
-    return _far_ahead(options["events"], newest_ms)
+def sentinel(options: Mapping[str, Any], newest_ms: int) -> Any:
+    """Return a table with one event far ahead of the newest, so that every window closes."""
+    import pyarrow
+
+    return pyarrow.table(
+        {
+            "id": pyarrow.array([options["events"]]),
+            "producer": pyarrow.array([0], "int32"),
+            "key": pyarrow.array([SENTINEL_KEY]),
+            "seq": pyarrow.array([1]),
+            "event_ms": pyarrow.array([newest_ms + AHEAD_MS]),
+            "amount": pyarrow.array([1]),
+            "kind": pyarrow.array(["sentinel"]),
+        }
+    )
 
 
 @dataclass(frozen=True)
@@ -66,7 +80,7 @@ class Workload:
     options: Mapping[str, Field]
     events: Callable[[Mapping[str, Any], int, int], Iterator[Any]]
     pinned: Callable[[Mapping[str, Any], str], Mapping[str, Any]] = _as_given
-    sentinel: Callable[[Mapping[str, Any], int], Any] = _ours
+    sentinel: Callable[[Mapping[str, Any], int], Any] = sentinel
 
     def resolve(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return every option with its value, or raise `RequestError` for what is bad."""

@@ -15,8 +15,9 @@ COMPREHENSIONS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
 
 
 def is_called(frame) -> bool:
-    here = frame.f_back if frame.f_code.co_name in COMPREHENSIONS else frame
-    return bool(here.f_code.co_flags & OPTIMIZED)
+    while frame.f_code.co_name in COMPREHENSIONS:
+        frame = frame.f_back
+    return bool(frame.f_code.co_flags & OPTIMIZED)
 
 
 def trace(folder: str, package: str) -> None:

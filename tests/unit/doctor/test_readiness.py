@@ -10,8 +10,7 @@ import pytest
 from onceproof.doctor import check_scenario
 from onceproof.doctor.job import check_job, check_libraries, check_variables
 from onceproof.errors import RequestError
-from onceproof.phases.libraries import libraries_of
-from onceproof.runs.needed_variables import refuse_unset
+from onceproof.job.needs import libraries_of, refuse_unset
 from onceproof.scenario.catalogue import find_scenario
 
 WORDS = ("{python}", "{here}/job.py", "--topic", "{topic}", "--url", "jdbc:x.sql")

@@ -17,8 +17,7 @@ from onceproof.producing.rows import Sends, partition_of
 from onceproof.producing.sending import Sending
 from onceproof.runs.directory import RunDirectory
 from onceproof.runs.plan import Plan
-from onceproof.workloads import find_workload
-from onceproof.workloads.sentinel import sentinel
+from onceproof.workloads import find_workload, sentinel
 from tests.plans import plan_document
 
 
@@ -90,7 +89,7 @@ def test_a_payload_is_the_event_as_json(tmp_path):
 
 def test_a_key_of_any_text_makes_good_json(tmp_path):
     odd = 'a "key", \\ and ü\n'
-    events = sentinel(1, 0).set_column(2, "key", pa.array([odd]))
+    events = sentinel({"events": 1}, 0).set_column(2, "key", pa.array([odd]))
     client = FakeClient()
     Sending(client, tmp_path / "part", 5, lambda *_: None).run([Sends(events, "a_run", "t", 4)])
     assert json.loads(client.sent[0][2])["key"] == odd

@@ -3,8 +3,8 @@
 import pytest
 
 from onceproof.errors import RequestError
+from onceproof.job.needs import variables_of
 from onceproof.phases.plan import make_plan
-from onceproof.runs.needed_variables import variables_of
 from onceproof.runs.plan import Plan
 from onceproof.scenario.catalogue import load_catalogue, read_text
 from onceproof.scenario.plain_secrets import secret_in

@@ -4,9 +4,8 @@ import pyarrow as pa
 import pytest
 
 from onceproof.errors import RequestError
-from onceproof.workloads import find_workload
+from onceproof.workloads import find_workload, sentinel
 from onceproof.workloads.page_views import START_MS
-from onceproof.workloads.sentinel import sentinel
 
 PAGE_VIEWS = find_workload("page_views")
 
@@ -98,7 +97,7 @@ def test_an_even_load_has_no_favourite_and_a_skewed_one_has():
 
 def test_the_sentinel_lies_beyond_all():
     found = events(late=0.5)
-    last = sentinel(1000, int(found.event_ms.max())).to_pylist()[0]
+    last = sentinel({"events": 1000}, int(found.event_ms.max())).to_pylist()[0]
     assert last["event_ms"] > found.event_ms.max() + 60 * 60 * 1000
     assert last["id"] == 1000
     assert last["key"] not in set(found.key)

@@ -15,8 +15,7 @@ from urllib.parse import SplitResult, parse_qs, urlsplit
 from onceproof.errors import RequestError
 from onceproof.kafka.security import MECHANISMS, PROTOCOLS, Brokers, Security
 from onceproof.schema.kinds import TEXT, Field, Many, Scalar, Shape, Word
-from onceproof.schema.page import compose
-from onceproof.schema.values import BAD, Item, Page
+from onceproof.schema.values import BAD, Item, Page, compose
 from onceproof.stacks import VERBS, Verb
 from onceproof.variables import is_named
 

@@ -1,18 +1,30 @@
-"""The environment variables that a scenario or a plan names as `${NAME}`.
+"""The environment variables and libraries that a run needs, by its scenario or plan.
 
-A plan keeps the names. The values are looked up when the job is started, and never written down.
+A plan keeps the names of variables. Their values are looked up when the job is started, and never
+written down. A library is looked for only when a run starts, never while a file is read.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from onceproof.runs.plan import Parts
+from onceproof.runs.plan import OutputPart, Parts
+from onceproof.setup.libraries import (
+    CONFLUENT,
+    GREAT_EXPECTATIONS,
+    KAFKA_PYTHON,
+    PSYCOPG,
+    PYSPARK,
+    Library,
+)
 from onceproof.variables import names_in, unset
+from onceproof.workloads import CONFLUENT as CONFLUENT_CLIENT
 
 # Set for the job by Onceproof, where the store of its stack has a password file.
 OF_THE_STORE = ("PGPASSFILE", "PGPASSWORD")
+_EVERY_RUN = (PYSPARK, GREAT_EXPECTATIONS, KAFKA_PYTHON)
+_IN_BULK = ("wal", "two_phase")  # the families whose topics are written by confluent-kafka
 
 
 def variables_of(asked: Parts) -> list[str]:
@@ -41,3 +53,19 @@ def _texts(asked: Parts) -> Iterator[str]:
     )
     for options in given:
         yield from (value for value in options.values() if isinstance(value, str))
+
+
+def libraries_of(asked: Parts) -> Sequence[Library]:
+    """Return the libraries that a run needs, each once."""
+    found = [*_EVERY_RUN]
+    if any(one.options["client"] == CONFLUENT_CLIENT for one in asked.inputs):
+        found.append(CONFLUENT)
+    for query in asked.queries:
+        found += [library for output in query.outputs for library in _libraries_of_output(output)]
+    return list(dict.fromkeys(found))
+
+
+def _libraries_of_output(output: OutputPart) -> Sequence[Library]:
+    if output.store == "postgresql":
+        return [PSYCOPG]
+    return [CONFLUENT] if output.store == "kafka" and output.family in _IN_BULK else []
