@@ -16,7 +16,11 @@ from airflow.sdk import (
     task,
 )
 
-from onceproof.airflow.night_operators import NightOperator, ScenarioOperator, night_is_over_time
+from onceproof.airflow.night_operators import (
+    NightOperator,
+    ScenarioOperator,
+    warn_night_over_budget,
+)
 from onceproof.scenario.catalogue import load_catalogue
 
 BUDGET_MINUTES = int(os.environ.get("ONCEPROOF_BUDGET_MINUTES", "240"))
@@ -82,7 +86,7 @@ with DAG(
     deadline=DeadlineAlert(
         reference=DeadlineReference.DAGRUN_QUEUED_AT,
         interval=timedelta(minutes=BUDGET_MINUTES),
-        callback=SyncCallback(night_is_over_time, kwargs={"minutes": BUDGET_MINUTES}),
+        callback=SyncCallback(warn_night_over_budget, kwargs={"minutes": BUDGET_MINUTES}),
     ),
     tags=["onceproof"],
     doc_md=__doc__,
@@ -99,7 +103,7 @@ with DAG(
     summary = NightOperator(task_id="summary", trigger_rule=TriggerRule.ALL_DONE)
     runs = ScenarioOperator.partial(
         task_id="run",
-        map_index_template="{{ task.shown }}",
+        map_index_template="{{ task.run_label }}",
         max_active_tis_per_dagrun=AT_ONCE,
     ).expand_kwargs(pick())
     runs >> summary

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from random import SystemRandom
 
-from onceproof.machine.identity import PROC, Identity, everyone
+from onceproof.machine.identity import PROC, Identity, all_processes
 from onceproof.machine.polling import comes_true
 
 _LEAST, _MOST = 1 << 61, 1 << 62  # in bytes; a stack's own marks are soft limits below it
@@ -35,7 +35,7 @@ def outliving() -> list[Identity]:
         raise ValueError(f"hard limit {limit} of the resident set: set one as .ci/run does")
     me = Identity.of(os.getpid())
     spared = {me, *me.ancestors()}
-    return [one for one in everyone() if one not in spared and hard_limit(one) == limit]
+    return [one for one in all_processes() if one not in spared and hard_limit(one) == limit]
 
 
 def hard_limit(one: Identity) -> int | None:
@@ -48,7 +48,7 @@ def hard_limit(one: Identity) -> int | None:
     return int(found[1]) if found else None
 
 
-def words_for(one: Identity) -> str:
+def describe(one: Identity) -> str:
     """A process with its ids, folder and command, to find out what started it."""
     try:
         folder = (PROC / f"{one.pid}/cwd").readlink()
@@ -61,4 +61,4 @@ def words_for(one: Identity) -> str:
 if __name__ == "__main__":
     comes_true(lambda: not outliving(), _ENDS_WITHIN_S, every_s=0.5)
     if left := outliving():
-        sys.exit("\n".join(["Processes that outlive their tests:", *map(words_for, left)]))
+        sys.exit("\n".join(["Processes that outlive their tests:", *map(describe, left)]))

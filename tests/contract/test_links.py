@@ -10,7 +10,7 @@ from onceproof.errors import RequestError, StackError
 from onceproof.machine.identity import Identity
 from onceproof.machine.polling import wait_for
 from onceproof.stacks.links import Rule
-from onceproof.stacks.links.member import tell
+from onceproof.stacks.links.member import send_order
 from onceproof.stacks.links.verbs import disturb, heal
 from tests.contract.topics import in_sync, make_topic
 
@@ -96,7 +96,7 @@ def test_a_fault_that_nobody_feels_is_taken_back(stack, parted, monkeypatch):
     monkeypatch.setattr("onceproof.stacks.links.verbs._FELT_WITHIN_S", 0.5)
     with pytest.raises(StackError, match="nobody felt cut store from producer"):
         parted("cut", "store", "producer")
-    assert tell(stack.state, {"do": "look"})["in_force"] == []
+    assert send_order(stack.state, {"do": "look"})["in_force"] == []
 
 
 def test_links_that_die_cut_everybody_off_and_their_start_heals(stack, parted, rng):

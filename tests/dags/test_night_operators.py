@@ -33,7 +33,7 @@ nights.TriggerDagRunOperator.execute = lambda one, _: said["again"].append(one.t
 for name, pulled in json.loads(sys.argv[1]).items():
     said = found[name] = {"again": []}
     context = {"ti": Task(pulled)}
-    run = nights.ScenarioOperator(task_id="run", until="", shown="", trigger_run_id="r")
+    run = nights.ScenarioOperator(task_id="run", until="", run_label="", trigger_run_id="r")
     said["run"] = tried(lambda: run.execute_complete(context, (None, {"run_ids": ["r"]})))
     said["summary"] = tried(lambda: nights.NightOperator(task_id="summary").execute(context))
 print(json.dumps(found))

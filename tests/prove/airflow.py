@@ -23,7 +23,7 @@ from onceproof.errors import StackError
 from onceproof.job.attempt import job_processes
 from onceproof.job.handle import find_agent
 from onceproof.machine.home import onceproof_home
-from onceproof.machine.identity import everyone
+from onceproof.machine.identity import all_processes
 from onceproof.machine.polling import comes_true, wait_for
 from onceproof.runs.directory import RunDirectory
 from onceproof.runs.history import History
@@ -69,7 +69,7 @@ def kill_workers(stack: LocalStack, airflow: Airflow, run: str) -> None:
     gives out no task any more once that lock has died with it.
     """
     main = stack.state.identity("airflow:scheduler")
-    family = [one for one in everyone() if main and one != main and one.session == main.pid]
+    family = [one for one in all_processes() if main and one != main and one.session == main.pid]
     tasks = [one for one in family if one.ancestors()[0] != main]
     if not tasks:
         raise StackError("no worker has a task, so none is killed")

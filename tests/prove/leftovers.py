@@ -24,7 +24,7 @@ from onceproof.machine.polling import wait_for
 from onceproof.runs.directory import RunDirectory
 from onceproof.runs.history import History
 from onceproof.runs.records import Op
-from onceproof.stacks.links.member import tell
+from onceproof.stacks.links.member import send_order
 from onceproof.stacks.local.stack import LocalStack
 from onceproof.stacks.members.brokers import ask
 from tests.system.command import run, start
@@ -115,7 +115,9 @@ def left_of(stack: LocalStack, found: RunDirectory) -> list[str]:
     said += [f"process {one.pid} stands still" for one in stack.state.processes() if one.is_paused]
     said += ["the agent lives"] if agent and agent.is_alive else []
     said += ["spark-local is there"] if (found.root / "spark-local").exists() else []
-    said += [f"{one['rule']['name']} is in force" for one in tell(stack.state, LOOK)["in_force"]]
+    said += [
+        f"{one['rule']['name']} is in force" for one in send_order(stack.state, LOOK)["in_force"]
+    ]
     said += ["a disk is mounted"] if os.path.ismount(found.checkpoint) else []
     topics = ask(stack.brokers, lambda client: client.list_topics())
     return said + ([f"{name}.events is there"] if f"{name}.events" in topics else [])

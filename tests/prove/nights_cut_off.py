@@ -19,11 +19,11 @@ import yaml
 
 from onceproof.errors import StackError
 from onceproof.machine.home import onceproof_home
-from onceproof.machine.identity import PROC, Identity, everyone
+from onceproof.machine.identity import PROC, Identity, all_processes
 from onceproof.machine.polling import comes_true
 from onceproof.machine.spawning import is_marked
 from onceproof.stacks.state import LOCK, MARK, State
-from tests.outliving import begin, outliving, words_for
+from tests.outliving import begin, describe, outliving
 from tests.system.command import run, start
 
 ROUNDS, SEED, BUSY = 20, 7, 2
@@ -78,7 +78,7 @@ def visit(command: list[object], home: Path, rng: Random, longest_s: float) -> R
     if code:
         raise StackError(f"down failed after {after_s:.1f} s: {said}")
     comes_true(lambda: not left_of(home, lived, spared), 20, every_s=0.5)
-    left = tuple(map(words_for, left_of(home, lived, spared)))
+    left = tuple(map(describe, left_of(home, lived, spared)))
     left += tuple(str(path) for path in home.glob("*") if path.name != LOCK)
     return Round(first, after_s, scheduler is not None, len(lived), len(hidden), left)
 
@@ -86,7 +86,7 @@ def visit(command: list[object], home: Path, rng: Random, longest_s: float) -> R
 def left_of(home: Path, lived: set[Identity], spared: set[Identity]) -> list[Identity]:
     """Return the living processes of a night, by every trace that one could have left."""
     known = {*outliving(), *lived} - spared
-    return [one for one in everyone() if one in known or uses(one, home)]
+    return [one for one in all_processes() if one in known or uses(one, home)]
 
 
 def uses(one: Identity, folder: Path) -> bool:

@@ -11,7 +11,7 @@ from onceproof.airflow.client import OVER, Airflow
 from onceproof.errors import StackError
 from onceproof.job.attempt import job_processes
 from onceproof.job.handle import find_agent
-from onceproof.machine.identity import everyone
+from onceproof.machine.identity import all_processes
 from onceproof.machine.polling import wait_for
 from onceproof.past.record import history_of
 from onceproof.past.store import open_store
@@ -228,7 +228,7 @@ def test_workers_that_outlive_their_scheduler_end_with_the_stack(night_stack):
     """The last test of this file, since it takes the stack down."""
     state = night_stack.state
     main = state.identity("airflow:scheduler")
-    workers = [one for one in everyone() if one.session == main.pid and one != main]
+    workers = [one for one in all_processes() if one.session == main.pid and one != main]
     assert [one for one in workers if not one.has_environment(MARK, state.mark)] != []
     main.send(9)
     wait_for(lambda: not main.is_alive, 10, "the scheduler does not die")

@@ -6,7 +6,7 @@ import os
 import pytest
 import yaml
 
-from onceproof.stacks.links.member import tell
+from onceproof.stacks.links.member import send_order
 from tests.system.command import run
 
 pytestmark = [pytest.mark.stack, pytest.mark.spark, pytest.mark.system]
@@ -50,5 +50,5 @@ def test_each_family_strikes_is_healed_and_claims_what_holds(stack, tmp_path):
     assert (code, found["verdict"]) == (0, "PASS"), found["reasons"]
     landed = {fault["name"]: fault["landed"] for fault in found["faults"]}
     assert landed == {fault["name"]: True for fault in wanted["faults"]}
-    assert tell(stack.state, {"do": "look"})["in_force"] == []
+    assert send_order(stack.state, {"do": "look"})["in_force"] == []
     assert not os.path.ismount(f"{found['run']}/checkpoint")

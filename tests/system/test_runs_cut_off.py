@@ -11,7 +11,7 @@ import yaml
 
 from onceproof.job.attempt import job_processes
 from onceproof.job.handle import find_agent, start_agent
-from onceproof.machine.identity import everyone
+from onceproof.machine.identity import all_processes
 from onceproof.machine.polling import wait_for
 from onceproof.past.store import open_store
 from onceproof.phases.plan import make_plan
@@ -68,7 +68,7 @@ def nothing_is_left(stack, of):
 
 def named(folder):
     """Every process with the folder in its command line: phases, and the JVM of the reference."""
-    return [one for one in everyone() if any(str(folder) in word for word in one.arguments())]
+    return [one for one in all_processes() if any(str(folder) in word for word in one.arguments())]
 
 
 @pytest.mark.parametrize("moment", [Op.PHASE_START, Op.ATTEMPT_START, Op.BATCH_COMMIT])

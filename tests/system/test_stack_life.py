@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from onceproof.errors import RequestError
-from onceproof.machine.identity import Identity, boot_id, everyone
+from onceproof.machine.identity import Identity, all_processes, boot_id
 from onceproof.machine.polling import wait_for
 from onceproof.stacks.local.stack import LocalStack
 from onceproof.stacks.state import LOCK, MARK, State
@@ -34,7 +34,7 @@ def left_of(folder: Path) -> list[Identity]:
     """Processes that a stack of this folder could have left: they work in it."""
     return [
         one
-        for one in everyone()
+        for one in all_processes()
         if str(folder) in " ".join(one.arguments()) or one.works_in(folder / "store/data")
     ]
 
@@ -74,7 +74,7 @@ def test_the_next_up_takes_the_place_of_one_that_was_killed(home):
     first = State.load(home)
     assert run("up", *SMALL, "--home", home)[0] == 0
     assert State.load(home).mark != first.mark
-    assert not [one for one in everyone() if one.has_environment(MARK, first.mark)]
+    assert not [one for one in all_processes() if one.has_environment(MARK, first.mark)]
 
 
 def test_nobody_else_is_touched(home):

@@ -44,7 +44,7 @@ def pick_runs(
         {
             "trigger_run_id": f"{night}__{scenario.name}__{seed}",
             "conf": {"scenario": scenario.address, "seed": seed, **same},
-            "shown": f"{scenario.name} {seed}",
+            "run_label": f"{scenario.name} {seed}",
             "until": until.isoformat(),
         }
         for scenario in scenarios

@@ -11,7 +11,7 @@ from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOpe
 from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
-from onceproof.airflow.operators import VERDICT, nothing_is_retried
+from onceproof.airflow.operators import VERDICT, final_failure
 from onceproof.errors import OnceproofError
 from onceproof.machine.home import runs_folder
 from onceproof.runs.directory import RunDirectory
@@ -26,7 +26,7 @@ class ScenarioOperator(TriggerDagRunOperator):
     Its DAG run has the same name whenever this is called, so none is triggered twice.
     """
 
-    def __init__(self, *, until: str, shown: str, **kwargs: Any) -> None:
+    def __init__(self, *, until: str, run_label: str, **kwargs: Any) -> None:
         super().__init__(
             trigger_dag_id=RUN_DAG,
             logical_date=None,
@@ -35,7 +35,7 @@ class ScenarioOperator(TriggerDagRunOperator):
             poke_interval=1,
             **kwargs,
         )
-        self.until, self.shown = until, shown
+        self.until, self.run_label = until, run_label
 
     template_fields: Sequence[str] = (*TriggerDagRunOperator.template_fields, "until")
 
@@ -55,7 +55,7 @@ class ScenarioOperator(TriggerDagRunOperator):
 
     def execute_complete(self, context: Any, event: Any) -> dict[str, Any]:
         """Return the run's verdict, or fail with it; UNKNOWN is run once more under a new name."""
-        from onceproof.airflow.telling import is_decided
+        from onceproof.airflow.run_summary import is_decided
 
         ((run_id),) = event[1]["run_ids"]
         told = _told(context["ti"], run_id)
@@ -108,7 +108,7 @@ class GateOperator(BaseOperator):
         try:
             decision = ask(policy, self.version, runs_folder())
         except OnceproofError as error:
-            raise nothing_is_retried(error) from error
+            raise final_failure(error) from error
         self.log.info("%s", to_text(decision))
         return to_document(decision)
 
@@ -119,23 +119,23 @@ def _is_released(told: dict[str, Any]) -> bool:
 
 def _that_counts(ti: Any, run_id: str) -> dict[str, Any]:
     """Return what is told of a run, or of its second try where the first decided nothing."""
-    from onceproof.airflow.telling import that_counts
+    from onceproof.airflow.run_summary import deciding_summary
 
-    told = that_counts(_told(ti, run_id), _told(ti, run_id + _AGAIN))
+    told = deciding_summary(_told(ti, run_id), _told(ti, run_id + _AGAIN))
     return dict(told or {"run": run_id, "verdict": "not run", "as_claimed": False})
 
 
 def _told(ti: Any, run_id: str) -> dict[str, Any] | None:
     """Return what the judge told of a run, or its directory where the judge was ended before."""
-    from onceproof.airflow.telling import told_of
+    from onceproof.airflow.run_summary import summary_of
 
     pulled = {"dag_id": RUN_DAG, "run_id": run_id}
     if told := ti.xcom_pull(**pulled, task_ids="judge", key=VERDICT):
         return dict(told)
     directory = ti.xcom_pull(**pulled, task_ids="plan")
-    return told_of(RunDirectory(Path(directory))) if directory else None
+    return summary_of(RunDirectory(Path(directory))) if directory else None
 
 
-def night_is_over_time(minutes: int, **kwargs: Any) -> None:  # noqa: ARG001  Airflow's context
+def warn_night_over_budget(minutes: int, **kwargs: Any) -> None:  # noqa: ARG001  Airflow's context
     """Tell that a night is longer than its budget, which then begins no run any more."""
     logging.getLogger(__name__).error("the night is longer than its %d minutes", minutes)

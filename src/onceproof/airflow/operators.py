@@ -13,7 +13,7 @@ from airflow.triggers.base import BaseTrigger, TriggerEvent
 from onceproof.documents import read_object
 from onceproof.errors import OnceproofError
 from onceproof.machine.home import runs_folder
-from onceproof.machine.polling import comes_true, wait_beside_a_loop
+from onceproof.machine.polling import comes_true, wait_in_event_loop
 from onceproof.runs.directory import RunDirectory
 
 RUN = "{{ ti.xcom_pull(task_ids='plan') }}"
@@ -26,7 +26,7 @@ _NOT_BEFORE_S = 3.0
 _EVERY_S = 0.3
 
 
-def nothing_is_retried(error: OnceproofError) -> AirflowFailException:
+def final_failure(error: OnceproofError) -> AirflowFailException:
     """Return what ends a task for good: what a phase has said will not be otherwise next time."""
     return AirflowFailException(str(error))
 
@@ -59,7 +59,7 @@ class PlanOperator(BaseOperator):
                 is_open=str(self.is_open) == "True",
             )
         except OnceproofError as error:
-            raise nothing_is_retried(error) from error
+            raise final_failure(error) from error
         return str(run.root.absolute())
 
 
@@ -102,7 +102,7 @@ class PhaseOperator(BaseOperator):
                 *(Path(one) for one in self.options if one),
             )
         except OnceproofError as error:
-            raise nothing_is_retried(error) from error
+            raise final_failure(error) from error
 
 
 class LongPhaseOperator(BaseOperator):
@@ -122,7 +122,7 @@ class LongPhaseOperator(BaseOperator):
         try:
             begin(run, self.task_id, again=context["ti"].try_number > 1)
         except OnceproofError as error:
-            raise nothing_is_retried(error) from error
+            raise final_failure(error) from error
         if comes_true(PhaseWatch(run, self.task_id).has_ended, _SOON_S):
             return self.end(context)
         waiting = PhaseTrigger(self.directory, self.task_id)
@@ -136,7 +136,7 @@ class LongPhaseOperator(BaseOperator):
             found = outcome(_directory(self.directory), self.task_id)
         except OnceproofError as error:
             context["ti"].xcom_push(key="failure", value=str(error))
-            raise nothing_is_retried(error) from error
+            raise final_failure(error) from error
         return found
 
 
@@ -163,7 +163,7 @@ class PhaseTrigger(BaseTrigger):
         from onceproof.airflow.orchestrated import PhaseWatch
 
         watch = PhaseWatch(_directory(self.directory), self.phase)
-        await wait_beside_a_loop(watch.has_ended, _EVERY_S, not_before_s=_NOT_BEFORE_S)
+        await wait_in_event_loop(watch.has_ended, _EVERY_S, not_before_s=_NOT_BEFORE_S)
         yield TriggerEvent(self.phase)
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from onceproof import api
-from onceproof.airflow.telling import tell
+from onceproof.airflow.run_summary import record_and_summarize
 from onceproof.documents import read_object
 from onceproof.errors import OnceproofError, StackError
 from onceproof.job.handle import end_agent, find_agent, start_agent
@@ -151,7 +151,7 @@ def judge_ended(run: RunDirectory) -> tuple[Verdict, dict[str, Any]]:
     end_all_apart(run)
     end_agent(run)
     verdict = judge_run(run.root)
-    return verdict, tell(run)
+    return verdict, record_and_summarize(run)
 
 
 def release_run(run: RunDirectory) -> Verdict | None:

@@ -17,7 +17,7 @@ from typer.exceptions import TyperException
 
 from onceproof.cli.examples import EXAMPLES
 from onceproof.errors import OnceproofError, RequestError
-from onceproof.setup.libraries import find_library, named, to_install
+from onceproof.setup.libraries import find_library, missing_message
 from onceproof.stacks import VERBS
 from onceproof.stacks.links import Deed
 
@@ -145,7 +145,7 @@ def _told(error: BaseException) -> tuple[int, str]:
         case OnceproofError():
             return EXIT_UNKNOWN, str(error)
         case ModuleNotFoundError() if library := find_library(error.name):
-            return EXIT_WRONG_REQUEST, f"{named([library])}: {to_install([library])}"
+            return EXIT_WRONG_REQUEST, missing_message([library])
         case TyperException():
             return EXIT_WRONG_REQUEST, _with_value(error)
         case typer.Abort():

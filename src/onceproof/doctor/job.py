@@ -17,7 +17,7 @@ from onceproof.scenario import Scenario
 from onceproof.scenario.commands import fill
 from onceproof.setup.checks import Check
 from onceproof.setup.jars import read_lock
-from onceproof.setup.libraries import missing, named, to_install
+from onceproof.setup.libraries import describe_missing, install_command, missing
 
 _FILE = re.compile(r"[^{}:=,]+\.(py|jar|zip|egg|conf|properties|sql|yaml|yml)")
 _PYTHON = re.compile(r"python[\d.]*")
@@ -57,7 +57,9 @@ def check_libraries(scenario: Scenario) -> Check:
     """Look whether the libraries that a run of it needs are installed."""
     needed = libraries_of(scenario)
     if absent := missing(needed):
-        return Check("libraries of the scenario", False, named(absent), to_install(absent))
+        return Check(
+            "libraries of the scenario", False, describe_missing(absent), install_command(absent)
+        )
     said = ", ".join(f"{one.name} {one.version}" for one in needed)
     return Check("libraries of the scenario", True, said)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from onceproof.errors import RequestError
 from onceproof.job.last_words import last_words
-from onceproof.machine.identity import Identity, everyone
+from onceproof.machine.identity import Identity, all_processes
 from onceproof.machine.leash import leashed
 from onceproof.machine.polling import comes_true, wait_for
 from onceproof.machine.spawning import spawn
@@ -109,7 +109,7 @@ def start(
 
 def job_processes(job: str) -> list[Identity]:
     """Return every living process of a run's job, its executors included, whoever started it."""
-    return [one for one in everyone() if one.has_environment(JOB, job)]
+    return [one for one in all_processes() if one.has_environment(JOB, job)]
 
 
 def end_job(job: str) -> None:

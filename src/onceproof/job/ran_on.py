@@ -19,7 +19,7 @@ from onceproof.errors import EvidenceError
 from onceproof.job.class_path import class_folders, jars_of, java_of, spark_of
 from onceproof.job.imported import Imported
 from onceproof.job.supervisor import Supervisor
-from onceproof.machine.identity import PROC, Identity, everyone
+from onceproof.machine.identity import PROC, Identity, all_processes
 from onceproof.machine.leash import HOOK
 from onceproof.runs.directory import RunDirectory
 from onceproof.runs.history import History
@@ -90,7 +90,7 @@ class RanOn:
                 self._write(number)
 
     def _look_at(self, number: int, seen: Seen) -> None:
-        for one in everyone():
+        for one in all_processes():
             if one.session != seen.leader or is_executor(one):
                 continue
             program = _program(one)

@@ -151,7 +151,7 @@ class Identity:
         return self.variable(name) == value
 
 
-def everyone() -> Iterator[Identity]:
+def all_processes() -> Iterator[Identity]:
     """Yield every process of the machine, as /proc lists them at the moment."""
     for entry in PROC.iterdir():
         if entry.name.isdigit() and (found := Identity.of(int(entry.name))):

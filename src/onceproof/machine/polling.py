@@ -52,7 +52,7 @@ def comes_true(look: Callable[[], object], limit_s: float, *, every_s: float = 0
     return True
 
 
-async def wait_beside_a_loop(
+async def wait_in_event_loop(
     look: Callable[[], object], every_s: float, *, not_before_s: float = 0.0
 ) -> None:
     """Wait until a condition holds without holding up an event loop; its caller sets the limit."""

@@ -16,7 +16,7 @@ from onceproof.documents import count, read_object, write_whole
 from onceproof.errors import StackError
 from onceproof.job.attempt import kill_until_none
 from onceproof.job.handle import own_environment
-from onceproof.machine.identity import Identity, everyone
+from onceproof.machine.identity import Identity, all_processes
 from onceproof.machine.polling import comes_true
 from onceproof.machine.spawning import spawn
 from onceproof.phases.phase import end_of, refuse_failed
@@ -83,4 +83,4 @@ def end_all_apart(run: RunDirectory) -> None:
 
 def end_sessions(leaders: Collection[int]) -> None:
     """Kill what lives in the sessions of these processes, such as the JVM of one that was ended."""
-    kill_until_none(lambda: [one for one in everyone() if one.session in leaders], "a phase")
+    kill_until_none(lambda: [one for one in all_processes() if one.session in leaders], "a phase")

@@ -26,9 +26,9 @@ from onceproof.setup.libraries import (
     KAFKA_PYTHON,
     PSYCOPG,
     PYSPARK,
+    describe_missing,
+    install_command,
     missing,
-    named,
-    to_install,
 )
 from onceproof.setup.postgres import find_on_machine
 
@@ -86,7 +86,7 @@ def _java() -> Check:
 def _pyspark() -> Check:
     """A second package can overwrite pyspark's Python files and leave its jars."""
     if not PYSPARK.is_installed:
-        return Check("pyspark", False, named([PYSPARK]), to_install([PYSPARK]))
+        return Check("pyspark", False, describe_missing([PYSPARK]), install_command([PYSPARK]))
     jars = sorted(_spark_folder().glob("jars/spark-core_2.13-*.jar"))
     inside = jars[0].stem.rpartition("-")[2] if jars else "none"
     outside = importlib.metadata.version("pyspark") if jars else "none"
@@ -101,7 +101,9 @@ def _libraries() -> Check:
         found = ", ".join(f"{one.name} {one.version}" for one in (*_NEEDED, *_OFTEN))
         return Check("libraries", True, found)
     is_required = any(one in _NEEDED for one in absent)
-    return Check("libraries", False, named(absent), to_install(absent), required=is_required)
+    return Check(
+        "libraries", False, describe_missing(absent), install_command(absent), required=is_required
+    )
 
 
 def _connector() -> Check:

@@ -1,4 +1,4 @@
-"""The libraries that an extra installs: what each is for, and which of them are missing.
+"""The libraries of each extra, their purposes, and a check for missing ones.
 
 A core install has none of them: it reads, judges and compares. Nothing here imports one.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from onceproof.errors import RequestError
@@ -24,21 +24,21 @@ class Library:
 
     @property
     def is_installed(self) -> bool:
-        """Whether it could be imported."""
+        """Whether it can be imported."""
         try:
             return importlib.util.find_spec(self.module) is not None
-        except ImportError:  # a finder that keeps it from being imported
+        except ImportError:  # an import hook blocks it
             return False
 
     @property
     def version(self) -> str:
-        """Its version, as its metadata has it."""
+        """Its version from its metadata."""
         return importlib.metadata.version(self.name)
 
 
 PYSPARK = Library("pyspark", "pyspark", "spark", "runs jobs and recomputes what they must write")
 GREAT_EXPECTATIONS = Library(
-    "great-expectations", "great_expectations", "spark", "holds the suites against every run"
+    "great-expectations", "great_expectations", "spark", "validates every run's output"
 )
 KAFKA_PYTHON = Library("kafka-python", "kafka", "kafka", "makes and reads topics")
 CONFLUENT = Library("confluent-kafka", "confluent_kafka", "kafka", "sends records in bulk")
@@ -48,27 +48,32 @@ LIBRARIES = (PYSPARK, GREAT_EXPECTATIONS, KAFKA_PYTHON, CONFLUENT, PSYCOPG, AIRF
 
 
 def find_library(module: str | None) -> Library | None:
-    """Return the library that a module, or a part of it, belongs to; None if an extra has none."""
+    """Return the library that a module or submodule belongs to; None if it is in no extra."""
     top = (module or "").partition(".")[0]
     return next((one for one in LIBRARIES if one.module == top), None)
 
 
 def missing(needed: Iterable[Library]) -> list[Library]:
-    """Return those that are not installed."""
+    """Return the libraries that are not installed."""
     return [one for one in needed if not one.is_installed]
 
 
 def refuse_missing(needed: Iterable[Library]) -> None:
-    """Raise `RequestError` if a library is not installed; it names each, and what to install."""
+    """Raise `RequestError` if a library is not installed; naming each and its extra."""
     if absent := missing(needed):
-        raise RequestError(f"{named(absent)}: {to_install(absent)}")
+        raise RequestError(missing_message(absent))
 
 
-def named(absent: Iterable[Library]) -> str:
-    """Return what is missing, and for what."""
+def missing_message(absent: Sequence[Library]) -> str:
+    """Return the error message for libraries that are not installed."""
+    return f"{describe_missing(absent)}; run {install_command(absent)}"
+
+
+def describe_missing(absent: Iterable[Library]) -> str:
+    """Return the names and purposes of libraries that are not installed."""
     return "not installed: " + ", ".join(f"{one.name} ({one.purpose})" for one in absent)
 
 
-def to_install(absent: Iterable[Library]) -> str:
-    """Return the command that installs them."""
+def install_command(absent: Iterable[Library]) -> str:
+    """Return the command that installs libraries."""
     return f"pip install 'onceproof[{','.join(dict.fromkeys(one.extra for one in absent))}]'"

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from onceproof.machine.identity import everyone
+from onceproof.machine.identity import all_processes
 
 MARK = "ONCEPROOF_MAKING"
 _LOCK = "making.lock"
@@ -63,7 +63,7 @@ def sweep(home: Path) -> None:
 
 
 def _end_dead_makers(home: Path) -> None:
-    for one in everyone():
+    for one in all_processes():
         if one.has_environment(MARK, str(home)):
             one.send(signal.SIGKILL)
     for part in home.glob("*/part-*"):

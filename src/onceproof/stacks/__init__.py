@@ -113,7 +113,7 @@ class Member(Protocol):
     def needs(self, living: Collection[str]) -> str:
         """Say what must live beside it before it can serve; empty if all of it does."""
 
-    def make_way(self) -> None:
+    def remove_leftovers(self) -> None:
         """Remove what its last life left that would keep it from starting; none of it lives."""
 
     def family(self, main: Identity | None) -> list[Identity]:

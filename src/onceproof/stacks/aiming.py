@@ -22,7 +22,7 @@ from onceproof.stacks.members.brokers import ask, metadata_quorum
 Act = Callable[[str, Callable[[], None]], dict[str, Any]]
 _TRANSACTIONS = "__transaction_state"
 _MOVES_WITHIN_S = 30
-NOBODY = -1
+NO_LEADER = -1
 _NO_SUCH_TOPIC = 3  # in Kafka's protocol
 
 
@@ -44,7 +44,7 @@ def aim(
         raise RequestError(f"{verb} takes a member, not a role: {target} is whoever leads now")
     seat = role.seat() if role else None
     name = f"broker:{seat.broker}" if seat else pick(target, names, living, rng)
-    if seat and seat.broker == NOBODY:
+    if seat and seat.broker == NO_LEADER:
         raise StackError(f"nobody leads {seat.of} now, so there is no {target} to {verb}")
 
     def refuse_moved() -> None:
@@ -79,7 +79,7 @@ def lacking(stack: Stack, verb: Verb, target: str, *more: Member) -> str:
     return f"the stack {stack.name} cannot {verb} {target}: it can {has or 'do nothing'}"
 
 
-def healed(stack: Stack) -> None:
+def heal_members(stack: Stack) -> None:
     """Start or resume each member of a stack whose processes are seen."""
     for member in stack.status():
         if not member.healthy and member.kind != Component.kind:
@@ -132,7 +132,7 @@ class Role:
             except OnceproofError as error:  # an election is on, and brokers say so in many ways
                 said = str(error)
                 return None
-            taken = now.broker not in (before.broker, NOBODY) and now.epoch > before.epoch
+            taken = now.broker not in (before.broker, NO_LEADER) and now.epoch > before.epoch
             return now if taken else None
 
         try:

@@ -21,7 +21,7 @@ from typing import Any
 
 from onceproof.documents import write_whole
 from onceproof.errors import RequestError, StackError
-from onceproof.machine.identity import Identity, boot_id, everyone
+from onceproof.machine.identity import Identity, all_processes, boot_id
 from onceproof.machine.polling import wait_for
 from onceproof.machine.spawning import is_marked, marked, spawn
 
@@ -136,7 +136,7 @@ class State:
         """
         return [
             one
-            for one in everyone()
+            for one in all_processes()
             if is_marked(one, self.mark) or one.has_environment(MARK, self.mark)
         ]
 

@@ -17,7 +17,7 @@ from onceproof.airflow.orchestrated import (
     release_abandoned,
     release_run,
 )
-from onceproof.airflow.telling import is_decided, that_counts, told_of
+from onceproof.airflow.run_summary import deciding_summary, is_decided, summary_of
 from onceproof.errors import EvidenceError, OnceproofError, RequestError, StackError
 from onceproof.job.handle import own_environment
 from onceproof.machine.polling import wait_for
@@ -213,13 +213,13 @@ def test_a_judged_run_is_released_also_where_the_history_does_not_answer(run, no
 
 def test_a_red_verdict_that_no_judge_told_is_told_and_recorded(tmp_path):
     red = judged(lossy(), tmp_path, "run_1")
-    told = told_of(red)
+    told = summary_of(red)
     assert (told["verdict"], told["as_claimed"], told["run"]) == ("FAIL", False, str(red.root))
     assert of_history(red) == [("run_1", "FAIL")]
 
 
 def test_nothing_is_told_of_a_run_without_a_verdict(run):
-    assert told_of(run) is None
+    assert summary_of(run) is None
 
 
 PASS, FAIL, UNKNOWN = ({"verdict": name} for name in ("PASS", "FAIL", "UNKNOWN"))
@@ -230,10 +230,10 @@ def test_only_a_run_that_is_unknown_or_has_no_verdict_is_tried_again():
 
 
 def test_a_second_try_counts_only_where_the_first_decided_nothing():
-    assert that_counts(FAIL, PASS) == FAIL
-    assert that_counts(UNKNOWN, PASS) == that_counts(None, PASS) == PASS
-    assert that_counts(UNKNOWN, None) == UNKNOWN
-    assert that_counts(None, None) is None
+    assert deciding_summary(FAIL, PASS) == FAIL
+    assert deciding_summary(UNKNOWN, PASS) == deciding_summary(None, PASS) == PASS
+    assert deciding_summary(UNKNOWN, None) == UNKNOWN
+    assert deciding_summary(None, None) is None
 
 
 def test_an_earlier_run_of_the_same_name_is_released_before_the_next(run, tmp_path):
@@ -275,7 +275,7 @@ def test_a_nights_runs_have_names_and_an_end(tmp_path):
         "trigger_run_id": f"night__{CALM}__3",
         "conf": {"scenario": CALM, "seed": 3, "stack": "", "subject": "", "night": "night"}
         | {"open": False},
-        "shown": f"{CALM} 3",
+        "run_label": f"{CALM} 3",
         "until": "2026-08-01T12:30:00+00:00",
     }
 

@@ -16,7 +16,7 @@ from onceproof.failpoints import Failpoint
 from onceproof.faults import Scene, pause_job
 from onceproof.faults.registry import find_mechanism
 from onceproof.faults.small_disks import mount_disks, unmount_disks
-from onceproof.machine.identity import everyone
+from onceproof.machine.identity import all_processes
 from onceproof.machine.polling import wait_for
 from onceproof.machine.spawning import spawn
 from onceproof.runs.directory import RunDirectory
@@ -49,7 +49,9 @@ class Job:
 
     def processes(self):
         return [
-            one for one in everyone() if {one, *one.ancestors()} & set(self.living) and one.is_alive
+            one
+            for one in all_processes()
+            if {one, *one.ancestors()} & set(self.living) and one.is_alive
         ]
 
     def driver(self):
@@ -101,7 +103,7 @@ class Job:
 def job(tmp_path):
     made = Job(tmp_path)
     yield made
-    for one in everyone():  # a child whose parent died is nobody's child any more
+    for one in all_processes():  # a child whose parent died is nobody's child any more
         if one.has_environment(failpoints.FOLDER, str(tmp_path)):
             one.send(signal.SIGKILL)
     wait_for(lambda: not any(one.is_alive for one in made.living), 10, "it lives")

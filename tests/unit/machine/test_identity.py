@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from onceproof.machine.identity import Identity, everyone
+from onceproof.machine.identity import Identity, all_processes
 from onceproof.machine.polling import wait_for
 from onceproof.machine.spawning import spawn
 
@@ -57,7 +57,7 @@ def test_a_process_tells_what_it_was_started_with(sleeper, tmp_path):
     assert not sleeper.has_environment("WHO", "m")
     assert sleeper.works_in(tmp_path)
     assert sleeper.pss_bytes() > 0
-    assert sleeper in set(everyone())
+    assert sleeper in set(all_processes())
 
 
 def test_the_gone_tell_nothing():

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from onceproof.errors import StackError
-from onceproof.machine.identity import Identity, everyone
+from onceproof.machine.identity import Identity, all_processes
 from onceproof.machine.polling import wait_for
 from onceproof.phases.phase import await_agent, await_first_commit, is_running
 from onceproof.phases.recomputing import recomputing
@@ -45,7 +45,7 @@ def child_of(run):
     """The process that recomputes, by the run in its command line."""
 
     def look():
-        named = [one for one in everyone() if str(run.root) in one.arguments()]
+        named = [one for one in all_processes() if str(run.root) in one.arguments()]
         return next((one for one in named if "onceproof.phases.recomputing" in one.arguments()), 0)
 
     return wait_for(look, 20, "no process recomputes")

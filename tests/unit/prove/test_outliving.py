@@ -6,7 +6,7 @@ import sys
 LOOKS = """
 import subprocess
 from onceproof.machine.polling import wait_for
-from tests.outliving import begin, outliving, words_for
+from tests.outliving import begin, outliving, describe
 begin()
 assert outliving() == []
 hides = 'setsid env -i sh -c "ulimit -S -m 9; cd /; exec sleep 60" >/dev/null 2>&1 & echo $!'
@@ -14,7 +14,7 @@ done = subprocess.run(["sh", "-c", hides], stdout=subprocess.PIPE, text=True, ch
 (found,) = outliving()
 assert found.pid == int(done.stdout)
 wait_for(lambda: found.arguments() == ["sleep", "60"], 5, "it does not hide")
-print(words_for(found))
+print(describe(found))
 found.send(9)
 """
 

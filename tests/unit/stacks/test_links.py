@@ -15,8 +15,8 @@ from onceproof.machine.identity import Identity
 from onceproof.machine.polling import wait_for
 from onceproof.machine.spawning import spawn
 from onceproof.stacks.links import Rule
-from onceproof.stacks.links.member import Links, launch, tell
-from onceproof.stacks.links.sources import JOB, words
+from onceproof.stacks.links.member import Links, launch, send_order
+from onceproof.stacks.links.sources import JOB, source_names
 from onceproof.stacks.links.verbs import pairs_of
 from onceproof.stacks.local.ports import free_ports
 from onceproof.stacks.state import DOOR, State
@@ -72,15 +72,17 @@ def connect(state):
 
 def rule(state, do, who="anyone", **more):
     told = {"name": do, "do": do, "pairs": [[who, "store"]], "ways": ["requests", "answers"]}
-    tell(state, {"do": "set", "rule": {**told, **more}})
+    send_order(state, {"do": "set", "rule": {**told, **more}})
 
 
 def counts(state):
-    return {one["rule"]["name"]: one["counts"] for one in tell(state, {"do": "look"})["in_force"]}
+    return {
+        one["rule"]["name"]: one["counts"] for one in send_order(state, {"do": "look"})["in_force"]
+    }
 
 
 def heal(state):
-    return tell(state, {"do": "heal", "names": []})["healed"]
+    return send_order(state, {"do": "heal", "names": []})["healed"]
 
 
 def test_what_passes_is_not_changed(state):
@@ -91,7 +93,7 @@ def test_what_passes_is_not_changed(state):
         while len(came) < len(sent):
             came += line.recv(1 << 16)
     assert came == sent
-    wait_for(lambda: tell(state, {"do": "look"})["connections"] == 0, 5, "it is still known")
+    wait_for(lambda: send_order(state, {"do": "look"})["connections"] == 0, 5, "it is still known")
 
 
 def test_a_cut_resets_what_is_open_and_refuses_what_comes(state):
@@ -154,7 +156,7 @@ def test_who_connects_decides_whether_a_rule_means_it(state, tmp_path):
     command = [sys.executable, "-c", CALLS_OUT, str(state.door("store"))]
     log = tmp_path / "said"
     driver = spawn(command, log=log, env={JOB: "run-1"}, cwd=tmp_path)
-    wait_for(lambda: tell(state, {"do": "look"})["connections"] == 1, 10, "it does not call")
+    wait_for(lambda: send_order(state, {"do": "look"})["connections"] == 1, 10, "it does not call")
     with connect(state) as line:
         rule(state, "cut", who="driver=run-2")
         assert counts(state)["cut"]["reset"] == 0
@@ -193,8 +195,8 @@ def test_a_member_that_is_dead_resets_who_connects(state):
 
 def test_a_process_goes_by_words():
     me = Identity.of(os.getpid())
-    assert words(me, "broker:2") == {"broker:2", "brokers"}
-    assert words(me, "") == {"clients"}
+    assert source_names(me, "broker:2") == {"broker:2", "brokers"}
+    assert source_names(me, "") == {"clients"}
 
 
 def test_between_brokers_a_rule_means_what_either_of_them_opened():

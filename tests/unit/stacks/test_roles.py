@@ -6,7 +6,7 @@ from onceproof.errors import RequestError
 from onceproof.kafka.security import PLAIN, Brokers
 from onceproof.stacks.aiming import find_role, java_hash, pick
 
-NOBODY = Brokers((), PLAIN)
+NO_BROKERS = Brokers((), PLAIN)
 NAMES = ["broker:1", "broker:2", "master", "worker:1", "store"]
 
 
@@ -29,12 +29,12 @@ def test_the_hash_is_javas(text, value):
     "target", ["broker:controller", "broker:leader=orders/0", "broker:coordinator=writer.1"]
 )
 def test_roles_are_told_from_members(target):
-    assert find_role(target, NOBODY).text == target.removeprefix("broker:")
+    assert find_role(target, NO_BROKERS).text == target.removeprefix("broker:")
 
 
 @pytest.mark.parametrize("target", ["broker:1", "broker:any", "worker:any", "leader=orders/0"])
 def test_members_are_no_roles(target):
-    assert find_role(target, NOBODY) is None
+    assert find_role(target, NO_BROKERS) is None
 
 
 def test_a_member_is_picked_by_its_name_dead_or_alive():

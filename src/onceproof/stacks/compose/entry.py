@@ -37,7 +37,7 @@ def main(words: list[str]) -> int:
     await_first(state, known[name], lambda: False)
     kind, _, which = name.partition(":")
     launch = _LAUNCHES[kind](state, which)
-    known[name].make_way()
+    known[name].remove_leftovers()
     become(launch)
     return 1
 

@@ -15,7 +15,7 @@ from onceproof.errors import RequestError
 from onceproof.kafka.security import PLAIN, Brokers
 from onceproof.machine.home import onceproof_home
 from onceproof.stacks import Done, Member, MemberStatus, Verb
-from onceproof.stacks.aiming import aim, healed, lacking
+from onceproof.stacks.aiming import aim, heal_members, lacking
 from onceproof.stacks.compose import composed_state, service
 from onceproof.stacks.compose.verbs import VERB_BODIES, containers_of, look_at
 from onceproof.stacks.members.registry import members
@@ -89,7 +89,7 @@ class ComposeStack:
 
     def heal(self) -> None:
         """Start or resume each member that does not serve; Airflow's are none of ours."""
-        healed(self)
+        heal_members(self)
 
     def apply(self, verb: Verb, target: str, rng: Random) -> Done:
         """Do the verb to the member that the target names, and wait until it has taken hold."""

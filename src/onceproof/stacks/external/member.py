@@ -36,7 +36,7 @@ _HOST = re.compile(r"spark://(.+):\d+")
 
 
 @dataclass(frozen=True)
-class Elsewhere:
+class ExternalMember:
     """A member that runs wherever it does: it can be looked at, and has the verbs of its file."""
 
     name: str
@@ -65,7 +65,7 @@ class Elsewhere:
         """Whoever starts it knows that."""
         return ""
 
-    def make_way(self) -> None:
+    def remove_leftovers(self) -> None:
         """Nothing of it is ours to remove."""
 
     def family(self, main: Identity | None) -> list[Identity]:  # noqa: ARG002  the same
@@ -101,7 +101,7 @@ class Elsewhere:
         return words
 
 
-def carry_out(member: Elsewhere, verb: Verb) -> dict[str, Any]:
+def carry_out(member: ExternalMember, verb: Verb) -> dict[str, Any]:
     """Have a verb done and return the proof: what was seen of the member before and after."""
     before = member.trouble()
     if verb not in CURES and before:
@@ -119,7 +119,7 @@ def carry_out(member: Elsewhere, verb: Verb) -> dict[str, Any]:
     }
 
 
-def _await_silence(member: Elsewhere, verb: Verb) -> str:
+def _await_silence(member: ExternalMember, verb: Verb) -> str:
     """Return what keeps it from serving, once it has not in several looks one after another."""
     silent = 0
 
@@ -133,7 +133,7 @@ def _await_silence(member: Elsewhere, verb: Verb) -> str:
     return wait_for(is_silent, _TAKES_HOLD_WITHIN_S, words, every_s=_BETWEEN_S)
 
 
-def await_service(member: Elsewhere) -> str:
+def await_service(member: ExternalMember) -> str:
     """Wait until a member serves; raise `StackError` with what it lacks if it does not."""
     said = ""
 

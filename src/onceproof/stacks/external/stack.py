@@ -19,7 +19,7 @@ from onceproof.stacks.aiming import aim, lacking
 from onceproof.stacks.external.file import read_external
 from onceproof.stacks.external.member import (
     KAFKA,
-    Elsewhere,
+    ExternalMember,
     await_service,
     brokers_of,
     carry_out,
@@ -66,9 +66,9 @@ class ExternalStack:
         addresses = {name: one.address for name, one in given.members.items()} | addresses
         return {name: self._member(name, address) for name, address in addresses.items()}
 
-    def _member(self, name: str, address: str) -> Elsewhere:
+    def _member(self, name: str, address: str) -> ExternalMember:
         named = self.external.members.get(name)
-        return Elsewhere(name, address, self.external, named.commands if named else {})
+        return ExternalMember(name, address, self.external, named.commands if named else {})
 
     def status(self) -> list[MemberStatus]:
         """Look at every member, all at once."""
@@ -101,7 +101,7 @@ class ExternalStack:
         named = {
             name: self._member(name, one.address) for name, one in self.external.members.items()
         }
-        others: dict[str, Elsewhere] = {}
+        others: dict[str, ExternalMember] = {}
         if target.startswith("broker:"):
             found = brokers_of(self.brokers)
             others = {one: self._member(one, found[one]) for one in found.keys() - named.keys()}

@@ -71,6 +71,6 @@ class Order:
     rule: Rule
     counts: Counts = field(default_factory=Counts)
 
-    def told(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Return both as the proxy's answers hold them."""
         return {"rule": asdict(self.rule), "counts": asdict(self.counts)}

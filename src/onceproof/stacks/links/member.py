@@ -47,7 +47,7 @@ class Links:
         """It needs nobody."""
         return ""
 
-    def make_way(self) -> None:
+    def remove_leftovers(self) -> None:
         """A dead one leaves nothing that keeps the next from starting."""
 
     def family(self, main: Identity | None) -> list[Identity]:
@@ -57,10 +57,10 @@ class Links:
     def trouble(self) -> str:
         """Say what keeps it from serving: it takes no orders, or one is still in force."""
         try:
-            rules = [order["rule"] for order in tell(self.state, {"do": "look"})["in_force"]]
+            rules = [order["rule"] for order in send_order(self.state, {"do": "look"})["in_force"]]
         except StackError as error:
             return str(error)
-        return f"not healed: {'; '.join(map(said, rules))}" if rules else ""
+        return f"not healed: {'; '.join(map(describe, rules))}" if rules else ""
 
 
 def launch(state: State) -> Launch:
@@ -71,12 +71,12 @@ def launch(state: State) -> Launch:
     return Launch(argv, {"PYTHONPATH": ":".join(sys.path)}, str(place))
 
 
-def said(rule: Mapping[str, Any]) -> str:
+def describe(rule: Mapping[str, Any]) -> str:
     """Return a rule in words."""
     return ", ".join(f"{rule['do']} {to} from {who}" for who, to in rule["pairs"])
 
 
-def tell(state: State, order: Mapping[str, Any]) -> dict[str, Any]:
+def send_order(state: State, order: Mapping[str, Any]) -> dict[str, Any]:
     """Give the links an order, and return their answer."""
     place = (LOOPBACK, state.ports[Links.name])
     try:

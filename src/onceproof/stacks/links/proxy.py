@@ -295,7 +295,7 @@ class Proxy:
                     order.counts.reset_at_heal += 1
             line.reset()
             self.lines.discard(line)
-        return [order.told() for order in gone]
+        return [order.to_json() for order in gone]
 
     def _swallows(self, line: Line) -> bool:
         return any(
@@ -307,7 +307,7 @@ class Proxy:
         if told["do"] == "set":
             await self.set(Rule.of(told["rule"]))
         healed = self.heal(told["names"]) if told["do"] == "heal" else []
-        in_force = [order.told() for order in self.orders.values()]
+        in_force = [order.to_json() for order in self.orders.values()]
         return {"in_force": in_force, "healed": healed, "connections": len(self.lines)}
 
     async def _listen(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

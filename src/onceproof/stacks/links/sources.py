@@ -6,7 +6,7 @@ from collections.abc import Collection
 from itertools import chain
 from pathlib import Path
 
-from onceproof.machine.identity import Identity, everyone
+from onceproof.machine.identity import Identity, all_processes
 from onceproof.stacks.members.cluster import is_executor
 from onceproof.stacks.state import State
 
@@ -16,7 +16,7 @@ _PRODUCER = "onceproof.producing"
 _ESTABLISHED = "01"
 # A connection by the port that it comes from and the port that it goes to.
 Ends = tuple[int, int]
-NOBODY: frozenset[str] = frozenset()
+NO_SOURCES: frozenset[str] = frozenset()
 
 
 def sources(state: State, ends: Collection[Ends]) -> dict[Ends, frozenset[str]]:
@@ -24,17 +24,17 @@ def sources(state: State, ends: Collection[Ends]) -> dict[Ends, frozenset[str]]:
     sockets = {f"socket:[{inode}]": end for end, inode in _inodes(ends).items()}
     brokers = [f"broker:{i + 1}" for i in range(state.brokers)]
     members = {one: name for name in brokers if (one := state.identity(name))}
-    found = dict.fromkeys(ends, NOBODY)
+    found = dict.fromkeys(ends, NO_SOURCES)
     # Brokers come first, since they try again the oftenest; who is found need not be looked for.
-    for one in chain(members, everyone()):
+    for one in chain(members, all_processes()):
         if not sockets:
             break
         for socket in one.open_files() & sockets.keys():
-            found[sockets.pop(socket)] = words(one, members.get(one, ""))
+            found[sockets.pop(socket)] = source_names(one, members.get(one, ""))
     return found
 
 
-def words(one: Identity, member: str) -> frozenset[str]:
+def source_names(one: Identity, member: str) -> frozenset[str]:
     """Return what a process goes by as a source; `member` is the broker that it is, if it is one.
 
     A driver and an executor go by their run too: `driver=RUN`.

@@ -14,7 +14,7 @@ from onceproof.machine.polling import wait_for
 from onceproof.stacks import Stack
 from onceproof.stacks.aiming import find_role, pick
 from onceproof.stacks.links import ANYONE, Rule
-from onceproof.stacks.links.member import Links, tell
+from onceproof.stacks.links.member import Links, send_order
 
 if TYPE_CHECKING:
     from onceproof.stacks.local.stack import LocalStack
@@ -57,11 +57,11 @@ def disturb(
     rule = replace(rule, pairs=pairs)
 
     def felt() -> dict[str, Any] | None:
-        orders = tell(state, {"do": "look"})["in_force"]
+        orders = send_order(state, {"do": "look"})["in_force"]
         (counts,) = (one["counts"] for one in orders if one["rule"]["name"] == rule.name)
         return counts if any(counts.values()) else None
 
-    tell(state, {"do": "set", "rule": asdict(rule)})
+    send_order(state, {"do": "set", "rule": asdict(rule)})
     begun()
     try:
         counts = wait_for(felt, _FELT_WITHIN_S, f"nobody felt {rule.do} {target} from {who}")
@@ -83,7 +83,7 @@ def heal(stack: Stack, names: Collection[str] = ()) -> list[dict[str, Any]]:
     main = state.identity(Links.name)
     if main is None or not main.is_alive:
         return []
-    healed: list[dict[str, Any]] = tell(state, {"do": "heal", "names": list(names)})["healed"]
+    healed: list[dict[str, Any]] = send_order(state, {"do": "heal", "names": list(names)})["healed"]
     return healed
 
 

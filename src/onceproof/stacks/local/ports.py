@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from onceproof.errors import RequestError
-from onceproof.machine.identity import everyone
+from onceproof.machine.identity import all_processes
 from onceproof.setup.checks import Check
 
 _FIRST = 20000
@@ -74,7 +74,7 @@ def _holder(port: int) -> str:
         for line in table.read_text().splitlines()[1:]
         if line.split()[1].endswith(f":{port:04X}") and line.split()[3] == "0A"
     }
-    for one in everyone():
+    for one in all_processes():
         if sockets & one.open_files():
             return f"process {one.pid} ({' '.join(one.arguments())[:60]})"
     return "a process that this user may not see"

@@ -13,7 +13,7 @@ from onceproof.errors import RequestError
 from onceproof.kafka.security import PLAIN, Brokers
 from onceproof.machine.home import onceproof_home
 from onceproof.stacks import Done, Member, MemberStatus, Verb
-from onceproof.stacks.aiming import aim, healed, lacking
+from onceproof.stacks.aiming import aim, heal_members, lacking
 from onceproof.stacks.local import keeper
 from onceproof.stacks.local.bringing_up import bring_up, refuse_wrong
 from onceproof.stacks.local.taking_down import held_folder, take_down
@@ -121,7 +121,7 @@ class LocalStack:
 
     def heal(self) -> None:
         """Start or resume each member that does not serve; Airflow's are none of ours."""
-        healed(self)
+        heal_members(self)
 
     def apply(self, verb: Verb, target: str, rng: Random) -> Done:
         """Do the verb to the member that the target names, and wait until it has taken hold."""

@@ -111,7 +111,7 @@ def start(state: State, member: Member, living: Collection[str]) -> dict[str, An
         f"{name}` ends them",
     )
     refuse_taken(name, member.listens_on)
-    member.make_way()
+    member.remove_leftovers()
     main = state.start(name)
     trouble = await_health(state, member, {*living, name})
     return _proof(main, began, changed=True, trouble=trouble)

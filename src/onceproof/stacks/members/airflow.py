@@ -24,7 +24,7 @@ from typing import Any, TextIO
 
 from onceproof.errors import RequestError
 from onceproof.machine.home import RUNS, dags_folder, onceproof_home
-from onceproof.machine.identity import Identity, everyone
+from onceproof.machine.identity import Identity, all_processes
 from onceproof.setup import making
 from onceproof.stacks import VERBS
 from onceproof.stacks.state import LOOPBACK, MARK, Launch, State
@@ -83,7 +83,7 @@ class Component:
         """The server tells of all of them."""
         return "" if self.part == "api-server" or "airflow:api-server" in living else "its server"
 
-    def make_way(self) -> None:
+    def remove_leftovers(self) -> None:
         """A dead one leaves nothing that keeps the next from starting."""
 
     def family(self, main: Identity | None) -> list[Identity]:
@@ -91,7 +91,7 @@ class Component:
         first = [main] if main and main.is_alive else []
         if main is None:
             return first
-        return first + [one for one in everyone() if one != main and one.session == main.pid]
+        return first + [one for one in all_processes() if one != main and one.session == main.pid]
 
     def trouble(self) -> str:
         """Say what keeps it from serving, as Airflow's health page tells it."""

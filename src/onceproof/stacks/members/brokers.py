@@ -109,7 +109,7 @@ class Broker:
         alive = sum(name.startswith("broker:") for name in {*living, self.name})
         return "" if alive > self.state.brokers // 2 else "a majority of the brokers"
 
-    def make_way(self) -> None:
+    def remove_leftovers(self) -> None:
         """A dead one leaves nothing that keeps the next from starting."""
 
     def family(self, main: Identity | None) -> list[Identity]:

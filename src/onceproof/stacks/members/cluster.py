@@ -58,7 +58,7 @@ class Master:
         """It needs nobody."""
         return ""
 
-    def make_way(self) -> None:
+    def remove_leftovers(self) -> None:
         """A dead one leaves nothing that keeps the next from starting."""
 
     def family(self, main: Identity | None) -> list[Identity]:
@@ -115,7 +115,7 @@ class Worker:
         """Say what must live beside it before it can serve; empty if all of it does."""
         return "" if "master" in living else "the master"
 
-    def make_way(self) -> None:
+    def remove_leftovers(self) -> None:
         """A dead one leaves nothing that keeps the next from starting."""
 
     def family(self, main: Identity | None) -> list[Identity]:

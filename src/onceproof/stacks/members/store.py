@@ -24,7 +24,7 @@ from urllib.parse import parse_qs, quote, urlsplit
 
 from onceproof.documents import write_whole
 from onceproof.errors import StackError
-from onceproof.machine.identity import Identity, everyone
+from onceproof.machine.identity import Identity, all_processes
 from onceproof.stacks import VERBS, Verb
 from onceproof.stacks.state import LOOPBACK, MARK, Launch, State
 from onceproof.stacks.tools import StoreTools
@@ -95,9 +95,9 @@ class Store:
         first = [main] if main and main.is_alive else []
         if self.is_postmaster:
             return first
-        return first + [one for one in everyone() if one != main and self.state.is_store(one)]
+        return first + [one for one in all_processes() if one != main and self.state.is_store(one)]
 
-    def make_way(self) -> None:
+    def remove_leftovers(self) -> None:
         """Remove what a dead postmaster leaves to keep others away: its segment and its lock file.
 
         A zombie's pid still looks taken, and PostgreSQL would refuse to start beside it.

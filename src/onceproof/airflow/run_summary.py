@@ -14,7 +14,7 @@ from onceproof.verdict import Grade
 Told = Mapping[str, Any]
 
 
-def tell(run: RunDirectory) -> dict[str, Any]:
+def record_and_summarize(run: RunDirectory) -> dict[str, Any]:
     """Record a judged run and return what is told of it: nothing is that the history misses."""
     record_run(run, run.root.parents[1])
     document = read_document(run)
@@ -31,9 +31,9 @@ def tell(run: RunDirectory) -> dict[str, Any]:
     }
 
 
-def told_of(run: RunDirectory) -> dict[str, Any] | None:
+def summary_of(run: RunDirectory) -> dict[str, Any] | None:
     """Return what is told of a run whose judge was ended before it did; None without a verdict."""
-    return tell(run) if run.verdict.exists() else None
+    return record_and_summarize(run) if run.verdict.exists() else None
 
 
 def is_decided(told: Told | None) -> bool:
@@ -41,6 +41,6 @@ def is_decided(told: Told | None) -> bool:
     return told is not None and told["verdict"] != Grade.UNKNOWN
 
 
-def that_counts(first: Told | None, again: Told | None) -> Told | None:
+def deciding_summary(first: Told | None, again: Told | None) -> Told | None:
     """Return what a night says of a run: its second try only where the first decided nothing."""
     return first if is_decided(first) or again is None else again
