@@ -16,8 +16,8 @@ PARAMS = {
     "policy": Param(
         os.environ.get("ONCEPROOF_POLICY", ""),
         type="string",
-        description="The file that says what must have passed; see docs/gate.md. Empty: gate.yaml "
-        "beside the folder of runs.",
+        description="The file that says what must have passed; see docs/gate/policy.md. Empty: "
+        "gate.yaml beside the folder of runs.",
     ),
     "version": Param(
         "", type="string", description="The version: the `subject` of its runs, to the letter."

@@ -1,6 +1,6 @@
 """Onceproof: fault injection and proof of exactly-once for Spark streaming pipelines.
 
-The public API, described in docs/api.md; each name is imported when it is first used.
+The public API, described in docs/test-a-job/api.md; each name is imported when it is first used.
 """
 
 from importlib import import_module, metadata

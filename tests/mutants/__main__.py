@@ -1,4 +1,4 @@
-"""`python -m tests.mutants`: writes docs/mutants.md anew."""
+"""`python -m tests.mutants`: writes docs/explanation/mutants.md anew."""
 
 from tests.mutants.page import PAGE, page
 

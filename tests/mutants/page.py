@@ -1,4 +1,4 @@
-"""docs/mutants.md, made of what catches what."""
+"""docs/explanation/mutants.md, made of what catches what."""
 
 from pathlib import Path
 
@@ -6,30 +6,30 @@ from tests.mutants.of_judge import PLANTED
 from tests.mutants.on_the_stack import IN_JOBS, ON_THE_STACK
 from tests.mutants.planted import MUTANTS, caught
 
-PAGE = Path(__file__).parents[2] / "docs/mutants.md"
-HEAD = """# Broken on purpose
+PAGE = Path(__file__).parents[2] / "docs/explanation/mutants.md"
+HEAD = """# Mutation tests
 
-A check that cannot fail proves nothing. So before anybody believes a green verdict, sinks and
-judge are broken on purpose, one planted fault at a time, and each fault must be caught: as what it
-is, and by the crash point that should catch it. This page is made by `python -m tests.mutants`, and
-a test holds it to what the mutants do.
+A check that cannot fail proves nothing. So faults are planted in sinks and judge, one at a time,
+and each must be detected: as the right class of error, and at the expected crash point. `python -m
+tests.mutants` generates this page; a test compares it with the mutants.
 
 ## Sinks, in the model
 
-Each mutant is a sink family with one fault, under the [model](sinks.md#a-store-of-your-own) of a
-micro-batch engine. The crash point is the step that had been reached last when it was struck, by
-the names of [failpoints](sinks.md#failpoints); `behind` one is between it and the next, and
-`task_done 1/2` is the first of two tasks. *Catch* says how many of the schedules that strike there
-catch the mutant: all of them, wherever one process moves at a time; where another driver moves, it
-depends on that one's steps as well. *Also at* names every other point at which some schedule
-catches it, and none but these does. The families without the fault pass all of these schedules.
+Each mutant is a sink family with one fault, run in the
+[model](../extend/sinks.md#a-store-of-your-own) of a micro-batch engine. The crash point is the
+last step reached before the crash, named by its [failpoint](../extend/sinks.md#failpoints);
+`behind` a step is between it and the next, and `task_done 1/2` is the first of two tasks. *Catch*
+is the number of schedules with that crash point that detect the mutant: all of them where a single
+process runs; where a second driver runs, it depends on that driver's steps too. *Also at* lists
+every other crash point at which some schedule detects the mutant. The families without the fault
+pass all of these schedules.
 
 """
 JUDGE = """
 ## The judge
 
-Each mutant is the judge with one fault, and each is killed by a test of the judge that is there
-for its own sake: a test runs that one on the mutant, and wants it to fail.
+Each mutant is the judge with one fault. A test runs an existing test of the judge on the mutant,
+and expects it to fail.
 
 | fault | killed by |
 |---|---|
@@ -37,12 +37,12 @@ for its own sake: a test runs that one on the mutant, and wants it to fail.
 STACK = """
 ## Sinks, on the real stack
 
-Sinks of PostgreSQL, files and Kafka with the same faults, in runs that are struck where it should
-show and judged like any: `make prove PART=mutants` says in [results](results.md) how many were
-called right. Those that are marked are tried in every test of the project, as jobs. Not here is
-what takes more than one death of a driver to show (two drivers, attempts that wake late, a query
-that cannot go on, a machine without power): these the model tries. That a file is synced before it
-is renamed, which no killed process can show, is tried there by a power cut.
+Sinks of PostgreSQL, files and Kafka with the same faults, in runs with a crash at the step where
+the fault has an effect, judged like any other run. `make prove PART=mutants` counts the correct
+verdicts in [results](../reference/results.md). The marked ones also run in `make test`, as jobs.
+Faults that need more than one crash of a driver (two drivers, attempts that wake late, a query
+that cannot continue, a power failure) run in the model only. A missing fsync before a rename,
+which no killed process can show, is tested there by a power failure.
 
 | fault | sink | struck | must be seen as | in every test |
 |---|---|---|---|---|

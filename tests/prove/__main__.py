@@ -1,4 +1,4 @@
-"""`make prove PART=...`: what is too long for CI; its result goes to docs/results.md."""
+"""`make prove PART=...`: what is too long for CI; its result goes to docs/reference/results.md."""
 
 import datetime
 import re
@@ -62,7 +62,7 @@ PARTS = {
         + printed_by("benchmarks/diff_spark.py", "10", "1")
     ),
 }
-RESULTS = Path(__file__).parents[2] / "docs/results.md"
+RESULTS = Path(__file__).parents[2] / "docs/reference/results.md"
 HEAD = """# Results
 
 What `make prove` measured, with commit and date. A section holds for its commit: a later one may

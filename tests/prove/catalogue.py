@@ -60,7 +60,7 @@ def effect(measured: dict | None) -> str:
 
 
 def section(found: list[dict]) -> str:
-    """Return what docs/results.md says of these runs."""
+    """Return what docs/reference/results.md says of these runs."""
     claimed = sum(one["as_claimed"] for one in found)
     lines = [
         f"{len(found)} scenarios of {len(load_catalogue())}, seed {SEED}: {claimed} as claimed.",

@@ -53,7 +53,7 @@ def prove() -> str:
 
 
 def section(found: list[dict]) -> str:
-    """Return what docs/results.md says of these runs."""
+    """Return what docs/reference/results.md says of these runs."""
     grades = Counter(document["verdict"] for document in found)
     is_kept = not grades["FAIL"] and grades["UNKNOWN"] <= UNKNOWN_AT_MOST
     lines = [

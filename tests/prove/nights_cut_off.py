@@ -124,7 +124,7 @@ def prove() -> str:
 
 
 def section(rounds: list[Round], longest_s: float) -> str:
-    """Return what docs/results.md says of these rounds."""
+    """Return what docs/reference/results.md says of these rounds."""
     first = Counter(one.first for one in rounds if one.had_scheduler)
     orders = ", ".join(f"the {name} first {count}" for name, count in sorted(first.items()))
     return (

@@ -19,7 +19,7 @@ def prove() -> str:
 
 
 def text(document: dict) -> str:
-    """Return the section of docs/results.md."""
+    """Return the section of docs/reference/results.md."""
     kind = "`onceproof table --quick`" if document["quick"] else "`onceproof table`"
     lines = [f"{kind}, {document['seconds']:.0f} s.", ""]
     lines += ["| source | family | sink | claimed | measured | crash points | complete |"]

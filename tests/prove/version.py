@@ -4,7 +4,7 @@ import subprocess
 
 
 def commit() -> str:
-    changed = _git("status", "--porcelain", "--", ":/", ":!/docs/results.md")
+    changed = _git("status", "--porcelain", "--", ":/", ":!/docs/reference/results.md")
     return _git("rev-parse", "--short=8", "HEAD") + ("-dirty" if changed else "")
 
 

@@ -45,7 +45,7 @@ def test_the_page_of_extras_has_each_with_what_it_brings():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"] | {"": project["dependencies"]}
     rows = re.findall(
-        r"^\| (none|`(\w+)`) \| ([^|]*) \|", (ROOT / "docs/install.md").read_text(), re.M
+        r"^\| (none|`(\w+)`) \| ([^|]*) \|", (ROOT / "docs/reference/install.md").read_text(), re.M
     )
     shown = {extra: set(brings.split(", ")) for _, extra, brings in rows}
     asked = {name: {re.split(r"[\[<>=]", one)[0] for one in of} for name, of in extras.items()}

@@ -20,7 +20,7 @@ def blocks(page: str, language: str) -> list[str]:
 
 
 def test_the_python_of_the_stacks_page_runs(home):  # noqa: F811
-    (code,) = blocks("docs/stack.md", "python")
+    (code,) = blocks("docs/reference/stack.md", "python")
     elsewhere = "from pathlib import Path\n" + code
     elsewhere = elsewhere.replace("LocalStack.up(", f"LocalStack.up(Path({str(home)!r}), ")
     done = subprocess.run(
@@ -31,7 +31,9 @@ def test_the_python_of_the_stacks_page_runs(home):  # noqa: F811
 
 
 def test_the_document_of_the_stacks_page_has_the_shape_that_it_shows(stack):
-    shown = next(block for block in blocks("docs/stack.md", "sh") if '"schema": 1' in block)
+    shown = next(
+        block for block in blocks("docs/reference/stack.md", "sh") if '"schema": 1' in block
+    )
     keys = re.findall(r'"(\w+)":', shown)
     make_topic(stack.brokers, "orders", 1)
     folder = stack.state.folder

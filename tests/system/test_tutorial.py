@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 pytestmark = [pytest.mark.stack, pytest.mark.spark, pytest.mark.system]
-TUTORIAL = Path(__file__).parents[2] / "docs/tutorial.md"
+TUTORIAL = Path(__file__).parents[2] / "docs/test-a-job/tutorial.md"
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", TUTORIAL.read_text(), re.MULTILINE | re.DOTALL)
 EXITS = [0, 1, 0, 0]  # explained, red, looked at, green
 

@@ -1,4 +1,6 @@
-"""The table of docs/proof.md that says what each proof must show, made of what the verbs declare.
+"""The generated table in docs/explanation/proof.md: what each proof must show.
+
+It is made of what the verbs declare.
 
 `python -m tests.unit.proof_page` writes it.
 """
@@ -10,7 +12,7 @@ from onceproof.faults import Mechanism
 from onceproof.faults.moments import MOMENT
 from onceproof.faults.registry import MECHANISMS
 
-PAGE = Path(__file__).parents[2] / "docs/proof.md"
+PAGE = Path(__file__).parents[2] / "docs/explanation/proof.md"
 SECTION = re.compile(r"(?<=<!-- declared -->\n).*?(?=<!-- end -->)", re.DOTALL)
 
 

@@ -1,7 +1,7 @@
 """The public API: run a scenario, run a stored one again, judge, gate, and compare rows.
 
-It is exported as `onceproof.run`, `onceproof.judge` and so on; docs/api.md describes it. The
-command line, the DAGs and the pytest plugin run and judge scenarios through it.
+It is exported as `onceproof.run`, `onceproof.judge` and so on; docs/test-a-job/api.md describes
+it. The command line, the DAGs and the pytest plugin run and judge scenarios through it.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The same functions read a living checkpoint and the archive of one (`checkpoint-log/`): both have
 `offsets/` and `commits/` with a file a batch. A file that is not as Spark writes it raises
-`EvidenceError` with its name; docs/checkpoint.md tells the format.
+`EvidenceError` with its name; docs/test-a-job/checkpoint.md has the format.
 """
 
 from __future__ import annotations

@@ -93,7 +93,7 @@ def phase(
     name: Annotated[str, typer.Argument(help="prepare, produce, observe, recompute ...")],
     run: Annotated[Path, typer.Argument(help="A run's directory.")],
 ) -> None:
-    """Carry out one phase of a run, which may be repeated; `docs/runs.md` lists them."""
+    """Carry out one phase of a run, which may be repeated; docs/explanation/runs.md lists them."""
     from onceproof.phases.bodies import BODIES
 
     if name not in BODIES:

@@ -39,7 +39,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Differences:
-    """The answer to a comparison; `equal` is worth what two 64-bit hashes are: see docs/diff.md."""
+    """The result of a comparison; `equal` rests on two 64-bit hashes: docs/test-a-job/diff.md."""
 
     found: Found
     columns: Mapping[str, object]

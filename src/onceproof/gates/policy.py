@@ -70,10 +70,10 @@ def read_policy(path: Path) -> Policy:
 
 def read_text(text: str, file: str) -> Policy:
     """Return the policy of a file's text."""
-    root = compose(text, Page(file), "what the gate requires; see docs/gate.md")
+    root = compose(text, Page(file), "what the gate requires; see docs/gate/policy.md")
     if (items := root.fields()) is None:
         root.page.check()
-        raise RequestError(f"{file} holds no policy: see docs/gate.md")
+        raise RequestError(f"{file} holds no policy: see docs/gate/policy.md")
     values = read_fields(root, items, POLICY)
     needs: list[Need] = []
     if values["require"] is not BAD:

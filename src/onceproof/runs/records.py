@@ -1,4 +1,4 @@
-"""One record of a run's history, and its line of JSON; docs/history.md explains the words."""
+"""One record of a run's history, and its line of JSON; docs/reference/history.md explains it."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from onceproof.scenario.building import build
 from onceproof.scenario.model import FOLDER, IN_FILE, Scenario
 from onceproof.schema.values import Item, Page, Written, compose, none_of
 
-_WRITE = "a scenario; docs/scenarios.md tells its fields"
+_WRITE = "a scenario; docs/test-a-job/scenarios.md has its fields"
 _ENDINGS = (".yaml", ".yml")
 _DEEP = ("workload", "limits")  # of these, defaults give what is not said, key by key
 

@@ -24,7 +24,7 @@ def test_a_stored_run_is_judged_and_tells_its_verdict(tmp_path):
 @pytest.mark.parametrize("name", onceproof.__all__)
 def test_each_public_name_is_there_and_documented(name):
     assert getattr(onceproof, name).__doc__
-    page = (Path(__file__).parents[3] / "docs/api.md").read_text()
+    page = (Path(__file__).parents[3] / "docs/test-a-job/api.md").read_text()
     assert f"`{name}" in page
 
 

@@ -11,7 +11,7 @@ from jsonschema import validate
 from onceproof.cli import carry_out as run
 from tests.repo.tree import ROOT
 
-PAGE = (ROOT / "docs/diff.md").read_text()
+PAGE = (ROOT / "docs/test-a-job/diff.md").read_text()
 ONCEPROOF = f'onceproof() {{ "{sys.executable}" -m onceproof "$@"; }}\n'
 
 

@@ -140,7 +140,7 @@ def test_the_schema_marks_what_an_editor_should():
 
 def test_the_policy_of_the_page_is_one():
     (text,) = re.findall(
-        r"```yaml\n(require:.*?)```", (ROOT / "docs/gate.md").read_text(), re.DOTALL
+        r"```yaml\n(require:.*?)```", (ROOT / "docs/gate/policy.md").read_text(), re.DOTALL
     )
     asked = Need(ONE, 3, 2, timedelta(hours=36), 3, "retried", 20, 0.95, "refuse")
     assert read_text(text, "gate.yaml").needs[0] == asked

@@ -7,7 +7,7 @@ from onceproof.guarantee import Anomaly
 from onceproof.judging.checkers import CHECKERS
 
 ROOT = Path(__file__).parents[3]
-PAGE = (ROOT / "docs/reading-a-verdict.md").read_text()
+PAGE = (ROOT / "docs/test-a-job/reading-a-verdict.md").read_text()
 
 
 def test_it_has_every_checker_and_every_class():

@@ -1,4 +1,4 @@
-"""What docs/results.md says of correct sinks under random kills."""
+"""What docs/reference/results.md says of correct sinks under random kills."""
 
 import pytest
 

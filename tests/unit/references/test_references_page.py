@@ -5,7 +5,7 @@ from pathlib import Path
 
 from onceproof.references import Reference
 
-PAGE = Path(__file__).parents[3] / "docs/references.md"
+PAGE = Path(__file__).parents[3] / "docs/test-a-job/references.md"
 
 
 def test_the_reference_of_the_page_is_one():

@@ -216,7 +216,7 @@ def test_what_scenarios_may_name_is_what_runs_can_do():
 
 
 def test_every_field_is_explained_on_its_page():
-    page = (ROOT / "docs/scenarios.md").read_text()
+    page = (ROOT / "docs/test-a-job/scenarios.md").read_text()
     fields = file_schema()["$defs"].keys() | fault_fields.MOMENT.keys() | restart.STRATEGIES.keys()
     assert [name for name in sorted(fields) if f"`{name}" not in page] == []
 

@@ -53,10 +53,10 @@ def read_external(path: Path) -> External:
     except (OSError, UnicodeDecodeError) as error:
         raise RequestError(
             f"{path} cannot be read ({error}): write external:FILE, with the file that names your"
-            " stack; docs/external.md tells its fields"
+            " stack; docs/reference/external.md has its fields"
         ) from None
     page = Page(str(path), conceals=True)
-    root = compose(text, page, "where your stack is; docs/external.md tells its fields")
+    root = compose(text, page, "where your stack is; docs/reference/external.md has its fields")
     found = _FILE.read(root)
     if found is not BAD:
         _check_security(root.find("kafka"), found["kafka"])
