@@ -19,7 +19,7 @@ from pathlib import Path
 from onceproof.errors import RequestError
 from onceproof.machine.home import onceproof_home
 from onceproof.setup.jars import read_lock
-from onceproof.setup.java import find_java
+from onceproof.setup.java import Java, find_java
 from onceproof.setup.libraries import (
     CONFLUENT,
     GREAT_EXPECTATIONS,
@@ -184,3 +184,16 @@ CHECKS: tuple[Callable[[], Check], ...] = (
     *SPARK_CHECKS,
     *(_libraries, _memory, _disk, _jars, _postgres),
 )
+
+
+def check_archive(name: str, java: Java, archive: Path, class_path: str) -> Check:
+    """Check that a JVM uses an archive; one that is not made yet is no failure."""
+    name = f"archive of {name}"
+    remedy = f"rm {archive}: the next `onceproof setup` makes it anew"
+    if not archive.exists():
+        return Check(name, True, "not made yet: onceproof setup makes it", required=False)
+    command = [str(java.program), "-Xshare:on", f"-XX:SharedArchiveFile={archive}"]
+    command += ["-cp", class_path, "-version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    said = f"not taken: {' '.join(done.stdout.split())[:200]}" if done.returncode else "taken"
+    return Check(name, done.returncode == 0, said, remedy, required=False)

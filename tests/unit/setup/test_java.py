@@ -1,8 +1,7 @@
 import pytest
 
 from onceproof.errors import RequestError
-from onceproof.setup.archives import archive_path
-from onceproof.setup.java import find_java
+from onceproof.setup.java import archive_path, find_java
 
 
 def install(folder, text, code=0):

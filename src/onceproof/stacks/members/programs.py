@@ -23,10 +23,9 @@ from onceproof.kafka.admin import admin
 from onceproof.kafka.security import PLAIN, Brokers
 from onceproof.machine.polling import wait_for
 from onceproof.machine.spawning import spawn
-from onceproof.setup.archives import archive_path, check_archive, ensure_archive
-from onceproof.setup.checks import Check, refuse_unsound_spark
+from onceproof.setup.checks import Check, check_archive, refuse_unsound_spark
 from onceproof.setup.jars import ensure_jars, read_lock
-from onceproof.setup.java import Java, find_java
+from onceproof.setup.java import Java, archive_path, ensure_archive, find_java
 from onceproof.setup.making import Environment, ensure
 from onceproof.setup.postgres import find_programs, refuse_closed, run_as
 from onceproof.stacks.local.ports import free_ports
