@@ -1,4 +1,4 @@
-"""The files of a folder that hold data; none is left out without a word."""
+"""Discovery of the data files in a folder."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from pathlib import Path
 def data_files(folder: Path) -> list[Path]:
     """Return the files in a folder and below it, in order; links to folders are followed.
 
-    A name that begins with `.`, or with `_` and holds no `=`, is no data, nor is what is below a
-    folder of such a name: Spark marks temporary files so. Raises `OSError` for a folder that cannot
-    be listed, or one that links to a folder above it.
+    Names that begin with `.`, or with `_` without containing `=`, are skipped, and so is everything
+    below such a folder: Spark marks temporary files this way. Raises `OSError` for a folder that
+    cannot be listed or that links to one of its own parents; no folder is skipped silently.
     """
     return sorted(_below(folder, ()))
 
 
 def is_hidden(name: str) -> bool:
-    """Return whether a file or folder of this name is no data."""
+    """Return whether a file or folder of this name is skipped as temporary."""
     return name.startswith(".") or (name.startswith("_") and "=" not in name)
 
 

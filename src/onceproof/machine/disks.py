@@ -1,4 +1,4 @@
-"""A small file system in memory: mounted by root, gone with all that is on it."""
+"""Small in-memory file systems (tmpfs); mounting one needs root."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ _MBYTES = 64
 
 
 def mount_disk(folder: Path) -> str:
-    """Mount an empty one, and return why that could not be done; empty if it was."""
+    """Mount an empty disk on a folder; return why it failed, or an empty string."""
     command = ["mount", "-t", "tmpfs", "-o", f"size={_MBYTES}m,mode=755", "tmpfs", str(folder)]
     return _failure(command)
 
 
 def unmount_disk(folder: Path) -> None:
-    """Unmount one: what is on it is gone when the last who has it open has ended."""
-    if said := _failure(["umount", "--lazy", str(folder)]):
-        raise StackError(f"{folder} could not be unmounted: {said}")
+    """Unmount a disk lazily: its content disappears when the last process has closed its files."""
+    if failure := _failure(["umount", "--lazy", str(folder)]):
+        raise StackError(f"cannot unmount {folder}: {failure}")
 
 
 def replace_disk(folder: Path) -> None:
-    """Lose a disk with all that is on it, and put an empty one in its place."""
+    """Discard a disk with its content and mount an empty one on the same folder."""
     unmount_disk(folder)
-    if said := mount_disk(folder):
-        raise StackError(f"no other disk could be mounted on {folder}: {said}")
+    if failure := mount_disk(folder):
+        raise StackError(f"cannot mount a new disk on {folder}: {failure}")
 
 
 def _failure(command: list[str]) -> str:
@@ -34,4 +34,4 @@ def _failure(command: list[str]) -> str:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     except OSError as error:
         return str(error)
-    return done.stderr.strip() or f"it ended with {done.returncode}" if done.returncode else ""
+    return done.stderr.strip() or f"exit status {done.returncode}" if done.returncode else ""

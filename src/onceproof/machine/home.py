@@ -1,9 +1,12 @@
-"""Where Onceproof keeps what outlives a run: jars, archives, and by default the stack."""
+"""The folders that Onceproof reads and writes: its home, runs, jobs, scenarios, suites and DAGs.
+
+The home holds what outlives a run: jars, Java archives and, by default, the stack.
+"""
 
 import os
 from pathlib import Path
 
-from onceproof.errors import RequestError
+from onceproof.errors import RequestError, invalid
 
 RUNS = "ONCEPROOF_RUNS"
 
@@ -11,15 +14,13 @@ RUNS = "ONCEPROOF_RUNS"
 def onceproof_home() -> Path:
     """Return `ONCEPROOF_HOME`, or the user's cache folder.
 
-    Root's own cache is usually closed to everybody else, and PostgreSQL refuses to run as root:
-    so for root the default is the machine's cache folder, which another user can enter.
+    For root the default is the machine's cache folder: PostgreSQL refuses to run as root, and
+    other users usually cannot enter root's own cache.
     """
-    found = _home().resolve()  # a process shows its folders without links
-    if set(str(found)) & set(" \t\n:,"):
-        raise RequestError(
-            f"the home {str(found)!r} has a blank, colon or comma, which a class path and Spark's "
-            "options cannot carry: set ONCEPROOF_HOME to a folder without"
-        )
+    found = _home().resolve()  # /proc shows a process's folders with links resolved
+    if set(str(found)) & set(" \t\n:,"):  # a class path and Spark's options cannot carry these
+        use = "a folder without blanks, colons and commas"
+        raise RequestError(invalid("ONCEPROOF_HOME", str(found), use))
     return found
 
 
@@ -32,12 +33,12 @@ def _home() -> Path:
 
 
 def runs_folder(given: Path | None = None) -> Path:
-    """Return where runs go: the folder that is given, else `ONCEPROOF_RUNS`, else ./runs."""
+    """Return the folder for runs: the given one, else `ONCEPROOF_RUNS`, else ./runs."""
     return given or Path(os.environ.get(RUNS) or "runs")
 
 
 def jobs_folder() -> Path:
-    """Return the folder of our own jobs: `spark_jobs/` of a clone, else what the wheel carries."""
+    """Return the folder of our own jobs: `spark_jobs/` of a clone, else the wheel's."""
     return _beside("spark_jobs", "jobs")
 
 

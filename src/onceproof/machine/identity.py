@@ -1,6 +1,7 @@
-"""A process by pid *and* start time, so that a reused pid is never mistaken for the old process.
+"""Process identity: pid *and* start time, so that a reused pid is never taken for the old process.
 
-Linux only: /proc tells, and a pidfd carries the signal, so none can reach a stranger.
+Linux only: it reads /proc, and sends signals through a pidfd, so that no signal can reach another
+process.
 """
 
 from __future__ import annotations
@@ -19,16 +20,16 @@ _spawned: dict[int, subprocess.Popen[bytes]] = {}
 
 @dataclass(frozen=True, order=True)
 class Identity:
-    """One process for as long as it lives: its pid and the clock tick of its start."""
+    """One process, identified by its pid and the clock tick of its start."""
 
     pid: int
     started: int
 
     @classmethod
     def of(cls, pid: int) -> Identity | None:
-        """Return who has this pid now, or None if nobody does; a zombie is nobody.
+        """Return the process that has this pid now; None if there is none or it is a zombie.
 
-        A JVM's first thread may be a zombie while others still hold its ports: that is not dead.
+        A JVM whose main thread is a zombie while other threads hold its ports counts as alive.
         """
         fields = _stat(pid)
         is_gone = fields is None or (fields[0] in "ZX" and int(fields[17]) <= 1)
@@ -36,30 +37,30 @@ class Identity:
 
     @property
     def is_alive(self) -> bool:
-        """Whether the process runs or is stopped; a zombie is dead."""
+        """Whether the process runs or is stopped; a zombie is not alive."""
         _collect(self.pid)
         return Identity.of(self.pid) == self
 
     @property
     def is_paused(self) -> bool:
-        """Whether the process stands still after SIGSTOP."""
+        """Whether the process is stopped by SIGSTOP."""
         fields = _stat(self.pid)
         return self.is_alive and fields is not None and fields[0] == "T"
 
     @property
     def session(self) -> int | None:
-        """The session it belongs to, which is the pid of the process that began it."""
+        """Its session id, which is the pid of the session leader; None if the process is gone."""
         fields = _stat(self.pid)
         return int(fields[3]) if fields is not None and Identity.of(self.pid) == self else None
 
     @property
     def rss_limit(self) -> int | None:
-        """The soft limit of its resident set in bytes; None if the process is gone."""
+        """Its soft limit of the resident set in bytes; None if the process is gone."""
         fields = _stat(self.pid)
         return int(fields[22]) if fields is not None and Identity.of(self.pid) == self else None
 
     def ancestors(self) -> list[Identity]:
-        """Return its living parent, that one's parent, and so on."""
+        """Return its living parent, grandparent and so on, nearest first."""
         found: list[Identity] = []
         fields = _stat(self.pid) if self.is_alive else None
         while fields is not None and (parent := Identity.of(int(fields[1]))):
@@ -68,7 +69,7 @@ class Identity:
         return found
 
     def send(self, number: signal.Signals) -> bool:
-        """Send a signal to this very process; False if it is gone."""
+        """Send a signal to exactly this process; return False if it is gone."""
         try:
             handle = os.pidfd_open(self.pid)
         except ProcessLookupError:
@@ -84,7 +85,7 @@ class Identity:
         return True
 
     def pss_bytes(self) -> int:
-        """Return its memory, shared pages divided among their users; 0 if it is gone."""
+        """Return its proportional set size; 0 if it is gone."""
         try:
             lines = (PROC / f"{self.pid}/smaps_rollup").read_text().splitlines()
         except OSError:
@@ -106,14 +107,14 @@ class Identity:
             return False
 
     def runs(self, program: Path) -> bool:
-        """Whether this program is what the process runs."""
+        """Whether the process runs this program."""
         try:
             return (PROC / f"{self.pid}/exe").readlink() == program.resolve()
         except OSError:
             return False
 
     def open_files(self) -> set[str]:
-        """Return what its handles point to; empty if the process is gone or somebody else's."""
+        """Return the targets of its file handles; empty if it is gone or another user's."""
         found = set()
         with contextlib.suppress(OSError):
             for handle in (PROC / f"{self.pid}/fd").iterdir():
@@ -130,7 +131,7 @@ class Identity:
         return [part.decode(errors="replace") for part in raw.split(b"\0") if part]
 
     def variable(self, name: str) -> str | None:
-        """Return what this variable was when the process was started; None if it was not set."""
+        """Return a variable's value from when the process started; None if it was not set."""
         try:
             raw = (PROC / f"{self.pid}/environ").read_bytes()
         except OSError:
@@ -140,7 +141,7 @@ class Identity:
 
     @property
     def shows_environment(self) -> bool:
-        """Whether the kernel shows it: a moment after the program was begun, and of no zombie."""
+        """Whether /proc shows its environment: shortly after exec, and never for a zombie."""
         try:
             return (PROC / f"{self.pid}/environ").read_bytes() != b""
         except OSError:
@@ -152,37 +153,36 @@ class Identity:
 
 
 def all_processes() -> Iterator[Identity]:
-    """Yield every process of the machine, as /proc lists them at the moment."""
+    """Yield every process on the machine that /proc lists now."""
     for entry in PROC.iterdir():
         if entry.name.isdigit() and (found := Identity.of(int(entry.name))):
             yield found
 
 
 def boot_id() -> str:
-    """Return what is different after every start of the machine: start ticks begin anew there."""
+    """Return the kernel's boot id; start ticks are only comparable within one boot."""
     return (PROC / "sys/kernel/random/boot_id").read_text().strip()
 
 
 def adopt(child: subprocess.Popen[bytes]) -> Identity:
-    """Return who a child of ours is; its exit status is taken when somebody asks for it next."""
+    """Return the identity of our own child; `is_alive` reaps it later, so that no zombie stays."""
     _spawned[child.pid] = child
-    fields = _stat(child.pid)  # a zombie keeps its entry, so a child that died at once is known too
+    fields = _stat(child.pid)  # a zombie keeps its entry, so this also works for a dead child
     if fields is None:
         raise ProcessLookupError(child.pid)
     return Identity(child.pid, int(fields[19]))
 
 
 def _collect(pid: int) -> None:
-    """Take the exit status of a child of ours, so that no zombie stays."""
     child = _spawned.get(pid)
     if child is not None and child.poll() is not None:
         _spawned.pop(pid, None)
 
 
 def _stat(pid: int) -> list[str] | None:
-    """Return the fields of /proc/PID/stat after the name, which may hold blanks and brackets."""
+    # The fields after the name, which may hold blanks, brackets and half a UTF-8 letter.
     try:
-        text = (PROC / f"{pid}/stat").read_text(errors="replace")  # a name may end in half a letter
+        text = (PROC / f"{pid}/stat").read_text(errors="replace")
         return text.rpartition(")")[2].split()
     except OSError:
         return None

@@ -1,4 +1,4 @@
-"""The one place that waits: for a condition, within a limit, with the words to fail with."""
+"""Waiting for a condition within a time limit; no other module sleeps."""
 
 import time
 from collections.abc import Callable
@@ -10,12 +10,12 @@ T = TypeVar("T")
 
 
 def wait_for(
-    look: Callable[[], T | None], limit_s: float, words: str, *, every_s: float = 0.05
+    look: Callable[[], T | None], limit_s: float, message: str, *, every_s: float = 0.05
 ) -> T:
-    """Return the first true value of `look`, or raise `StackError` with `words` after `limit_s`.
+    """Return the first true value of `look`, or raise `StackError(message)` after `limit_s`.
 
-    `look` is always called once more after the limit, so a slow machine is not failed for a look
-    that came late. What `look` raises is not caught.
+    `look` is always called once more after the limit, so that a slow machine does not fail because
+    of a late call. Exceptions of `look` are not caught.
     """
     end = time.monotonic() + limit_s
     while True:
@@ -23,15 +23,15 @@ def wait_for(
         if found := look():
             return found
         if late:
-            raise StackError(f"{words} (waited {limit_s:g} s)")
+            raise StackError(f"{message} (waited {limit_s:g} s)")
         time.sleep(every_s)
 
 
 def comes_true(look: Callable[[], object], limit_s: float, *, every_s: float = 0.05) -> bool:
-    """Return whether a condition came true within the limit, for those who can go on without.
+    """Return whether a condition came true within the limit; for callers that can continue anyway.
 
-    A look that raises `StackError` is repeated. If the last one does, its error is raised: then
-    nobody knows whether the condition holds. Everything else that `look` raises is not caught.
+    A call of `look` that raises `StackError` is repeated. If the last call raises it, the error is
+    raised, since the condition is then unknown. Other exceptions are not caught.
     """
     error: StackError | None = None
 
@@ -55,7 +55,7 @@ def comes_true(look: Callable[[], object], limit_s: float, *, every_s: float = 0
 async def wait_in_event_loop(
     look: Callable[[], object], every_s: float, *, not_before_s: float = 0.0
 ) -> None:
-    """Wait until a condition holds without holding up an event loop; its caller sets the limit."""
+    """Wait for a condition without blocking the event loop; the caller sets the time limit."""
     import asyncio
 
     await asyncio.sleep(not_before_s)

@@ -1,8 +1,8 @@
-"""Start processes, each in a session of its own, and mark them so that all descendants are found.
+"""Starting of processes in their own sessions, and marks by which all descendants can be found.
 
 The mark is the soft limit of the resident set (`ulimit -S -m`): Linux has not enforced it since
-2.4.30, a child inherits it, and /proc shows it of every process to everybody. A process keeps it
-with another parent, session, user, title, environment or working directory.
+2.4.30, children inherit it, and /proc shows it to every user. A process keeps it when its parent,
+session, user, title, environment or working directory changes.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ def spawn(
     cwd: Path,
     run_as: Mapping[str, Any] | None = None,
 ) -> Identity:
-    """Start a process in a session of its own, all of its standard streams redirected.
+    """Start a process in its own session with all standard streams redirected.
 
     It outlives its parent. `run_as` holds the user arguments of `subprocess`, for a program that
-    refuses root. It returns when the process shows its environment, by which others know it.
+    refuses root. Returns when /proc shows the process's environment, by which others find it.
     """
     with log.open("ab") as out:
         child = subprocess.Popen(
@@ -45,19 +45,19 @@ def spawn(
             **(run_as or {}),
         )
     found = adopt(child)
-    words = f"process {found.pid} shows no environment"
+    message = f"/proc shows no environment for process {found.pid}"
     if env:
         wait_for(
             lambda: found.shows_environment or not found.is_alive,
             _SHOWS_WITHIN_S,
-            words,
+            message,
             every_s=0.0005,
         )
     return found
 
 
 def marked(command: Sequence[str], mark: str) -> list[str]:
-    """Return a command that sets the limit of this mark, and becomes the given command."""
+    """Return a command that sets the mark's limit and then execs the given command."""
     return ["/bin/sh", "-c", _SET, str(_kilobytes(mark)), *command]
 
 
@@ -67,5 +67,4 @@ def is_marked(one: Identity, mark: str) -> bool:
 
 
 def _kilobytes(mark: str) -> int:
-    """Return the limit that stands for a hexadecimal mark, in the unit of `ulimit`."""
     return _LEAST_KB + int(mark, 16) % _LEAST_KB

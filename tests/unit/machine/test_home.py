@@ -1,4 +1,5 @@
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ from onceproof.errors import RequestError
 from onceproof.machine.home import onceproof_home
 
 
-def test_the_home_is_the_one_that_is_given(monkeypatch):
+def test_onceproof_home_names_the_home(monkeypatch):
     monkeypatch.setenv("ONCEPROOF_HOME", "/some/where")
     assert onceproof_home() == Path("/some/where")
 
@@ -15,7 +16,7 @@ def test_the_home_is_the_one_that_is_given(monkeypatch):
 @pytest.mark.parametrize("given", ["/some where", "/some:where", "/some,where"])
 def test_a_home_that_java_cannot_name_is_refused(monkeypatch, given):
     monkeypatch.setenv("ONCEPROOF_HOME", given)
-    with pytest.raises(RequestError, match="has a blank, colon or comma"):
+    with pytest.raises(RequestError, match=re.escape(given)):
         onceproof_home()
 
 
@@ -23,7 +24,7 @@ def test_a_home_that_java_cannot_name_is_refused(monkeypatch, given):
     ("user", "home"),
     [(0, "/var/cache/onceproof"), (1000, "/cache/onceproof")],
 )
-def test_roots_home_is_one_that_other_users_can_enter(monkeypatch, user, home):
+def test_the_default_home_of_root_can_be_entered_by_other_users(monkeypatch, user, home):
     monkeypatch.delenv("ONCEPROOF_HOME", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", "/cache")
     monkeypatch.setattr(os, "geteuid", lambda: user)

@@ -13,7 +13,7 @@ from onceproof.machine.spawning import spawn
 
 @pytest.fixture
 def sleeper(tmp_path):
-    one = spawn(["sleep", "60"], log=tmp_path / "log", env={"WHO": "me"}, cwd=tmp_path)
+    one = spawn(["sleep", "60"], log=tmp_path / "log", env={"NAME": "me"}, cwd=tmp_path)
     yield one
     one.send(signal.SIGKILL)
     wait_for(lambda: not one.is_alive, 5, "it does not die")
@@ -35,10 +35,10 @@ def test_a_paused_process_is_alive_and_paused(sleeper):
     wait_for(lambda: sleeper.is_paused, 5, "it does not stop")
     assert sleeper.is_alive
     sleeper.send(signal.SIGCONT)
-    wait_for(lambda: not sleeper.is_paused, 5, "it does not go on")
+    wait_for(lambda: not sleeper.is_paused, 5, "it does not continue")
 
 
-def test_the_dead_are_dead_and_leave_no_zombie(sleeper):
+def test_a_killed_process_is_dead_and_leaves_no_zombie(sleeper):
     assert sleeper.send(signal.SIGKILL)
     wait_for(lambda: not sleeper.is_alive, 5, "it does not die")
     assert sleeper.send(signal.SIGKILL) is False
@@ -51,16 +51,16 @@ def test_a_process_has_a_session_and_streams_of_its_own(sleeper, tmp_path):
     assert targets == ["/dev/null", str(tmp_path / "log"), str(tmp_path / "log")]
 
 
-def test_a_process_tells_what_it_was_started_with(sleeper, tmp_path):
+def test_a_process_shows_its_arguments_environment_and_folder(sleeper, tmp_path):
     assert sleeper.arguments() == ["sleep", "60"]
-    assert sleeper.has_environment("WHO", "me")
-    assert not sleeper.has_environment("WHO", "m")
+    assert sleeper.has_environment("NAME", "me")
+    assert not sleeper.has_environment("NAME", "m")
     assert sleeper.works_in(tmp_path)
     assert sleeper.pss_bytes() > 0
     assert sleeper in set(all_processes())
 
 
-def test_the_gone_tell_nothing():
+def test_a_process_that_is_gone_shows_nothing():
     gone = Identity(2**22 + 1, 1)
     assert (gone.is_alive, gone.is_paused, gone.arguments()) == (False, False, [])
     assert (gone.pss_bytes(), gone.works_in(os.curdir), gone.send(signal.SIGTERM)) == (
@@ -90,14 +90,14 @@ def test_a_process_whose_first_thread_has_ended_is_not_dead(tmp_path):
     wait_for(lambda: not one.is_alive, 10, "it does not die")
 
 
-def test_who_is_started_is_known_by_its_environment_at_once(tmp_path):
+def test_a_started_process_shows_its_environment_at_once(tmp_path):
     for _ in range(100):
         one = spawn(["sleep", "60"], log=tmp_path / "log", env={"A": "b"}, cwd=tmp_path)
-        is_known = one.has_environment("A", "b")
+        is_shown = one.has_environment("A", "b")
         one.send(signal.SIGKILL)
-        assert is_known
+        assert is_shown
 
 
-def test_who_dies_at_once_is_not_waited_for(tmp_path):
+def test_spawn_does_not_wait_for_a_process_that_exits_at_once(tmp_path):
     one = spawn(["true"], log=tmp_path / "log", env={"A": "b"}, cwd=tmp_path)
-    wait_for(lambda: not one.is_alive, 10, "it lives")
+    wait_for(lambda: not one.is_alive, 10, "it is still alive")
