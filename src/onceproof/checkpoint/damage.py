@@ -9,7 +9,7 @@ from typing import Any
 from onceproof.checkpoint.damage_kinds import KINDS
 from onceproof.errors import StackError
 
-MOST_TOLD = 30
+MAX_LISTED = 30
 Told = dict[str, str | None]
 
 
@@ -29,7 +29,7 @@ def damage(checkpoint: Path, kind: str, batch: int) -> dict[str, Any]:
     if not names:
         raise StackError(f"{kind} of batch {batch} found nothing in the checkpoint to change")
     told = {name: {"before": before.get(name), "after": after.get(name)} for name in names}
-    return {"changed": len(names), "files": dict(list(told.items())[:MOST_TOLD])}
+    return {"changed": len(names), "files": dict(list(told.items())[:MAX_LISTED])}
 
 
 def _rank(name: str) -> tuple[bool, bool, str]:

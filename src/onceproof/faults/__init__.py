@@ -1,9 +1,9 @@
 """The contract of faults: a verb on a target, its trigger, its proof, its cure.
 
-A file here holds a `Mechanism` or several; each says all that the rest of the package must know
-of it, and has one line in `onceproof.faults.registry`. `strike` returns only when the fault has
-taken hold, and returns the proof; what found nothing to act on raises. `heal` may be repeated, and
-does nothing where nothing is to be healed.
+Each file here defines one or more `Mechanism` values, each with one line in
+`onceproof.faults.registry`; the rest of the package uses faults only through these values. `strike`
+returns the proof, and only after the fault has taken hold; it raises if there was nothing to act
+on. `heal` is idempotent, and does nothing if there is nothing to heal.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from onceproof.stacks import Stack
 
 T = TypeVar("T")
 Proof = dict[str, Any]
-ATTEMPT_ENDS = "attempt_ends"  # under `how`, of `until`: longer than the job is patient
+ATTEMPT_ENDS = "attempt_ends"  # value of `how.until`: until the attempt gives up
 
 
 class Job(Protocol):
@@ -40,56 +40,53 @@ class Job(Protocol):
 
     @property
     def deaths(self) -> AbstractContextManager[Any]:
-        """Whoever kills one of its processes holds it, so that a death is one fault's alone.
-
-        It may be held again by whoever holds it.
-        """
+        """A reentrant lock, held while a fault kills a process: one death proves one fault."""
 
     def processes(self) -> list[Identity]:
-        """Return what lives of it, executors included."""
+        """Return its living processes, executors included."""
 
     def driver(self) -> list[Identity]:
-        """Return what lives of its driver, when there is one."""
+        """Wait for a driver, and return its living processes."""
 
     def executors(self) -> list[Identity]:
-        """Return the executors of a driver that lives; those that outlive theirs are nobody's."""
+        """Return the executors of living drivers, without those that outlived their driver."""
 
     def kill_driver(self) -> list[Identity]:
-        """Kill the driver, and return who died."""
+        """Kill the driver, and return the killed processes."""
 
     def stop_driver(self) -> list[Identity]:
-        """Ask the driver to end, and return who did."""
+        """Send SIGTERM to the driver, and return the processes that ended."""
 
     def kill_all(self) -> list[Identity]:
-        """Kill the driver and every executor, and return who died; the next attempt is no part."""
+        """Kill the driver and every executor before the next attempt starts; return them."""
 
     def start_rival(self) -> Identity:
-        """Start the job once more beside the one that lives, and return its driver."""
+        """Start a second driver beside the living one, and return it."""
 
     def committed(self) -> int:
-        """Return the newest batch that the commit log has, -1 if there is none."""
+        """Return the newest batch in the commit log, -1 if there is none."""
 
     def let_readers_look(self) -> None:
-        """Wait until a reader has seen all that is there now, so that it tells what comes later."""
+        """Wait until a reader has seen the current output, to distinguish later rows from it."""
 
     def newest(self) -> tuple[int, int]:
-        """Return the newest batch of the offset log and of the commit log, as the files are now."""
+        """Return the newest batch in the offset log and in the commit log, read from the files."""
 
     def while_down(self, act: Callable[[Path], T]) -> tuple[list[Identity], T]:
-        """Kill the driver, and act on its checkpoint before it is started again.
+        """Kill the driver, and call `act` with its checkpoint before the next attempt starts.
 
-        Return who died, and what the action returned.
+        Return the killed processes and the result of `act`.
         """
 
     def planned(self) -> Mapping[tuple[str, int], int]:
-        """Return up to where the newest batch of the offset log reads each partition."""
+        """Return the end offset of each partition in the newest batch of the offset log."""
 
 
 @dataclass(frozen=True)
 class Scene:
-    """What a fault may reach.
+    """Everything that a fault can act on.
 
-    `point` is the fault's failpoint, if that is its trigger, and `halted` who waits there.
+    `point` is the fault's failpoint, if that is its trigger; `halted` is the process waiting there.
     """
 
     plan: Plan
@@ -101,19 +98,19 @@ class Scene:
 
     @property
     def brokers(self) -> Brokers:
-        """The brokers, for whoever makes a client of them."""
+        """The brokers, for clients of Kafka."""
         return self.stack.brokers
 
 
 class Ends(Enum):
-    """What a fault ends of the job: by it restarts are counted and failures explained."""
+    """The part of the job that a fault ends, used to count restarts and to explain failures."""
 
     NOTHING = auto()
-    DRIVER = auto()  # killed or stopped, and not yet started again when the strike is proved
-    REPLACED = auto()  # a driver, of which the next attempt runs when the strike is proved
-    CHECKPOINT = auto()  # a driver, and later attempts may fail of the damage
-    ATTEMPT = auto()  # it fails by itself, of what the fault did
-    LOST_INPUT = auto()  # so it does, unless the query skips input that is lost
+    DRIVER = auto()  # killed or stopped, and not restarted when the proof is recorded
+    REPLACED = auto()  # a driver; the next attempt runs already when the proof is recorded
+    CHECKPOINT = auto()  # a driver; later attempts may fail because of the damage
+    ATTEMPT = auto()  # the attempt fails by itself as an effect of the fault
+    LOST_INPUT = auto()  # the same, unless the query is set to skip lost input
     EITHER = auto()  # one of two drivers, when it notices the other
 
 
@@ -128,10 +125,10 @@ class At(Enum):
 
 @dataclass(frozen=True)
 class Draw:
-    """One fault that may be drawn at random: how often, and at what kind of moment.
+    """One fault that may be drawn at random, with its weight and its kind of moment.
 
-    `store` limits it to sinks whose rows are there. The draws are sorted by `order`, so that a seed
-    draws the same faults wherever mechanisms are in the registry; a new one goes last.
+    `store` limits it to sinks of that store. Draws are sorted by `order`, so that a seed draws the
+    same faults in any order of the registry; give a new draw the highest order.
     """
 
     weight: int
@@ -144,9 +141,10 @@ class Draw:
 
 @dataclass(frozen=True)
 class Setting:
-    """A fault as a scenario asks for it, with what it would find there.
+    """A fault as requested by a scenario, with the sink and the input of that scenario.
 
-    `step` is its failpoint. `stateless` is the name of a pipeline of ours that keeps no state.
+    `step` is its failpoint. `stateless` is the pipeline's name if it is built in and keeps no
+    state.
     """
 
     verb: str
@@ -165,9 +163,10 @@ WHEN, TARGET = ("when",), ("target",)
 
 @dataclass(frozen=True)
 class Need:
-    """Something that a scenario must have for a fault; `lacks` is empty where it has it.
+    """A requirement of a fault on its scenario.
 
-    Else it says what is wrong and what to write, at this field of the fault.
+    `lacks` returns an empty text if it is met, else the problem and the remedy, which are reported
+    at the field `at` of the fault.
     """
 
     at: Where
@@ -175,30 +174,31 @@ class Need:
 
 
 def nothing_to_heal(fault: FaultPart, scene: Scene, proof: Mapping[str, Any]) -> Proof:  # noqa: ARG001
-    """Heal what heals by itself."""
+    """Do nothing: the job recovers from this fault by itself."""
     return {}
 
 
 def any_stack(stack: Stack, fault: FaultPart) -> str:  # noqa: ARG001  the contract
-    """Lack nothing: the fault asks the stack for nothing."""
+    """Return an empty text: the fault needs nothing special of the stack."""
     return ""
 
 
 @dataclass(frozen=True)
 class Mechanism:
-    """One way to strike, and all that the rest of the package asks about it.
+    """One way to strike, with everything that the rest of the package needs to know about it.
 
-    `verbs` maps each verb to the words for what proves it, and `also` the beginning of a target to
-    what is added to them. A target that ends in `:` takes what follows it, but none of `but`;
-    `words` are for people, for targets that `onceproof.faults.targets` does not have.
+    `verbs` maps each verb to a description of its proof; `also` maps the prefix of a target to a
+    text that is appended to it. A target that ends in `:` matches any target with that prefix,
+    except those in `but`; `words` describes targets that are not in `onceproof.faults.targets`.
 
-    `proves` is what the proof of its strike must show beside its moment, `cures` what that of its
-    heal must. It is healed when the job has committed once more in spite of it, or could not for
-    `heals_after_s`. `ends` says by target what it ends, where that is something.
+    `proves` are the checks of the strike's proof, in addition to those of its moment, and `cures`
+    those of the heal's proof. The fault is healed after the next commit of the job, or after
+    `heals_after_s` without one. `ends` maps each target to what the fault ends, if anything.
 
-    `how` has by verb the options of a fault. `needs` are asked of a scenario, `lacks` of a stack:
-    it says why that cannot do the fault, empty if it can. Targets `in_executors` need executors on
-    this machine, `on_links` the links of the stack, and `disks` a folder on a disk of its own.
+    `how` maps each verb to the options of the fault. `needs` are requirements on the scenario.
+    `lacks` returns why a stack cannot do the fault, empty if it can. Targets in `in_executors` need
+    executors on this machine, `on_links` needs the stack's links, and `disks` maps each target that
+    needs a disk of its own to the folder to mount it on.
     """
 
     verbs: Mapping[str, str]
@@ -222,11 +222,11 @@ class Mechanism:
 
     @property
     def has_heal(self) -> bool:
-        """Whether a strike must be healed: then a `fault.heal` must follow it."""
+        """Whether a strike must be healed: then a `fault.heal` record must follow it."""
         return self.heal is not nothing_to_heal
 
     def takes(self, verb: str, target: str) -> bool:
-        """Whether this mechanism does this verb to this target."""
+        """Whether this mechanism applies to this verb and target."""
         if target in self.but:
             return False
         return verb in self.verbs and any(
@@ -235,6 +235,6 @@ class Mechanism:
         )
 
 
-def told(processes: Iterable[Identity]) -> list[dict[str, int]]:
-    """Return processes as proofs name them."""
+def to_proof(processes: Iterable[Identity]) -> list[dict[str, int]]:
+    """Return processes in the form that proofs use: pid and start time."""
     return [{"pid": one.pid, "started": one.started} for one in processes]

@@ -1,7 +1,7 @@
-"""Which executor of the job runs a task now, and which worker holds it.
+"""Finds an executor that is running a task, and the worker that started it.
 
-An executor says so itself: SIGQUIT makes its JVM print all threads, and the worker that started it
-keeps what it prints in the file `stdout` of the folder in which it runs.
+SIGQUIT makes the executor's JVM print all its threads; the worker writes its output to the file
+`stdout` in the executor's working directory.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _RUNS = b"Executor$TaskRunner.run("  # an idle thread of the pool keeps the name
 
 
 def busy_executor(scene: Scene) -> Identity:
-    """Return an executor of a living driver that runs a task, as soon as there is one."""
+    """Wait until an executor of a living driver runs a task, and return it."""
 
     def look() -> Identity | None:
         living = sorted(scene.job.executors())
@@ -35,7 +35,7 @@ def busy_executor(scene: Scene) -> Identity:
 
 
 def busy_worker(scene: Scene) -> str:
-    """Return the worker of the executor that waits at the failpoint, else of a busy one."""
+    """Return the worker of the executor that waits at the failpoint, else of a busy executor."""
     above = scene.halted.ancestors() if scene.halted else []
     halted = [one for one in scene.job.executors() if one in above]
     return _worker_of(scene, halted[0] if halted else busy_executor(scene))
@@ -46,11 +46,13 @@ def _worker_of(scene: Scene, executor: Identity) -> str:
     for member in scene.stack.status():
         if member.kind == "worker" and member.pid in pids:
             return member.name
-    raise StackError(f"executor {executor.pid} of the job belongs to no worker of this stack")
+    raise StackError(
+        f"executor {executor.pid} of the job was not started by a worker of this stack"
+    )
 
 
 def _runs_a_task(one: Identity) -> bool:
-    """Whether the executor runs a task; False too if it ended, or had nothing to say in time."""
+    """Whether the executor runs a task; False also if it ended, or printed nothing in time."""
     printed = PROC / f"{one.pid}/cwd/stdout"
     try:
         start = printed.stat().st_size
@@ -65,7 +67,7 @@ def _runs_a_task(one: Identity) -> bool:
             with printed.open("rb") as file:
                 file.seek(start)
                 found[:] = [file.read()]
-        except OSError:  # it ended meanwhile, and its folder with it
+        except OSError:  # it ended, and its folder was removed
             return True
         return bool(_LAST_LINE.search(found[0]))
 
@@ -74,6 +76,6 @@ def _runs_a_task(one: Identity) -> bool:
 
 
 def has_running_task(printed: Sequence[bytes]) -> bool:
-    """Whether a thread of what a JVM printed is in the middle of a task."""
+    """Whether a thread in a JVM's printed stacks is running a task."""
     threads = b"".join(printed).split(b"\n\n")
     return any(_THREAD in one and _RUNS in one for one in threads)

@@ -1,9 +1,9 @@
 """Damages the checkpoint of any job while it is down: files lost, cut or changed, or an older copy.
 
-The driver is held still; where its newest batch is committed and no other is planned, it is killed
-and the damage done before it is started again, else it goes on to the next. With the newest commit
-lost the engine runs that batch again, with the same offsets, as it does after a crash between a
-batch's effect and its commit: so no failpoint is needed in the job.
+The driver is paused. If its newest batch is committed and no later batch is planned, it is killed,
+and the checkpoint is damaged before the next attempt; otherwise it is resumed and the strike tries
+again. Spark runs a batch whose commit is lost again with the same offsets, as after a crash between
+the batch's effect and its commit, so the job needs no failpoint for that.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import signal
 
-from onceproof.checkpoint.damage import MOST_TOLD, damage
+from onceproof.checkpoint.damage import MAX_LISTED, damage
 from onceproof.checkpoint.damage_kinds import CHECKPOINT, KINDS
 from onceproof.faults import (
     TARGET,
@@ -24,21 +24,21 @@ from onceproof.faults import (
     Proof,
     Scene,
     Setting,
-    told,
+    to_proof,
 )
 from onceproof.faults.checks import DRIVER_ENDED, Case, Check, whole
 from onceproof.machine.polling import wait_for
 from onceproof.runs.plan import FaultPart
 
-_STANDS_STILL_WITHIN_S = 10.0
+_PAUSES_WITHIN_S = 10.0
 _COMES_WITHIN_S = 60.0
 
 
 def strike(fault: FaultPart, scene: Scene) -> Proof:
-    """Do the damage; the proof is who died, and each file by its bytes before and after."""
+    """Do the damage; the proof is the dead driver, and each file's size and digest both times."""
     kind = _kind(fault.verb, fault.target)
     least = max(fault.when.get("batch", 0), KINDS[kind].least)
-    words = "no moment came at which a driver lived, its newest batch committed and none planned"
+    words = "no driver was found with its newest batch committed and no batch planned"
     return wait_for(lambda: _damage(scene, kind, least), _COMES_WITHIN_S, words, every_s=0.02)
 
 
@@ -47,26 +47,25 @@ def _kind(verb: str, target: str) -> str:
 
 
 def _damage(scene: Scene, kind: str, least: int) -> Proof | None:
-    """Do it if the moment is now; nobody else ends the driver between the look and the deed."""
-    with scene.job.deaths:
+    with scene.job.deaths:  # no other fault ends the driver between the check and the damage
         batch = _hold(scene, least)
         if batch is None:
             return None
         dead, changed = scene.job.while_down(lambda checkpoint: damage(checkpoint, kind, batch))
-    return {"dead": told(dead), "damage": kind, "batch": batch, **changed}
+    return {"dead": to_proof(dead), "damage": kind, "batch": batch, **changed}
 
 
 def _hold(scene: Scene, least: int) -> int | None:
-    """Hold the driver still and return its newest batch, if that is committed; else let it go."""
+    """Pause the driver and return its newest batch if that is committed, else resume the driver."""
     living = scene.job.driver()
     if not living or any(one.is_paused for one in living):
-        return None  # it is only just started, or another fault holds it and lets it go again
+        return None  # it is starting, or another fault has paused it and will resume it
     for one in living:
         one.send(signal.SIGSTOP)
-    words = "the driver does not stand still"
+    words = "the driver does not pause on SIGSTOP"
     wait_for(
         lambda: all(one.is_paused or not one.is_alive for one in living),
-        _STANDS_STILL_WITHIN_S,
+        _PAUSES_WITHIN_S,
         words,
         every_s=0.002,
     )
@@ -88,19 +87,19 @@ def _changed_files(case: Case) -> bool:
     files, changed = case.proof["files"], whole(case.proof["changed"], 1)
     is_other = all(
         one["before"] != one["after"]
-        and all(told is None or re.fullmatch(_FILE, told) for told in one.values())
+        and all(file is None or re.fullmatch(_FILE, file) for file in one.values())
         for one in files.values()
     )
-    return is_other and len(files) == min(changed, MOST_TOLD)
+    return is_other and len(files) == min(changed, MAX_LISTED)
 
 
 _FILE = r"\d+ bytes, [0-9a-f]{64}"
 _PROVES = (
     *DRIVER_ENDED,
-    Check("`damage` is the planned kind, of a batch that can have it", _is_the_planned_damage),
+    Check("`damage` is the planned kind, at a batch that allows it", _is_the_planned_damage),
     Check(
-        f"`files` names each file that `changed`, at most {MOST_TOLD}, with another size and sha256"
-        " after than before, or null where there was none",
+        f"`files` lists each file that `changed`, at most {MAX_LISTED}, with different size and"
+        " sha256 before and after, or null if it did not exist",
         _changed_files,
     ),
 )
@@ -109,14 +108,14 @@ _PROVES = (
 def _not_committed(one: Setting) -> str:
     if one.step == "commit_logged":
         return ""
-    return "the newest batch must be committed by then: write failpoint: commit_logged"
+    return "the newest batch must be committed; write failpoint: commit_logged"
 
 
 def _has_no_state(one: Setting) -> str:
     if not one.stateless or not one.target.startswith(f"{CHECKPOINT}state_"):
         return ""
-    said = f"{one.stateless} keeps no state that could be damaged"
-    return f"{said}: write app_views, sliding_counts, or another kind of damage"
+    use = "use app_views, sliding_counts, or another kind of damage"
+    return f"{one.stateless} keeps no state to damage; {use}"
 
 
 _COMMITTED = Need(WHEN, _not_committed)

@@ -1,8 +1,8 @@
-"""Cuts, slows or swallows what goes between a member and those who connect to it.
+"""Cuts, slows or blackholes the links between a member and its clients.
 
-Whom it is kept from is `from`: anyone, `brokers`, `clients`, `driver`, `executor`, `producer`, or a
-broker by its name; driver and executors are this run's own. A swallowing link may be one-way:
-`way: requests` is what the others send, `way: answers` what they are sent.
+`from` is the client: anyone, `brokers`, `clients`, `driver`, `executor`, `producer`, or a broker by
+its name; driver and executors are those of this run. A blackhole may be one-way: `way: requests`
+swallows what clients send, `way: answers` what they are sent.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from onceproof.stacks.links.verbs import heal as heal_links
 
 _OF_THE_RUN = ("driver", "executor")
 _OF_BROKERS = ("brokers", "producer")  # the sources that connect to brokers alone
-# Of each verb, what stands under `how` beside `from`, and what holds where it is left out.
+# The options of each verb under `how`, in addition to `from`, with their defaults.
 HOW: Mapping[str, Mapping[str, Any]] = {
     "cut": {},
     "delay": {"ms": 300},
@@ -33,18 +33,19 @@ HOW: Mapping[str, Mapping[str, Any]] = {
 
 
 def strike(fault: FaultPart, scene: Scene) -> Proof:
-    """Let it hold; the proof is what the links have counted when somebody felt it.
+    """Put the rule in force; the proof is the links' counts, once they are above 0.
 
-    Who waits at the failpoint goes on as soon as it holds, since nobody feels it who stands still.
+    A process at the failpoint goes on as soon as the rule is in force: only a running process can
+    use the link.
     """
     rule, who = _rule(fault.verb, fault.name, fault.how, scene.plan.run)
     let_go = scene.point.let_go if scene.point else lambda: None
     return disturb(scene.stack, rule, run_target(fault, scene), who, scene.rng, let_go)
 
 
-def _rule(verb: str, fault: str, said: Mapping[str, Any], run: str) -> tuple[Rule, str]:
-    """Return the rule of a fault, still without its pairs, and whom the links are kept from."""
-    how = {**HOW[verb], **said}
+def _rule(verb: str, fault: str, options: Mapping[str, Any], run: str) -> tuple[Rule, str]:
+    """Return the rule of a fault, without its pairs, and the source that it disturbs."""
+    how = {**HOW[verb], **options}
     how.pop("until", None)
     who, way = how.pop("from", ANYONE), how.pop("way", "both")
     if who in _OF_THE_RUN:
@@ -54,7 +55,7 @@ def _rule(verb: str, fault: str, said: Mapping[str, Any], run: str) -> tuple[Rul
 
 
 def heal(fault: FaultPart, scene: Scene, proof: Proof) -> Proof:  # noqa: ARG001  the contract
-    """Take it back; what the links had counted by then is told."""
+    """Remove the rule; the proof is the counts of its links."""
     healed = heal_links(scene.stack, [proof["rule"]["name"]])
     return {"counts": healed[0]["counts"] if healed else {}, "changed": bool(healed)}
 
@@ -65,8 +66,8 @@ def _is_the_planned_rule(case: Case) -> bool:
     ends = {*members, *(end for pair in rule["pairs"] for end in pair)}
     brokers = sorted(one for one in ends if fits(one, "broker:any"))
     pairs = dict.fromkeys(pair for one in members for pair in pairs_of(one, who, brokers))
-    told = {"pairs": [*map(list, pairs)], "ways": list(wanted.ways)}
-    return bool(pairs) and asdict(wanted) | told == rule
+    filled_in = {"pairs": [*map(list, pairs)], "ways": list(wanted.ways)}
+    return bool(pairs) and asdict(wanted) | filled_in == rule
 
 
 def _are_of_the_target(case: Case) -> bool:
@@ -75,10 +76,10 @@ def _are_of_the_target(case: Case) -> bool:
     return (is_all or len(members) == 1) and all(fits(one, case.fault.target) for one in members)
 
 
-def _counts(told: Mapping[str, Any], verb: str) -> int:
-    if told.keys() != {one.name for one in fields(Counts)}:
-        raise ValueError(f"{told} are no counts of a link")
-    return sum(whole(told[name]) for name in _FELT[verb])
+def _counts(found: Mapping[str, Any], verb: str) -> int:
+    if found.keys() != {one.name for one in fields(Counts)}:
+        raise ValueError(f"{found} are not the counts of a link")
+    return sum(whole(found[name]) for name in _FELT[verb])
 
 
 def _were_still_felt(case: Case) -> bool:
@@ -97,12 +98,12 @@ _PROVES = (
     Check("`members` are those that the target names", _are_of_the_target),
     Check("`rule` is the planned one, on the links of `members`", _is_the_planned_rule),
     Check(
-        "`counts` are above 0: of a cut `refused` and `reset`, of `delay` and `rate` `held_bytes`,"
-        " of a blackhole `swallowed_bytes`",
+        "`counts` are above 0: `refused` plus `reset` for cut, `held_bytes` for delay and rate,"
+        " `swallowed_bytes` for blackhole",
         lambda case: _counts(case.proof["counts"], case.fault.verb) > 0,
     ),
 )
-_CURES = (Check("the rule was taken back, and none of its `counts` is lower", _were_still_felt),)
+_CURES = (Check("the rule was removed, and no count in `counts` decreased", _were_still_felt),)
 
 
 def _never_connects(one: Setting) -> str:
@@ -110,26 +111,26 @@ def _never_connects(one: Setting) -> str:
     if one.target != "store" or not (who in _OF_BROKERS or who.startswith("broker:")):
         return ""
     others = ", ".join(name for name in SOURCES if name not in _OF_BROKERS)
-    return f"{who!r} never connects to the store: write one of {others}"
+    return f"{who!r} never connects to the store; use one of {others}"
 
 
 _OPTIONS = {
     "from": kinds.Field(
         kinds.text(rf"{'|'.join(SOURCES)}|broker:[0-9]+", f"one of {', '.join(SOURCES)}, broker:1"),
-        "of links: who is kept from the target; left out: anyone",
+        "of links: the client to disturb; default: anyone",
         None,
     ),
     "until": kinds.Field(
         kinds.Word((ATTEMPT_ENDS,)),
-        "of links: how long; left out: until the job commits in spite of it, 5 s at most",
+        "of links: how long; default: until the job's next commit, at most 5 s",
         None,
     ),
     "ms": kinds.Field(
-        kinds.whole(1, 60_000), "of delay: milliseconds each way; left out: 300", None
+        kinds.whole(1, 60_000), "of delay: milliseconds each way; default: 300", None
     ),
-    "kbytes": kinds.Field(kinds.whole(1), "of rate: kilobytes a second; left out: 100", None),
+    "kbytes": kinds.Field(kinds.whole(1), "of rate: kilobytes a second; default: 100", None),
     "way": kinds.Field(
-        kinds.Word(("both", *WAYS)), "of blackhole: what is swallowed; left out: both", None
+        kinds.Word(("both", *WAYS)), "of blackhole: the direction swallowed; default: both", None
     ),
 }
 _WORDS = {

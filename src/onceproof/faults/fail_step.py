@@ -1,9 +1,9 @@
-"""Lets a step fail: the process that waits at a failpoint raises an error there, and lives on."""
+"""Makes a step fail: the process that waits at a failpoint raises an error, and stays alive."""
 
 from __future__ import annotations
 
 from onceproof.errors import StackError
-from onceproof.faults import At, Draw, Ends, Mechanism, Proof, Scene, told
+from onceproof.faults import At, Draw, Ends, Mechanism, Proof, Scene, to_proof
 from onceproof.faults.checks import Check, is_the_halted
 from onceproof.faults.needs import WAITING_DRIVER, WAITING_TASK
 from onceproof.machine.polling import wait_for
@@ -13,13 +13,13 @@ _RAISES_WITHIN_S = 10.0
 
 
 def strike(fault: FaultPart, scene: Scene) -> Proof:  # noqa: ARG001  the contract
-    """Let it raise; the proof is its own word, given just before."""
+    """Make it raise; the proof is the mark that the process writes just before."""
     point, halted = scene.point, scene.halted
     if point is None or halted is None:
-        raise StackError("nobody waits at the failpoint")
+        raise StackError("no process waits at the failpoint")
     point.fail()
     wait_for(point.raised.exists, _RAISES_WITHIN_S, f"process {halted.pid} does not raise")
-    return {"raised_in": told([halted])}
+    return {"raised_in": to_proof([halted])}
 
 
 _PROVES = (
@@ -29,7 +29,7 @@ _PROVES = (
     ),
 )
 MECHANISM = Mechanism(
-    {"raise": "the process at the failpoint, which says that it raised"},
+    {"raise": "the process at the failpoint, and the mark that it raised"},
     ("driver", "task"),
     strike,
     _PROVES,

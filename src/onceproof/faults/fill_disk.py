@@ -1,6 +1,6 @@
-"""Fills the disk that the job's checkpoint, or its output in files, lies on.
+"""Fills the disk of the job's checkpoint, or of its output in files.
 
-That disk is a small file system of the run's own: see `onceproof.faults.small_disks`.
+The disk is a small file system that belongs to the run: see `onceproof.faults.small_disks`.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ _CHUNKS = (1 << 20, 1 << 12, 1)
 
 
 def strike(fault: FaultPart, scene: Scene) -> Proof:
-    """Fill it to the last byte; the proof is what the file system says is free."""
+    """Fill it to the last byte; the proof is the file system's number of free bytes."""
     folder = FOLDERS[fault.target](scene.job.run)
     if not os.path.ismount(folder):
-        raise StackError(f"{folder.name}/ lies on no disk of its own: nothing was filled")
+        raise StackError(f"{folder.name}/ is not on a disk of its own: nothing was filled")
     if fault.target == "output" and (own := scene.plan.output.options.get("folder")):
-        raise StackError(f"the output goes to {own}, which lies on no disk of the run's own")
-    words = f"{folder.name}/ has bytes free again, however often it is filled"
+        raise StackError(f"the output folder {own} is not on a disk of the run: nothing was filled")
+    words = f"{folder.name}/ has free bytes again each time after it was filled"
     written = wait_for(lambda: _fill(folder / _FILLER), _FULL_WITHIN_S, words)
     return {"folder": folder.name, "filler_bytes": written, "free_bytes": 0}
 
 
 def heal(fault: FaultPart, scene: Scene, proof: Proof) -> Proof:
-    """Give the room back."""
+    """Remove the file that fills the disk."""
     folder = FOLDERS[fault.target](scene.job.run)
     (folder / _FILLER).unlink(missing_ok=True)
     free = os.statvfs(folder)
@@ -46,7 +46,7 @@ def heal(fault: FaultPart, scene: Scene, proof: Proof) -> Proof:
 
 
 def _fill(path: Path) -> int:
-    """Write until nothing more fits, and return how much it is; 0 if there is room again."""
+    """Write until the disk is full, and return the file's size; 0 if there is space again."""
     with path.open("ab", buffering=0) as file:
         for size in _CHUNKS:
             try:
@@ -67,7 +67,7 @@ def _has_room_again(case: Case) -> bool:
 
 _PROVES = (
     Check(
-        "`folder` is the one that was to be filled",
+        "`folder` is the planned one",
         lambda case: bool(case.proof["folder"] == case.fault.target),
     ),
     Check("`filler_bytes` were written, and `free_bytes` is 0", _was_filled),
@@ -78,20 +78,20 @@ _CURES = (Check("the same `folder` has `free_bytes` again", _has_room_again),)
 def _no_files(one: Setting) -> str:
     if one.target != "output" or not one.sink or one.sink.store == "files":
         return ""
-    return f"{one.sink.__name__} writes no files: write checkpoint, or another sink"
+    return f"{one.sink.__name__} writes no files; use target: checkpoint, or another sink"
 
 
 def _elsewhere(one: Setting) -> str:
     if one.target != "output" or not one.sink or "folder" not in one.sink_options:
         return ""
     return (
-        "the output lies in a folder of yours, on no disk of the run's own: leave folder out"
-        " and let the job write to {target}, or write checkpoint"
+        "the output folder is yours and not on a disk of the run; remove the option folder and let"
+        " the job write to {target}, or use target: checkpoint"
     )
 
 
 MECHANISM = Mechanism(
-    {"fill": "no byte free on that file system"},
+    {"fill": "no free byte on that file system"},
     tuple(FOLDERS),
     strike,
     _PROVES,

@@ -1,4 +1,4 @@
-"""Takes an open transaction's id over, as a second program does that was given the same one."""
+"""Takes over the id of an open transaction, as a second producer with the same id does."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _WITHIN_S = 30.0
 
 
 def strike(fault: FaultPart, scene: Scene) -> Proof:  # noqa: ARG001  the contract
-    """Initialise a producer under the id, which aborts what is open; the proof is its epoch."""
+    """Start a producer with the id, which aborts the transaction; the proof is its epoch."""
     name = open_transaction(scene)
     output = output_of(scene)
     cluster = Cluster.of(output)
@@ -27,7 +27,7 @@ def strike(fault: FaultPart, scene: Scene) -> Proof:  # noqa: ARG001  the contra
     coordinators.close()
     if before.state != ONGOING or (after.producer, after.epoch) == (before.producer, before.epoch):
         raise StackError(
-            f"transaction {name} was not open any more when it was taken over ({before.state}):"
+            f"transaction {name} was in state {before.state}, not open, when it was taken over:"
             " nothing was struck"
         )
     return {
@@ -49,7 +49,7 @@ _PROVES = (
         lambda case: f"{case.output}:" in case.proof["id"],
     ),
     Check(
-        "it was open in `before` and not in `after`, whose epoch is higher",
+        "it was open in `before`, not in `after`, and the epoch of `after` is higher",
         _was_taken_over,
     ),
 )

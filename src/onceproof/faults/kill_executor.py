@@ -1,7 +1,7 @@
-"""Kills or stops one executor or all of them: the JVM, whose Python workers end when they miss it.
+"""Kills or stops one executor or all of them: the JVM, without which its Python workers end too.
 
-`executor` at a failpoint in a task is the one that runs the task, else any. Spark starts another in
-its place, and runs its tasks again.
+`executor` at a failpoint in a task is the executor that runs the task, otherwise any. Spark starts
+a replacement and runs its tasks again.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import signal
 from collections.abc import Sequence
 
 from onceproof.errors import StackError
-from onceproof.faults import At, Draw, Mechanism, Proof, Scene, told
+from onceproof.faults import At, Draw, Mechanism, Proof, Scene, to_proof
 from onceproof.faults.busy import EXECUTOR, busy_executor
-from onceproof.faults.checks import DEAD, SAYS_DEAD, SAYS_ENDED, Case, Check, people, whole
+from onceproof.faults.checks import DEAD, PROOF_DEAD, PROOF_ENDED, Case, Check, processes_of, whole
 from onceproof.faults.needs import RUNNING_TASK
 from onceproof.machine.identity import Identity
 from onceproof.machine.polling import wait_for
@@ -24,32 +24,32 @@ _SIGNALS = {"kill": signal.SIGKILL, "stop": signal.SIGTERM}
 
 
 def strike(fault: FaultPart, scene: Scene) -> Proof:
-    """Do it; the proof is who died."""
+    """Kill or stop them; the proof is the dead processes."""
     with scene.job.deaths:
         living = executors(scene)
         victims = [one for one in pick(fault, scene, living) if one.send(_SIGNALS[fault.verb])]
         if not victims:
-            raise StackError("the executor that was to be killed had died before")
-        words = f"{len(victims)} executors do not die"
+            raise StackError("the executor had ended before it was killed")
+        words = f"{len(victims)} executors do not end"
 
         def all_dead() -> bool:
             return not any(one.is_alive for one in victims)
 
         wait_for(all_dead, _DIES_WITHIN_S, words, every_s=0.01)
     return {
-        "dead": told(victims),
+        "dead": to_proof(victims),
         "executors_before": len(living),
     }
 
 
 def executors(scene: Scene) -> list[Identity]:
-    """Return the executors of a driver that lives, as soon as there is one."""
-    words = "no executor lived that could be struck"
+    """Wait until a living driver has executors, and return them."""
+    words = "no executor was alive to be struck"
     return wait_for(scene.job.executors, _COME_WITHIN_S, words)
 
 
 def pick(fault: FaultPart, scene: Scene, living: Sequence[Identity]) -> Sequence[Identity]:
-    """Return the executors that a fault means: all, a busy one, the one at the failpoint, any."""
+    """Return the executors that a target refers to: all, a busy one, that at the failpoint, any."""
     if fault.target == "executor:all":
         return living
     if fault.target == EXECUTOR:
@@ -58,7 +58,7 @@ def pick(fault: FaultPart, scene: Scene, living: Sequence[Identity]) -> Sequence
         above = scene.halted.ancestors()
         running = [one for one in living if one in above]
         if not running:
-            raise StackError(f"process {scene.halted.pid} at the failpoint is in no executor")
+            raise StackError(f"process {scene.halted.pid} at the failpoint runs in no executor")
         return running[:1]
     return [scene.rng.choice(sorted(living))]
 
@@ -75,15 +75,15 @@ _PROVES = (
     DEAD,
     Check(
         "no driver is among `dead`",
-        lambda case: case.drivers().keys().isdisjoint(people(case.proof["dead"])),
+        lambda case: case.drivers().keys().isdisjoint(processes_of(case.proof["dead"])),
     ),
     Check(
-        "one executor ended, of `executor:all` at most as many as `executors_before`",
+        "one executor ended, or for `executor:all` at most `executors_before`",
         _are_as_many_as_meant,
     ),
 )
 MECHANISM = Mechanism(
-    {"kill": SAYS_DEAD, "stop": SAYS_ENDED},
+    {"kill": PROOF_DEAD, "stop": PROOF_ENDED},
     TARGETS,
     strike,
     _PROVES,

@@ -1,7 +1,7 @@
-"""What every strike must show: that it struck at the moment which its trigger waits for.
+"""Checks of every strike: that it happened at the moment that its trigger waits for.
 
-The proof's own words are held against the history: which batches were planned and committed then,
-and how much of the input was acknowledged and committed.
+The proof is compared with the history: the batches planned and committed at that time, and the
+shares of the input acknowledged and committed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from onceproof.faults.triggers import TRIGGERS, kind_of, sentence
 from onceproof.runs.evidence import Evidence
 from onceproof.runs.records import Op, Record
 
-_SLACK_S = 0.25  # a record that another process was about to write
+_SLACK_S = 0.25  # another process may write a record between two reads of the clock
 _LOGS = {"offsets": Op.BATCH_OFFSETS, "commits": Op.BATCH_COMMIT}
 
 
@@ -44,7 +44,7 @@ def _is_of_its_batch(case: Case) -> bool:
 
 
 def newest(evidence: Evidence, seq: int) -> tuple[int, int]:
-    """Return the newest batch planned and committed up to a record, -1 where there is none."""
+    """Return the newest batch planned and committed up to record `seq`, -1 if there is none."""
     found: dict[str, set[int]] = {name: set() for name in _LOGS}
     for record in evidence.of(*_LOGS.values(), Op.CHECKPOINT_ANEW, Op.FAULT_STRIKE):
         if record.seq > seq or not record.is_ok:
@@ -60,9 +60,9 @@ def newest(evidence: Evidence, seq: int) -> tuple[int, int]:
 
 
 def _lost(record: Record) -> list[tuple[str, int]]:
-    """Return the batches whose files in the checkpoint's logs a strike has taken away."""
+    """Return the log and number of each batch whose file in the checkpoint a strike removed."""
     files = [
-        name.split("/") for name, told in record.proof.get("files", {}).items() if not told["after"]
+        name.split("/") for name, file in record.proof.get("files", {}).items() if not file["after"]
     ]
     return [(one[0], int(one[1])) for one in files if one[0] in _LOGS and one[1].isdigit()]
 
@@ -71,16 +71,16 @@ def _is_of_the_history(case: Case) -> bool:
     planned, committed = (whole(case.proof[name], -1) for name in ("planned", "committed"))
     now = newest(case.evidence, case.strike.seq)
     damages = [one.proof for one in case.evidence.of(Op.FAULT_STRIKE) if "files" in one.proof]
-    if any(len(one["files"]) < one["changed"] for one in damages):  # not all are named
+    if any(len(one["files"]) < one["changed"] for one in damages):  # the list is cut off
         return planned <= now[0] and committed <= now[1]
     return (planned, committed) == now
 
 
 def _is_within_the_batch(case: Case) -> bool:
-    """Compare the batch of the moment with those planned and committed when the strike was over.
+    """Compare the batch of the moment with those planned and committed after the strike.
 
-    A driver that is dead neither plans nor commits, so the two are then those of the moment; but a
-    second driver does.
+    A dead driver neither plans nor commits, so these are still those of the moment, unless there is
+    a second driver.
     """
     batch, proof = case.proof["moment"].get("batch"), case.proof
     if batch is None:
@@ -114,9 +114,9 @@ def _is_of_the_input(case: Case) -> bool:
 
 
 def _is_begun_before(case: Case) -> bool:
-    """Compare when a strike began with the records around it; older runs do not tell."""
+    """Compare the begin of a strike with the records around it."""
     if "began" not in case.proof:
-        return True
+        return True  # recorded by an older version
     since, wall = whole(case.proof["began"]["since"]), float(case.proof["began"]["wall"])
     clocks = {one.seq: one.wall for one in case.evidence.history}
     after = min(since + 1, case.strike.seq)
@@ -129,18 +129,20 @@ def _shares(evidence: Evidence, counts: list[int]) -> set[float]:
 
 
 MOMENT = (
-    Check("the plan's `trigger` says in words what its `when` asks for", _is_planned_trigger),
+    Check("the plan's `trigger` is the sentence for its `when`", _is_planned_trigger),
     Check(
         "`moment` and `failpoint` are those that the planned trigger waits for", _is_at_the_trigger
     ),
-    Check("`moment` is what the process at the failpoint has written of itself", _is_as_marked),
-    Check("the record's batch is that of the moment, of damage that of `batch`", _is_of_its_batch),
+    Check("`moment` is the mark that the process wrote at the failpoint", _is_as_marked),
+    Check("the record's batch is that of the moment, or `batch` for damage", _is_of_its_batch),
     Check("`planned` and `committed` are the history's newest batches", _is_of_the_history),
     Check(
-        "the batch of the moment was planned; where the driver died of it, it was the newest,"
+        "the batch of the moment was planned; if the fault ended the driver, it was the newest,"
         " and committed only if the step comes after its commit",
         _is_within_the_batch,
     ),
-    Check("`began` is the newest record, and the time, when the strike began", _is_begun_before),
-    Check("a share of the input is one that the history has", _is_of_the_input),
+    Check(
+        "`began` has the newest record and the time at the begin of the strike", _is_begun_before
+    ),
+    Check("the share of the input is in the history", _is_of_the_input),
 )

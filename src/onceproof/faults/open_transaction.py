@@ -1,4 +1,4 @@
-"""A transaction that is open in a run's output when a fault strikes."""
+"""An open transaction in a run's output, for faults that strike it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from onceproof.sinks.topics.coordinator import blockers
 
 
 def open_transaction(scene: Scene) -> str:
-    """Return the transactional id of one, or raise if none is open."""
+    """Return the transactional id of an open transaction; raise `StackError` if there is none."""
     topic = output_of(scene)
     found = blockers(topic)
     if not found:
@@ -18,7 +18,7 @@ def open_transaction(scene: Scene) -> str:
 
 
 def output_of(scene: Scene) -> Target:
-    """Return the topic that the run writes to, for whoever strikes in it."""
+    """Return the topic that the run writes to, for a fault that strikes it."""
     brokers = scene.brokers
-    told = brokers.security.for_topics()
-    return Target(brokers.bootstrap, scene.plan.output.target, {}, (), options=told)
+    options = brokers.security.for_topics()
+    return Target(brokers.bootstrap, scene.plan.output.target, {}, (), options=options)

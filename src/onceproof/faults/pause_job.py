@@ -1,8 +1,8 @@
-"""Pauses executors or the driver, and lets them wake as if they had never slept.
+"""Pauses executors or the driver, and resumes them later.
 
-An executor wakes when the job has gone on without it: Spark gives it up after the network's
-time-out and runs its task elsewhere, so what wakes is a zombie in the middle of a task. Its Python
-processes wake first, while nobody can end them.
+An executor is resumed after the job has gone on without it: Spark gives it up after the network
+timeout and runs its task elsewhere, so the executor resumes as a zombie in the middle of a task.
+Its Python processes are resumed first, while their JVM, which would end them, is still paused.
 """
 
 from __future__ import annotations
@@ -11,8 +11,16 @@ import signal
 from collections.abc import Sequence
 
 from onceproof.errors import StackError
-from onceproof.faults import At, Draw, Mechanism, Proof, Scene, told
-from onceproof.faults.checks import SAYS_PAUSED, Case, Check, names_halted, people, who, whole
+from onceproof.faults import At, Draw, Mechanism, Proof, Scene, to_proof
+from onceproof.faults.checks import (
+    PROOF_PAUSED,
+    Case,
+    Check,
+    names_halted,
+    process_of,
+    processes_of,
+    whole,
+)
 from onceproof.faults.kill_executor import TARGETS, executors, pick
 from onceproof.faults.needs import RUNNING_TASK
 from onceproof.machine.identity import Identity
@@ -26,20 +34,20 @@ _GIVEN_UP_WITHIN_S = 90.0
 
 
 def pause_driver(fault: FaultPart, scene: Scene) -> Proof:  # noqa: ARG001  the contract
-    """Pause the driver; the proof is who stands still."""
+    """Pause the driver; the proof is the paused processes."""
     return _pause(scene.job.driver())
 
 
 def pause_executor(fault: FaultPart, scene: Scene) -> Proof:
-    """Pause executors with their Python processes; the proof is who stands still."""
+    """Pause executors with their Python processes; the proof is the paused processes."""
     victims = pick(fault, scene, executors(scene))
     below = [one for one in scene.job.processes() if set(victims) & set(one.ancestors())]
-    driver = told(scene.job.driver())
+    driver = to_proof(scene.job.driver())
     return {**_pause(victims, below), "driver": driver, "committed": scene.job.committed()}
 
 
 def wake(fault: FaultPart, scene: Scene, proof: Proof) -> Proof:  # noqa: ARG001  the contract
-    """Wake who was paused and still lives; say which batch had been committed by then."""
+    """Resume the paused processes that still live; record the newest batch committed by then."""
     found = [Identity(one["pid"], one["started"]) for one in proof["paused"]]
     living = [one for one in found if one.is_paused]
     committed = scene.job.committed()
@@ -50,43 +58,43 @@ def wake(fault: FaultPart, scene: Scene, proof: Proof) -> Proof:  # noqa: ARG001
     for one in living:
         one.send(signal.SIGCONT)
     dead = [one for one in found if one not in living]
-    return {"woken": told(living), "dead_before": told(dead), "committed_before": committed}
+    return {"woken": to_proof(living), "dead_before": to_proof(dead), "committed_before": committed}
 
 
 def wake_replaced(fault: FaultPart, scene: Scene, proof: Proof) -> Proof:
-    """Wake executors when a reader has seen the job without them, or raise if it did not go on.
+    """Resume executors after a reader has seen the job go on without them; raise if it did not.
 
-    Those whose driver died meanwhile died with it, and need not wake.
+    Executors whose driver ended in the meantime ended with it, and need not be resumed.
     """
     scene.job.let_readers_look()
     woken = wake(fault, scene, proof)
     driver = (Identity(one["pid"], one["started"]) for one in proof["driver"])
     if not woken["woken"] and any(one.is_alive for one in driver):
-        raise StackError("nobody who was paused lived to be woken: no zombie came of it")
+        raise StackError("no paused process was alive to be resumed: there was no zombie")
     if woken["committed_before"] <= proof["committed"]:
-        raise StackError("no batch was committed without it: who woke had not been replaced")
+        raise StackError("no batch was committed during the pause: the executor was not replaced")
     return woken
 
 
 def _pause(victims: Sequence[Identity], below: Sequence[Identity] = ()) -> Proof:
-    """Pause them, and those below them that do not end meanwhile."""
+    """Pause the processes, and those of their descendants that do not end meanwhile."""
     if not victims:
-        raise StackError("nobody lived that could be paused")
+        raise StackError("no process was alive to be paused")
     for one in (*victims, *below):
         one.send(signal.SIGSTOP)
 
-    def stand_still() -> bool:
+    def are_paused() -> bool:
         ended = [one for one in below if not one.is_alive]
         return all(one.is_paused for one in (*victims, *below) if one not in ended)
 
-    words = f"{len(victims)} processes do not stand still"
-    wait_for(stand_still, _PAUSES_WITHIN_S, words, every_s=0.01)
-    return {"paused": told([*victims, *(one for one in below if one.is_paused)])}
+    words = f"{len(victims)} processes do not pause on SIGSTOP"
+    wait_for(are_paused, _PAUSES_WITHIN_S, words, every_s=0.01)
+    return {"paused": to_proof([*victims, *(one for one in below if one.is_paused)])}
 
 
 def _are_all_accounted_for(case: Case) -> bool:
-    found = [who(one) for one in (*case.cure["woken"], *case.cure["dead_before"])]
-    return sorted(found) == sorted(people(case.proof["paused"]))
+    found = [process_of(one) for one in (*case.cure["woken"], *case.cure["dead_before"])]
+    return sorted(found) == sorted(processes_of(case.proof["paused"]))
 
 
 def _slept_through_a_commit(case: Case) -> bool:
@@ -96,48 +104,48 @@ def _slept_through_a_commit(case: Case) -> bool:
 def _woke_or_died_with_its_driver(case: Case) -> bool:
     ended = {one.attempt for one in case.evidence.of(Op.ATTEMPT_END) if one.seq < case.heal_seq}
     starts = case.drivers()
-    driver = [starts[one] for one in people(case.proof["driver"]) if one in starts]
+    driver = [starts[one] for one in processes_of(case.proof["driver"]) if one in starts]
     return bool(case.cure["woken"]) or any(one.attempt in ended for one in driver)
 
 
-_STANDS_STILL = Check(
+_ALL_PAUSED = Check(
     "`paused` lists each process that was paused, among them the one halted at the failpoint",
-    lambda case: names_halted(case, people(case.proof["paused"])),
+    lambda case: names_halted(case, processes_of(case.proof["paused"])),
 )
 _ACCOUNTED_FOR = Check(
-    "`woken` and `dead_before` are together those that were `paused`", _are_all_accounted_for
+    "`woken` and `dead_before` together are the `paused` processes", _are_all_accounted_for
 )
 _OF_DRIVER = (
-    _STANDS_STILL,
+    _ALL_PAUSED,
     Check(
         "the driver of an attempt is among `paused`",
-        lambda case: not case.drivers().keys().isdisjoint(people(case.proof["paused"])),
+        lambda case: not case.drivers().keys().isdisjoint(processes_of(case.proof["paused"])),
     ),
 )
 _OF_EXECUTOR = (
-    _STANDS_STILL,
+    _ALL_PAUSED,
     Check(
         "`driver` is that of an attempt, and no driver is among `paused`",
         lambda case: (
-            not case.drivers().keys().isdisjoint(people(case.proof["driver"]))
-            and case.drivers().keys().isdisjoint(people(case.proof["paused"]))
+            not case.drivers().keys().isdisjoint(processes_of(case.proof["driver"]))
+            and case.drivers().keys().isdisjoint(processes_of(case.proof["paused"]))
         ),
     ),
 )
 _REPLACED = (
     _ACCOUNTED_FOR,
-    Check("one of them woke, or its driver had ended", _woke_or_died_with_its_driver),
+    Check("one of them was resumed, or its driver had ended", _woke_or_died_with_its_driver),
     Check("`committed_before` is a later batch than `committed`", _slept_through_a_commit),
 )
 _WOKEN = (
     _ACCOUNTED_FOR,
     Check(
-        "`committed_before` is a number of a batch, -1 for none",
+        "`committed_before` is the number of a batch, -1 for no batch",
         lambda case: whole(case.cure["committed_before"], -1) >= case.proof["committed"],
     ),
 )
 DRIVER = Mechanism(
-    {"pause": SAYS_PAUSED},
+    {"pause": PROOF_PAUSED},
     ("driver",),
     pause_driver,
     _OF_DRIVER,
@@ -146,7 +154,7 @@ DRIVER = Mechanism(
     draws=(Draw(1, "pause", "driver", At.SHARE, order=10),),
 )
 EXECUTOR = Mechanism(
-    {"pause": SAYS_PAUSED},
+    {"pause": PROOF_PAUSED},
     TARGETS,
     pause_executor,
     _OF_EXECUTOR,

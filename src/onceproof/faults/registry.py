@@ -1,4 +1,4 @@
-"""Every mechanism, and what all of them say together."""
+"""The registry of mechanisms, and lookups over all of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from onceproof.faults import Draw, Ends, Mechanism
 from onceproof.faults.targets import TARGETS
 from onceproof.schema.kinds import Field
 
-# In the order in which they are asked.
+# In the order of lookup.
 MECHANISMS: tuple[Mechanism, ...] = tuple(
     getattr(import_module(f"onceproof.faults.{module}"), name)
     for module, name in (
@@ -42,20 +42,20 @@ MECHANISMS: tuple[Mechanism, ...] = tuple(
 
 
 def mechanism_of(verb: str, target: str) -> Mechanism | None:
-    """Return the mechanism for a fault, None if there is none."""
+    """Return the mechanism for a fault, or None."""
     return next((one for one in MECHANISMS if one.takes(verb, target)), None)
 
 
 def find_mechanism(verb: str, target: str) -> Mechanism:
-    """Return the mechanism for a fault, or raise `RequestError` with what there is."""
+    """Return the mechanism for a fault, or raise `RequestError` with all supported faults."""
     if found := mechanism_of(verb, target):
         return found
-    known = "; ".join(f"{', '.join(one.verbs)} of {', '.join(one.targets)}" for one in MECHANISMS)
-    raise RequestError(f"there is no fault that can {verb} {target}: there are {known}")
+    every = "; ".join(f"{', '.join(one.verbs)} of {', '.join(one.targets)}" for one in MECHANISMS)
+    raise RequestError(f"unknown fault {verb!r} of {target!r}; choose one of {every}")
 
 
 def ends_of(verb: str, target: str) -> Ends:
-    """Return what a fault ends; a fault that no mechanism can do ends nothing."""
+    """Return what a fault ends; an unknown fault ends nothing."""
     found = mechanism_of(verb, target)
     return found.ends.get(target, Ends.NOTHING) if found else Ends.NOTHING
 
@@ -66,24 +66,24 @@ def verbs() -> tuple[str, ...]:
 
 
 def all_targets() -> dict[str, str]:
-    """Return the targets that a scenario may name, with words for people."""
-    return dict(TARGETS) | {name: said for one in MECHANISMS for name, said in one.words.items()}
+    """Return the targets that a scenario may name, with their descriptions."""
+    return dict(TARGETS) | {name: text for one in MECHANISMS for name, text in one.words.items()}
 
 
 def options() -> dict[str, Field]:
-    """Return what may stand under `how`; names that more verbs take come first."""
+    """Return the options allowed under `how`, those of most verbs first."""
     taken = [pair for one in MECHANISMS for own in one.how.values() for pair in own.items()]
-    known = dict(taken)
-    return {name: known[name] for name, _ in Counter(name for name, _ in taken).most_common()}
+    fields = dict(taken)
+    return {name: fields[name] for name, _ in Counter(name for name, _ in taken).most_common()}
 
 
 def draws() -> list[Draw]:
-    """Return what may be drawn at random, in an order that the registry's does not change."""
+    """Return the faults that may be drawn at random, in an order independent of the registry's."""
     return sorted((one for each in MECHANISMS for one in each.draws), key=lambda one: one.order)
 
 
 def find_target(text: Any) -> tuple[str, int | None] | None:
-    """Return the pattern of a target that a text fits, and its number; None if there is none."""
+    """Return the pattern of targets that a text matches, and its number; None without a match."""
     for pattern in all_targets():
         head, sign, _ = pattern.partition("<")
         found = re.fullmatch(re.escape(head) + (r"(\d{1,9})" if sign else ""), str(text))
@@ -92,15 +92,15 @@ def find_target(text: Any) -> tuple[str, int | None] | None:
     return None
 
 
-def say_target(text: str) -> str:
-    """Return a target as words."""
+def target_words(text: str) -> str:
+    """Return the description of a target."""
     pattern, number = find_target(text) or (text, None)
     return all_targets().get(pattern, text).format(number=number)
 
 
-def say_proof(verb: str, target: str) -> str:
-    """Return what proves that a fault took hold."""
+def proof_words(verb: str, target: str) -> str:
+    """Return the description of a fault's proof."""
     if not (found := mechanism_of(verb, target)):
-        return "what the verb returns"
-    added = (said for head, said in found.also.items() if target.startswith(head))
+        return "the value that the verb returns"
+    added = (text for head, text in found.also.items() if target.startswith(head))
     return found.verbs[verb] + next(added, "")

@@ -1,7 +1,7 @@
-"""Small file systems of a run's own, for what a fault is to fill or to lose: in memory.
+"""Small in-memory file systems of a run, for folders that a fault fills or loses.
 
-They are made before the job starts and gone when the run is released. What a checkpoint held is
-kept in the run's directory.
+They are mounted before the job starts, and unmounted when the run is released; the files of a
+checkpoint are then kept in the run's directory.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from onceproof.runs.plan import FaultPart
 
 
 def mount_disks(run: RunDirectory, faults: Iterable[FaultPart]) -> None:
-    """Mount a small disk for each folder that a fault fills or loses; one that is there stays.
+    """Mount a small disk for each folder that a fault fills or loses, if it is not mounted yet.
 
-    Raises `RequestError`, with the reason, where this user cannot mount.
+    Raises `RequestError` with the reason if this user cannot mount.
     """
     for target in dict.fromkeys(filter(None, map(_on_disk, faults))):
         folder = FOLDERS[target](run)
         folder.mkdir(exist_ok=True)
         if os.path.ismount(folder):
             continue
-        if said := mount_disk(folder):
+        if reason := mount_disk(folder):
             raise RequestError(
-                f"a disk of its own for the {target} could not be mounted ({said}): only root may,"
-                " with the capability SYS_ADMIN; run as root, or leave the fault out"
+                f"cannot mount a disk for the {target} ({reason}); run as root with the capability"
+                " SYS_ADMIN, or remove the fault"
             )
 
 
 def unmount_disks(run: RunDirectory) -> None:
-    """Unmount what was mounted for a run; a checkpoint's files stay. It may be repeated."""
+    """Unmount the disks of a run, and keep the checkpoint's files; idempotent."""
     if os.path.ismount(run.checkpoint):
         kept = run.root / "checkpoint.kept"
         shutil.rmtree(kept, ignore_errors=True)
@@ -49,5 +49,4 @@ def unmount_disks(run: RunDirectory) -> None:
 
 
 def _on_disk(fault: FaultPart) -> str:
-    """Return the folder that must lie on a disk of its own for a fault, if one must."""
     return find_mechanism(fault.verb, fault.target).disks.get(fault.target, "")

@@ -1,23 +1,23 @@
-"""Starts the job a second time on the same checkpoint, while its driver is held at a step.
+"""Starts a second driver on the same checkpoint, while the first is held at a step.
 
-The first goes on when the second has committed a batch and a reader has seen it, not knowing that
-it was replaced.
+The first goes on after the second has committed a batch and a reader has seen it, unaware that it
+was replaced.
 """
 
 from __future__ import annotations
 
 from onceproof.errors import StackError
-from onceproof.faults import Ends, Mechanism, Proof, Scene, told
-from onceproof.faults.checks import Case, Check, is_the_halted, people, whole
+from onceproof.faults import Ends, Mechanism, Proof, Scene, to_proof
+from onceproof.faults.checks import Case, Check, is_the_halted, processes_of, whole
 from onceproof.faults.needs import WAITING_DRIVER
 from onceproof.machine.polling import wait_for
 from onceproof.runs.plan import FaultPart
 
-_COMMITS_WITHIN_S = 75.0  # the first is held no longer than two minutes
+_COMMITS_WITHIN_S = 75.0  # the first is held for at most two minutes
 
 
 def strike(fault: FaultPart, scene: Scene) -> Proof:  # noqa: ARG001  the contract
-    """Start it; the proof is that both lived when the second had committed."""
+    """Start it; the proof is both drivers, alive when the second had committed a batch."""
     first, job = scene.halted, scene.job
     if first is None:
         raise StackError("no driver waits at the failpoint")
@@ -31,15 +31,19 @@ def strike(fault: FaultPart, scene: Scene) -> Proof:  # noqa: ARG001  the contra
 
     wait_for(has_committed, _COMMITS_WITHIN_S, "the second driver does not commit a batch")
     if not first.is_alive:
-        raise StackError("the first driver died before the second had committed a batch")
+        raise StackError("the first driver ended before the second had committed a batch")
     job.let_readers_look()
-    return {"first": told([first]), "second": told([second]), "committed_by_it": job.committed()}
+    return {
+        "first": to_proof([first]),
+        "second": to_proof([second]),
+        "committed_by_it": job.committed(),
+    }
 
 
 def _is_beside_the_first(case: Case) -> bool:
-    (second,) = people(case.proof["second"])
+    (second,) = processes_of(case.proof["second"])
     start = case.drivers()[second]
-    return second not in people(case.proof["first"]) and whole(start.proof["beside"], 1) > 0
+    return second not in processes_of(case.proof["first"]) and whole(start.proof["beside"], 1) > 0
 
 
 def _committed_the_batch(case: Case) -> bool:

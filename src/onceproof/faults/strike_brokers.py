@@ -1,10 +1,10 @@
-"""Kills every broker at once, to be started as the cure; or restarts one after the other."""
+"""Kills all brokers at once, and starts them as the cure; or restarts them one by one."""
 
 from __future__ import annotations
 
 from onceproof.errors import StackError
 from onceproof.faults import At, Draw, Mechanism, Proof, Scene
-from onceproof.faults.checks import SAYS_DEAD, Case, Check, fits, is_cured_member, is_struck_member
+from onceproof.faults.checks import PROOF_DEAD, Case, Check, fits, is_cured_member, is_struck_member
 from onceproof.kafka.topics import are_in_sync
 from onceproof.machine.polling import wait_for
 from onceproof.runs.plan import FaultPart
@@ -16,32 +16,32 @@ _RESTART: tuple[Verb, ...] = ("stop", "start")
 
 
 def strike(fault: FaultPart, scene: Scene) -> Proof:  # noqa: ARG001  the contract
-    """Kill one after the other; the proof is each one's own."""
+    """Kill one after the other; the proof holds that of each broker."""
     names = _all(scene)
     if not names:
-        raise StackError("no broker lived that could be killed")
+        raise StackError("no broker was alive to be killed")
     killed = {name: scene.stack.apply("kill", name, scene.rng) for name in names}
     return {"members": {name: dict(done.proof) for name, done in killed.items()}}
 
 
 def heal(fault: FaultPart, scene: Scene, proof: Proof) -> Proof:  # noqa: ARG001  the contract
-    """Start them; those that come first wait for a majority."""
+    """Start them; the first ones wait for a majority."""
     started = {name: scene.stack.apply("start", name, scene.rng) for name in proof["members"]}
     return {name: dict(done.proof) for name, done in started.items()}
 
 
 def restart(fault: FaultPart, scene: Scene) -> Proof:  # noqa: ARG001  the contract
-    """Stop and start each when the one before has all of the input; the proof is each one's own."""
+    """Restart each after the previous one is in sync; the proof holds that of each broker."""
     topic = scene.plan.input.topic
-    told = {}
+    members = {}
     for name in _all(scene):
         stopped, started = (scene.stack.apply(verb, name, scene.rng) for verb in _RESTART)
-        told[name] = {"stop": dict(stopped.proof), "start": dict(started.proof)}
-        words = f"{name} has not all of {topic} after its restart"
+        members[name] = {"stop": dict(stopped.proof), "start": dict(started.proof)}
+        words = f"{name} is not in sync with topic {topic} after its restart"
         wait_for(lambda: are_in_sync(scene.brokers, topic), _IN_SYNC_WITHIN_S, words)
-    if not told:
-        raise StackError("no broker lived that could be restarted")
-    return {"members": told}
+    if not members:
+        raise StackError("no broker was alive to be restarted")
+    return {"members": members}
 
 
 def _all(scene: Scene) -> list[str]:
@@ -73,13 +73,13 @@ def _all_restarted(case: Case) -> bool:
     )
 
 
-_KILLED = (Check("`members` has the proof of each broker that was killed", _all_killed),)
-_STARTED = (Check("each of them was started anew", _all_started),)
+_KILLED = (Check("`members` has the proof of each killed broker", _all_killed),)
+_STARTED = (Check("each of them was started again", _all_started),)
 _RESTARTED = (
-    Check("`members` has of each broker the proof that it ended and started anew", _all_restarted),
+    Check("`members` has the proof that each broker ended and was started again", _all_restarted),
 )
 MECHANISM = Mechanism(
-    {"kill": SAYS_DEAD},
+    {"kill": PROOF_DEAD},
     (ALL,),
     strike,
     _KILLED,
@@ -89,7 +89,7 @@ MECHANISM = Mechanism(
     draws=(Draw(1, "kill", ALL, At.SHARE, order=17),),
 )
 RESTART = Mechanism(
-    {"restart": "each one's processes, ended by themselves, and those that came after them"},
+    {"restart": "the processes of each broker, ended by themselves, and those of its restart"},
     (ALL,),
     restart,
     _RESTARTED,

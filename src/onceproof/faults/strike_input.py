@@ -1,6 +1,6 @@
-"""Does to the input what production does: what was aborted stays, its beginning expires, it grows.
+"""Changes the input topic as happens in production: aborted records, expiry, growth, recreation.
 
-None of it is undone: what a topic has lost is lost, and the run's end is judged with that.
+There is no heal: records that a topic has lost stay lost, and the run is judged with that.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _PLANNED_WITHIN_S = 60.0
 
 
 def abort(fault: FaultPart, scene: Scene) -> Proof:
-    """Write records in a transaction and abort it; the proof is where they stand.
+    """Write records in a transaction and abort it; the proof is their offsets.
 
-    They look like the run's own events, with ids that no event has: who reads them shows it.
+    They look like events of the run but have ids of no event, so reading them shows in the output.
     """
     from kafka import KafkaProducer
 
@@ -54,12 +54,12 @@ def abort(fault: FaultPart, scene: Scene) -> Proof:
         places = [(one.get(0).partition, one.get(0).offset) for one in sent]
         producer.abort_transaction()
     if not places:
-        raise StackError(f"{topic} is still empty, so no record of it could be made stale")
+        raise StackError(f"{topic} is still empty: no record could be copied and aborted")
     return {"aborted": len(places), "offsets": _spans(places)}
 
 
 def _strangers(brokers: Brokers, topic: str, partition: int) -> Iterator[tuple[Any, bytes]]:
-    """Yield key and value of the first records of a partition, each as an event of no workload."""
+    """Yield the first records of a partition as key and value, with ids that no workload has."""
     for found in islice(read_back(brokers, topic, [partition]), _ABORTED):
         value = json.loads(found.value or b"{}")
         value["id"] = value.get("id", 0) + _BEYOND_ALL_IDS
@@ -74,7 +74,7 @@ def _spans(places: list[tuple[int, int]]) -> dict[str, list[int]]:
 
 
 def let_expire(fault: FaultPart, scene: Scene) -> Proof:  # noqa: ARG001  the contract
-    """Delete all that is in the topic now; the proof is by how much the reader was overtaken."""
+    """Delete all records now in the topic; the proof is how many the job had not planned yet."""
     topic, brokers = scene.plan.input.topic, scene.brokers
     ends = {
         int(number): bounds["end"]
@@ -83,7 +83,7 @@ def let_expire(fault: FaultPart, scene: Scene) -> Proof:  # noqa: ARG001  the co
     planned = scene.job.planned()
     behind = {at: end - planned.get((topic, at), 0) for at, end in ends.items()}
     if max(behind.values()) <= 0:
-        raise StackError(f"the job has planned to read all of {topic}: nothing would be missed")
+        raise StackError(f"the job has planned all records of {topic}: none would be lost to it")
     begins = expire(brokers, topic, ends)
     return {
         "begins": {str(at): begin for at, begin in begins.items()},
@@ -92,30 +92,30 @@ def let_expire(fault: FaultPart, scene: Scene) -> Proof:  # noqa: ARG001  the co
 
 
 def make_anew(fault: FaultPart, scene: Scene) -> Proof:  # noqa: ARG001  the contract
-    """Remove the topic and make one of the same name; the proof is its id, before and after."""
+    """Recreate the topic under the same name; the proof is its id before and after."""
     workload, brokers = scene.plan.input, scene.brokers
     before = look(brokers, [workload.topic])[workload.topic]
     drop_topic(brokers, workload.topic)
     make_topic(brokers, workload.topic, workload.partitions)
 
-    def other() -> str:
+    def new_id() -> str:
         found: str = look(brokers, [workload.topic])[workload.topic]["id"]
         return found if found != before["id"] else ""
 
-    words = f"{workload.topic} is still the topic that it was: nothing was removed"
-    after = wait_for(other, _WITHIN_MS / 1000, words)
+    words = f"{workload.topic} still has its old id: it was not removed"
+    after = wait_for(new_id, _WITHIN_MS / 1000, words)
     return {"id_before": before["id"], "id_after": after, "ends": before["partitions"]}
 
 
 def grow(fault: FaultPart, scene: Scene) -> Proof:
-    """Add partitions; the proof is how many there are, and that the job has planned a new one."""
+    """Add partitions; the proof is their number, and the new ones that the job has planned."""
     topic, brokers = scene.plan.input.topic, scene.brokers
     before = len(look(brokers, [topic])[topic]["partitions"])
     wanted = _wanted(fault.how, before)
     if wanted <= before:
-        raise StackError(f"{topic} has {before} partitions already: none was added")
+        raise StackError(f"{topic} already has {before} partitions: none was added")
     grow_topic(brokers, topic, wanted)
-    words = f"the job plans to read no partition of {topic} beyond the first {before}"
+    words = f"the job has planned no partition of {topic} beyond the first {before}"
     new = wait_for(
         lambda: [at for _, at in scene.job.planned() if at >= before], _PLANNED_WITHIN_S, words
     )
@@ -156,10 +156,10 @@ _ABORTED_PROVES = (
     Check("`aborted` records are within the `offsets` of some partitions", _aborted_records),
 )
 _EXPIRED_PROVES = (
-    Check("of a partition, `unread` records are before where it now `begins`", _missed_records),
+    Check("`unread` records of a partition are before its new begin in `begins`", _missed_records),
 )
 _GROWN_PROVES = (
-    Check("there are as many `partitions` as planned, more than before; some are read", _grew),
+    Check("there are as many `partitions` as planned, more than before; some are planned", _grew),
 )
 _ANEW_PROVES = (Check("the topic has another id than before", _is_another_topic),)
 
@@ -168,14 +168,15 @@ def _is_no_growth(one: Setting) -> str:
     has, wanted = one.partitions, one.how.get("partitions")
     if wanted is None or wanted > has:
         return ""
-    said = f"the input has {has} partitions already, so {wanted} is no growth: write {has + 1}"
-    return f"{said} or more"
+    return (
+        f"{wanted} is out of range: the input already has {has} partitions; use at least {has + 1}"
+    )
 
 
-_PARTITIONS = kinds.Field(kinds.whole(2, 1000), "of grow: how many then; left out: twice", None)
-ABORT = Mechanism({"abort": "where the aborted records stand"}, (INPUT,), abort, _ABORTED_PROVES)
+_PARTITIONS = kinds.Field(kinds.whole(2, 1000), "of grow: the new number; default: twice", None)
+ABORT = Mechanism({"abort": "the offsets of the aborted records"}, (INPUT,), abort, _ABORTED_PROVES)
 EXPIRE = Mechanism(
-    {"expire": "where the partitions begin, and how many records were not read yet"},
+    {"expire": "the new first offsets of the partitions, and the number of unread records"},
     (INPUT,),
     let_expire,
     _EXPIRED_PROVES,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from onceproof.faults import TARGET, At, Draw, Mechanism, Need, Proof, Scene, Setting
 from onceproof.faults.busy import WORKER, busy_worker
 from onceproof.faults.checks import (
-    SAYS_DEAD,
-    SAYS_ENDED,
-    SAYS_PAUSED,
+    PROOF_DEAD,
+    PROOF_ENDED,
+    PROOF_PAUSED,
     Case,
     Check,
     fits,
@@ -30,16 +30,16 @@ _FIRST = ":postmaster"
 
 
 def strike(fault: FaultPart, scene: Scene) -> Proof:
-    """Do the verb to the member that the target names."""
+    """Apply the verb to the member that the target refers to."""
     done = scene.stack.apply(VERBS[fault.verb], run_target(fault, scene), scene.rng)
     return {**done.proof, "member": done.member}
 
 
 def run_target(fault: FaultPart, scene: Scene) -> str:
-    """Return a target as the stack takes it: `broker:leader=N` is that of the run's own topic.
+    """Return a target in the form that the stack accepts.
 
-    `broker:coordinator` is that of a transaction which is open in the run's output, `worker:busy`
-    that of an executor of the job.
+    `broker:leader=N` becomes that of the run's own topic, `broker:coordinator` that of a
+    transaction open in the run's output, and `worker:busy` the worker of a busy executor.
     """
     target = fault.target
     if target == WORKER:
@@ -52,7 +52,7 @@ def run_target(fault: FaultPart, scene: Scene) -> str:
 
 
 def heal(fault: FaultPart, scene: Scene, proof: Proof) -> Proof:
-    """Start or resume the member that was struck; of a first process that is dead, all of it."""
+    """Start or resume the struck member; if its first process was killed, start all of it."""
     member = proof["member"]
     if fault.verb == "kill":
         member = member.removesuffix(_FIRST)
@@ -65,7 +65,7 @@ def _is_the_target(case: Case) -> bool:
 
 
 def _has_moved(case: Case) -> bool:
-    """Whether the seat of a role moved, or had no majority of brokers left to move it."""
+    """Whether the role moved to another broker, or could not for want of a majority of brokers."""
     if not case.fault.target.startswith((LEADER, COORDINATOR, CONTROLLER)):
         return "seat" not in case.proof
     before, after = (case.proof["seat"][name] for name in ("before", "after"))
@@ -82,32 +82,32 @@ def _has_moved(case: Case) -> bool:
 
 
 _PROVES = (
-    Check("`member` is one that the target names", _is_the_target),
+    Check("`member` is one that the target refers to", _is_the_target),
     Check(
         "the signal of the verb was sent, and the member's process is among those `ended` or"
-        " `paused`; a container's has the exit code of a kill; a member of an external stack"
+        " `paused`; a killed container has the exit code of a kill; a member of an external stack"
         " served `before` and not `after`",
         lambda case: is_struck_member(case.proof, case.fault.verb),
     ),
     Check(
-        "of a role, `seat` moved from this member to another broker in a higher epoch",
+        "for a role, `seat` moved from this member to another broker in a higher epoch",
         _has_moved,
     ),
 )
 _CURED = (
     Check(
-        "the member serves again: the same process after a pause, another one else",
+        "the member serves again: with the same process after a pause, otherwise with a new one",
         lambda case: is_cured_member(case.cure, case.proof, case.fault.verb),
     ),
 )
-_MOVED = "; another broker holds its seat, in a higher epoch"
+_MOVED = "; another broker has its role, in a higher epoch"
 
 
 def _stopped_alone(one: Setting) -> str:
     first = f"store{_FIRST}"
     if (one.verb, one.target) != ("stop", first):
         return ""
-    return f"{first} cannot be stopped alone: write do: kill or do: pause, or target: store"
+    return f"{first} cannot be stopped alone; use do: kill or do: pause, or target: store"
 
 
 def _lacks(stack: Stack, fault: FaultPart) -> str:
@@ -116,7 +116,7 @@ def _lacks(stack: Stack, fault: FaultPart) -> str:
 
 
 MECHANISM = Mechanism(
-    {"kill": SAYS_DEAD, "pause": SAYS_PAUSED, "stop": SAYS_ENDED},
+    {"kill": PROOF_DEAD, "pause": PROOF_PAUSED, "stop": PROOF_ENDED},
     ("broker:", "store", "store:postmaster", "worker:", "master"),
     strike,
     _PROVES,

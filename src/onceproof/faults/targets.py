@@ -1,13 +1,13 @@
-"""The roles in a run that faults strike, with words for people.
+"""The targets of faults, with their descriptions.
 
-A role that one mechanism alone strikes may stand in its `words` instead.
+A target of one mechanism alone may be in its `words` instead.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-# In the order in which they are listed. The stack takes more; these hold on any stack.
+# In the order in which they are listed. A stack may accept more; these work on any stack.
 TARGETS: Mapping[str, str] = {
     "driver": "the driver",
     "job": "the driver and every executor at once",

@@ -1,7 +1,7 @@
-"""When a fault strikes: at progress of the run, never at a time.
+"""Triggers: a fault strikes at a point of the run's progress, never at a time.
 
-`when` of a fault holds one trigger; `failpoint` may name a batch beside it. A trigger's moment is
-looked for often, so what it asks must be quick.
+`when` of a fault holds one trigger; some may name a batch too. A trigger is polled often, so its
+`look` must be fast.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from onceproof.schema.kinds import Field, Scalar, Word, read_given
 
 
 class Progress(Protocol):
-    """What triggers may ask of a run."""
+    """The progress of a run, as triggers see it."""
 
     def acknowledged(self) -> float:
         """Return the share of the input that the brokers have acknowledged."""
@@ -25,13 +25,13 @@ class Progress(Protocol):
         """Return the share of the input that the job has committed."""
 
     def newest(self) -> tuple[int, int]:
-        """Return the newest batch planned and the newest committed, -1 where there is none."""
+        """Return the newest batch planned and the newest committed, -1 if there is none."""
 
     def open_batch(self) -> int | None:
         """Return the batch that is planned and not committed, if there is one."""
 
     def visible(self, batch: int) -> int:
-        """Return how many rows of a batch the sink's readers see."""
+        """Return the number of a batch's rows that are visible to readers of the sink."""
 
 
 Facts = dict[str, Any]
@@ -84,16 +84,16 @@ def _at_the_step(when: Mapping[str, Any], moment: Mapping[str, Any]) -> bool:
 
 Fits = Callable[[Mapping[str, Any], Mapping[str, Any]], bool]
 Look = Callable[[Mapping[str, Any], Progress], Facts | None]
-# How the steps that the checkpoint's files show are known.
+# The steps that are visible in the checkpoint's files.
 _SEEN: dict[str, Look] = {"offsets_written": _offsets_written, "commit_logged": _commit_logged}
 
 
 @dataclass(frozen=True)
 class Trigger:
-    """One kind of trigger: its field in a scenario, its sentence, and how its moment is known.
+    """One kind of trigger: its field in a scenario, its sentence, and the test for its moment.
 
-    `look` is None for a failpoint: some are seen, and at others a process says that it is there.
-    `fits` tells whether the moment in a proof is one that this trigger waits for.
+    `look` is None for a failpoint: some are in `_SEEN`, at the others a process halts and writes a
+    mark. `fits` returns whether the moment in a proof is one that this trigger waits for.
     """
 
     field: Field
@@ -134,13 +134,13 @@ TRIGGERS: dict[str, Trigger] = {
         takes_batch=True,
     ),
     "acknowledged": Trigger(
-        Field(_SHARE, "this share of the input is acknowledged by the brokers", None),
+        Field(_SHARE, "the brokers have acknowledged this share of the input", None),
         "{acknowledged:g} of input acknowledged",
         _acknowledged,
         _reaches("acknowledged"),
     ),
     "committed": Trigger(
-        Field(_SHARE, "this share of the input is committed by the job", None),
+        Field(_SHARE, "the job has committed this share of the input", None),
         "{committed:g} of input committed",
         _committed,
         _reaches("committed"),
@@ -148,7 +148,7 @@ TRIGGERS: dict[str, Trigger] = {
     "visible": Trigger(
         Field(
             Scalar("a number of rows", _is_count, _COUNT),
-            "readers see so many rows of a batch that is not committed",
+            "this number of rows is visible of a batch that is not committed",
             None,
         ),
         "{visible} rows of batch {batch} or later visible while it is open",
@@ -170,15 +170,15 @@ TRIGGERS: dict[str, Trigger] = {
 
 
 def kind_of(when: Mapping[str, Any]) -> str:
-    """Return the kind of a trigger, or raise `RequestError` with what is wrong with it."""
+    """Return the kind of a trigger, or raise `RequestError` if it is invalid."""
     named = [name for name in TRIGGERS if name in when]
     kind = named[0] if named else ""
     beside = {"batch"} if kind and TRIGGERS[kind].takes_batch else set()
     strange = sorted(map(str, when.keys() - {kind} - beside))
     if not kind or strange:
         raise RequestError(
-            f"when: {dict(when)} is no trigger: write one of {', '.join(TRIGGERS)}; batch may stand"
-            " beside failpoint and visible"
+            f"invalid trigger when: {dict(when)}; use one of {', '.join(TRIGGERS)}; failpoint and"
+            " visible may have batch too"
         )
     for name in (kind, *(beside & when.keys())):
         read_given(f"when.{name}", TRIGGERS[name].field.kind, when[name])
@@ -186,17 +186,17 @@ def kind_of(when: Mapping[str, Any]) -> str:
 
 
 def look_of(when: Mapping[str, Any]) -> Look | None:
-    """Return how a trigger's moment is looked for; None where a process halts and says so."""
+    """Return the function that polls for a trigger's moment; None if a process halts there."""
     return TRIGGERS[kind_of(when)].look or _SEEN.get(when["failpoint"])
 
 
 def has_missed(when: Mapping[str, Any], batch: int, planned: int, committed: int) -> bool:
-    """Whether a driver that was to die at this moment of a batch is found to have died after it."""
+    """Whether a driver that was to be killed at this moment of a batch was killed after it."""
     if when.get("failpoint") == "commit_logged":
         return planned > batch
     return look_of(when) is not None and committed >= batch
 
 
 def sentence(when: Mapping[str, Any]) -> str:
-    """Return a trigger as words for people."""
+    """Return a trigger as a sentence; it is stored in plans, so its wording must not change."""
     return TRIGGERS[kind_of(when)].sentence.format(**{"batch": 0, **when})

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from onceproof.faults.registry import say_proof, say_target
+from onceproof.faults.registry import proof_words, target_words
 from onceproof.guarantee import Anomaly
 from onceproof.references.declared import CALM, EACH_ONCE
 from onceproof.runs.plan import LATEST, FaultPart, Plan
@@ -75,8 +75,8 @@ def _last_words(plan: Plan) -> str:
 
 def _struck(plan: Plan) -> list[str]:
     said = [
-        f"{fault.name}: {fault.verb} {say_target(fault.target)}{_how(fault)}; trigger:"
-        f" {fault.trigger}. Proof: {say_proof(fault.verb, fault.target)}.{_effect(fault)}"
+        f"{fault.name}: {fault.verb} {target_words(fault.target)}{_how(fault)}; trigger:"
+        f" {fault.trigger}. Proof: {proof_words(fault.verb, fault.target)}.{_effect(fault)}"
         for fault in plan.faults
     ]
     return said or ["Nothing: this is a calm run."]

@@ -4,7 +4,7 @@ import pytest
 
 from onceproof.checkpoint import log
 from onceproof.checkpoint.checks import troubles
-from onceproof.checkpoint.damage import MOST_TOLD, damage
+from onceproof.checkpoint.damage import MAX_LISTED, damage
 from onceproof.checkpoint.damage_kinds import KINDS
 from onceproof.errors import StackError
 from tests.unit.handwritten_checkpoint import remove, write_archive, write_checkpoint
@@ -31,7 +31,7 @@ def test_what_is_changed_is_told_by_its_bytes_and_seen_before_the_next_start(
 ):
     assert troubles(checkpoint, archive) == []
     told = damage(checkpoint, kind, NEWEST)
-    assert 0 < len(told["files"]) <= min(told["changed"], MOST_TOLD)
+    assert 0 < len(told["files"]) <= min(told["changed"], MAX_LISTED)
     assert all(one["before"] != one["after"] for one in told["files"].values())
     assert troubles(checkpoint, archive) != []
 

@@ -1,4 +1,4 @@
-"""Which executor runs a task, by what its JVM prints of its threads."""
+"""Finding a busy executor by the thread dump of its JVM."""
 
 import signal
 import sys
@@ -50,7 +50,7 @@ def test_only_a_thread_in_the_middle_of_a_task_counts(threads, expected):
 
 @pytest.fixture
 def executors(tmp_path):
-    """Start processes that print these threads when they are asked, each in its own folder."""
+    """Start processes that print these threads on SIGQUIT, each in its own folder."""
     started = []
 
     def start(*printed):
@@ -80,7 +80,7 @@ def test_the_busy_executor_is_picked_and_lives_on(executors):
 
 def test_no_busy_executor_is_an_error(executors, monkeypatch):
     monkeypatch.setattr(busy, "_COMES_WITHIN_S", 0.1)
-    with pytest.raises(StackError, match="no executor of the job ran a task"):
+    with pytest.raises(StackError, match="executor"):
         busy_executor(scene(executors(dump(IDLE))))
 
 
@@ -99,11 +99,11 @@ def test_the_worker_of_a_busy_executor_is_its_ancestor(executors):
 
 
 def test_an_executor_of_another_stack_has_no_worker(executors):
-    with pytest.raises(StackError, match="belongs to no worker"):
+    with pytest.raises(StackError, match="worker"):
         busy_worker(scene(executors(dump(RUNNING)), stack_of(1 << 22)))
 
 
-def test_the_executor_at_the_failpoint_needs_no_look(executors, monkeypatch):
+def test_the_executor_at_the_failpoint_is_taken_without_a_thread_dump(executors, monkeypatch):
     [one] = executors(dump(IDLE))
     monkeypatch.setattr(Identity, "ancestors", lambda _: [one])
     stack = stack_of(one.pid)
@@ -111,7 +111,7 @@ def test_the_executor_at_the_failpoint_needs_no_look(executors, monkeypatch):
 
 
 @pytest.mark.parametrize("target", ["executor:busy", "worker:busy"])
-def test_nobody_is_busy_while_the_driver_waits(target):
+def test_no_executor_is_busy_while_the_driver_waits(target):
     assert "no task runs" in misplaced("kill", target, "all_pre_committed", None)
     assert misplaced("kill", target, "task_mid", None) == ""
 
@@ -119,5 +119,4 @@ def test_nobody_is_busy_while_the_driver_waits(target):
 @pytest.mark.parametrize("target", ["executor:busy", "worker:busy"])
 def test_a_stack_with_executors_elsewhere_cannot_look_for_a_busy_one(target):
     stack = SimpleNamespace(name="far", runs_executors_here=False, lacks=lambda *_: "")
-    said = abilities.lacks(stack, FaultPart("f", "kill", target, {"batch": 1}))
-    assert "run on other machines" in said
+    assert "far" in abilities.lacks(stack, FaultPart("f", "kill", target, {"batch": 1}))

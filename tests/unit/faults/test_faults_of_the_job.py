@@ -1,4 +1,4 @@
-"""What is done to the job's own processes: small real ones, and the proof that it took hold."""
+"""Faults of the job's processes, on small real ones, with their proofs."""
 
 import os
 import signal
@@ -30,7 +30,7 @@ WITH_CHILD = "import subprocess, sys; subprocess.Popen([sys.executable, '-c', sy
 
 
 class Job:
-    """A job of a few processes; `commits` are what the commit log is found to have in turn."""
+    """A job of a few processes; `commits` are the newest commits that it returns in turn."""
 
     def __init__(self, folder):
         self.folder, self.living, self.rivals, self.commits = folder, [], [], [-1]
@@ -103,7 +103,7 @@ class Job:
 def job(tmp_path):
     made = Job(tmp_path)
     yield made
-    for one in all_processes():  # a child whose parent died is nobody's child any more
+    for one in all_processes():  # children of dead parents have other parents now
         if one.has_environment(failpoints.FOLDER, str(tmp_path)):
             one.send(signal.SIGKILL)
     wait_for(lambda: not any(one.is_alive for one in made.living), 10, "it lives")
@@ -119,12 +119,12 @@ def strike(verb, target, at, how=None):
     return mechanism.strike(fault, at), lambda proof: mechanism.heal(fault, at, proof)
 
 
-def pids(told):
-    return sorted(one["pid"] for one in told)
+def pids(processes):
+    return sorted(one["pid"] for one in processes)
 
 
 def at_a_step(job, then=SLEEPS):
-    """A process that waits at task_mid of batch 3."""
+    """Start a process that waits at task_mid of batch 3."""
     point = Failpoint("fault", "task_mid", 3, job.folder)
     point.arm()
     halted = job.start(AT_A_STEP + then)
@@ -132,29 +132,29 @@ def at_a_step(job, then=SLEEPS):
     return scene(job, halted, point)
 
 
-def test_a_task_that_waits_is_killed(job):
+def test_a_task_at_the_failpoint_is_killed(job):
     at = at_a_step(job)
     proof, _ = strike("kill", "task", at)
     assert pids(proof["dead"]) == [at.halted.pid]
     assert not at.halted.is_alive
-    with pytest.raises(StackError, match="no task waits at the failpoint"):
+    with pytest.raises(StackError, match="failpoint"):
         strike("kill", "task", at)
 
 
-def test_a_process_that_waits_raises_and_lives_on_as_its_program_wants(job):
+def test_a_process_at_the_failpoint_raises_and_its_program_goes_on(job):
     at = at_a_step(job)
     proof, _ = strike("raise", "task", at)
     assert pids(proof["raised_in"]) == [at.halted.pid]
     wait_for(lambda: not at.halted.is_alive, 10, "it did not raise")
-    assert "task_mid of batch 3: fault lets it fail here" in (job.folder / "log").read_text()
+    assert "task_mid of batch 3: fault" in (job.folder / "log").read_text()
 
 
-def test_another_driver_that_dies_is_not_who_waited_at_the_step(job):
+def test_the_death_of_another_driver_proves_nothing(job):
     halted = job.start("import time; time.sleep(0.01)")
     wait_for(lambda: not halted.is_alive, 10, "it lives")
     job.start(SLEEPS)
     at = scene(job, halted, Failpoint("fault", "decided", 3, job.folder))
-    with pytest.raises(StackError, match="had died before, and another driver died"):
+    with pytest.raises(StackError, match=str(halted.pid)):
         strike("kill", "driver", at)
 
 
@@ -165,11 +165,11 @@ def test_the_whole_job_is_killed(job):
     proof, _ = strike("kill", "job", scene(job))
     assert pids(proof["dead"]) == sorted(one.pid for one in both)
     assert job.processes() == []
-    with pytest.raises(StackError, match="no driver lived that could be killed"):
+    with pytest.raises(StackError, match="driver"):
         strike("kill", "job", scene(job))
 
 
-def test_a_paused_executor_stands_still_with_its_children_and_wakes(job, monkeypatch):
+def test_an_executor_is_paused_and_resumed_with_its_children(job, monkeypatch):
     driver, executor = job.start(SLEEPS), job.start(WITH_CHILD, EXECUTOR, SLEEPS)
     wait_for(lambda: len(job.processes()) == 3, 10, "it has no child")
     job.commits = [3, 4]
@@ -187,31 +187,31 @@ def test_a_paused_executor_stands_still_with_its_children_and_wakes(job, monkeyp
     assert still == [True]
     assert (pids(healed["dead_before"]), healed["committed_before"]) == ([executor.pid], 4)
     assert not any(one.is_paused for one in both)
-    with pytest.raises(StackError, match="nobody who was paused lived to be woken"):
+    with pytest.raises(StackError, match="zombie"):
         heal(proof)
     driver.send(signal.SIGKILL)
     wait_for(lambda: not driver.is_alive, 10, "it lives")
     assert heal(proof)["woken"] == []
 
 
-def test_who_ends_below_a_paused_executor_keeps_nobody_waiting(job):
+def test_a_descendant_that_has_ended_does_not_delay_the_pause(job):
     executor, gone = job.start(SLEEPS, EXECUTOR), job.start("")
     wait_for(lambda: not gone.is_alive, 10, "it lives")
     assert pids(pause_job._pause([executor], [gone])["paused"]) == [executor.pid]
 
 
-def test_an_executor_that_wakes_and_was_not_replaced_is_no_zombie(job):
+def test_resuming_an_executor_that_was_not_replaced_is_an_error(job):
     for _ in range(2):
         job.start(SLEEPS, EXECUTOR)
     proof, heal = strike("pause", "executor:all", scene(job))
     assert pids(proof["paused"]) == sorted(one.pid for one in job.living)
-    with pytest.raises(StackError, match="no batch was committed without it"):
+    with pytest.raises(StackError, match="replaced"):
         heal(proof)
     assert not any(one.is_paused for one in job.living)
 
 
 @pytest.mark.parametrize(("target", "marks"), [("driver", ()), ("executor:any", (EXECUTOR,))])
-def test_who_is_asked_to_end_does_so(job, target, marks):
+def test_stop_ends_the_process(job, target, marks):
     one = job.start(SLEEPS, *marks)
     proof, _ = strike("stop", target, scene(job))
     assert pids(proof["dead"]) == [one.pid]
@@ -220,11 +220,11 @@ def test_who_is_asked_to_end_does_so(job, target, marks):
 def test_a_job_without_executors_has_none_to_strike(job, monkeypatch):
     monkeypatch.setattr("onceproof.faults.kill_executor._COME_WITHIN_S", 0.1)
     job.start(SLEEPS)
-    with pytest.raises(StackError, match="no executor lived that could be struck"):
+    with pytest.raises(StackError, match="executor"):
         strike("kill", "executor:any", scene(job))
 
 
-def test_a_second_driver_has_struck_when_it_committed_while_the_first_was_held(job):
+def test_a_second_driver_commits_while_the_first_is_held(job):
     at = at_a_step(job)
     job.commits = [2, 2, 2, 3]
     proof, _ = strike("start", "driver", at)
@@ -237,7 +237,7 @@ def test_a_second_driver_has_struck_when_it_committed_while_the_first_was_held(j
 
 
 @pytest.mark.parametrize("ends_first", [True, False])
-def test_two_drivers_that_were_not_two_are_no_fault(job, monkeypatch, ends_first):
+def test_a_driver_that_ends_early_proves_no_second_driver(job, monkeypatch, ends_first):
     at = at_a_step(job)
     begin = job.start_rival
 
@@ -250,7 +250,7 @@ def test_two_drivers_that_were_not_two_are_no_fault(job, monkeypatch, ends_first
 
     monkeypatch.setattr(job, "start_rival", start_rival)
     job.commits = [2, 3]
-    with pytest.raises(StackError, match=r"the (first|second) driver (died|ended) before"):
+    with pytest.raises(StackError, match="first driver" if ends_first else "second driver"):
         strike("start", "driver", at)
 
 
@@ -273,32 +273,32 @@ def test_a_checkpoint_is_damaged_when_its_newest_batch_is_committed_and_no_other
 
 def test_a_checkpoint_without_a_driver_is_not_damaged(job, monkeypatch):
     monkeypatch.setattr("onceproof.faults.damage_checkpoint._COMES_WITHIN_S", 0.2)
-    with pytest.raises(StackError, match="no moment came at which a driver lived"):
+    with pytest.raises(StackError, match="driver"):
         strike("damage", "checkpoint:commit_lost", scene(job))
 
 
-def test_a_job_is_rescaled_when_its_next_attempt_has_so_many_executors(job):
+def test_a_job_is_rescaled_when_its_next_attempt_has_the_wanted_executors(job):
     before = job.start(SLEEPS, EXECUTOR)
     job.start(SLEEPS, EXECUTOR)
     proof, _ = strike("rescale", "job", scene(job))
     assert (proof["executors_before"], len(proof["executors"])) == (2, 1)
     assert before.pid not in pids(proof["executors"])
-    with pytest.raises(StackError, match="the job has 1 executors already"):
+    with pytest.raises(StackError, match="already"):
         strike("rescale", "job", scene(job), {"executors": 1})
     proof, _ = strike("rescale", "job", scene(job))
     assert (proof["executors_before"], len(proof["executors"])) == (1, 2)
 
 
-def test_a_disk_that_is_nobodys_own_is_not_filled(tmp_path):
+def test_a_folder_without_a_disk_of_its_own_is_not_filled(tmp_path):
     job = SimpleNamespace(run=RunDirectory(tmp_path))
     job.run.checkpoint.mkdir()
-    with pytest.raises(StackError, match="lies on no disk of its own: nothing was filled"):
+    with pytest.raises(StackError, match="checkpoint/"):
         strike("fill", "checkpoint", scene(job))
     assert not list(tmp_path.rglob(".filler"))
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts")
-def test_a_disk_is_filled_to_its_last_byte_and_given_back(tmp_path):
+def test_a_disk_is_filled_to_its_last_byte_and_emptied(tmp_path):
     run = RunDirectory(tmp_path)
     job = SimpleNamespace(run=run)
     fault = FaultPart("fill", "fill", "checkpoint", {})
@@ -307,7 +307,7 @@ def test_a_disk_is_filled_to_its_last_byte_and_given_back(tmp_path):
     try:
         (run.checkpoint / "metadata").write_text("kept")
         proof, heal = strike("fill", "checkpoint", scene(job))
-        with pytest.raises(OSError, match="No space left"):
+        with pytest.raises(OSError, match="space"):
             (run.checkpoint / "more").write_bytes(b"x" * 8192)
         assert proof["filler_bytes"] > 1 << 24
         assert heal(proof)["free_bytes"] > 1 << 24
@@ -320,7 +320,7 @@ def test_a_disk_is_filled_to_its_last_byte_and_given_back(tmp_path):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts")
-def test_a_disk_that_is_lost_takes_the_checkpoint_along_and_another_is_there(tmp_path):
+def test_a_lost_disk_loses_the_checkpoint_and_is_replaced(tmp_path):
     run = RunDirectory(tmp_path)
     mount_disks(run, [FaultPart("lost", "damage", "checkpoint:disk_lost", {})])
     try:
@@ -334,8 +334,8 @@ def test_a_disk_that_is_lost_takes_the_checkpoint_along_and_another_is_there(tmp
         unmount_disks(run)
 
 
-def test_who_may_not_mount_is_told_why(tmp_path, monkeypatch):
+def test_a_disk_that_cannot_be_mounted_is_refused(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     fault = FaultPart("fill", "fill", "output", {})
-    with pytest.raises(RequestError, match="a disk of its own for the output could not be mounted"):
+    with pytest.raises(RequestError, match="output"):
         mount_disks(RunDirectory(tmp_path), [fault])

@@ -1,4 +1,4 @@
-"""What each mechanism declares of its proofs, against proofs of real runs and their mutations."""
+"""The declared checks of each mechanism, applied to proofs of real runs and their mutations."""
 
 import json
 from dataclasses import replace
@@ -28,7 +28,7 @@ def test_the_proof_of_a_real_run_shows_all_that_is_declared(sample, tmp_path):
 
 
 def mutants(case):
-    """The proofs of strike and heal with one field changed, each by the label of its mutation."""
+    """Yield each proof of strike and heal with one field changed, with the mutation's label."""
     for part in ("strike", "heal"):
         record = getattr(case, part)
         for where, kind, changed in of_value(record.proof) if record else ():
@@ -62,5 +62,5 @@ def test_a_driver_that_a_fault_ends_is_proved_dead():
         assert ends == {set(DRIVER_ENDED) <= set(one.proves)}, one.verbs
 
 
-def test_the_page_says_what_the_verbs_declare():
+def test_the_page_has_the_declared_table():
     assert table() in PAGE.read_text(), "run: python -m tests.unit.proof_page"

@@ -70,7 +70,7 @@ def test_another_moment_than_the_process_wrote_down_is_unknown(tmp_path):
     evidence = HandwrittenRun().write(tmp_path)
     (tmp_path / "failpoints/kill_driver.reached").write_text('{"name": "decided", "batch": 1}')
     [finding] = run_checkers(evidence, [faults_landed])
-    assert "has written of itself" in finding.reason
+    assert "the mark that the process wrote" in finding.reason
 
 
 def test_an_attempt_that_was_killed_did_not_end_well(tmp_path):

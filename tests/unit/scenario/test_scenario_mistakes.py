@@ -87,26 +87,26 @@ CHANGES = [
     (
         "do: kill\n    target: driver\n",
         "do: fill\n    target: output\n",
-        "8: faults[0].when: UpsertTable writes no files: write checkpoint",
+        "8: faults[0].when: UpsertTable writes no files; use target: checkp",
     ),
     (
         "sink: upsert_table",
         "sink: upsert_table\nsource_options: {failOnDataLoss: false}",
         "4: source_options: failOnDataLoss is false, and the run is held to exactly-once",
     ),
-    ("do: kill", "do: cut", "7: faults[0].target: there is no fault that can cut driver"),
+    ("do: kill", "do: cut", "7: faults[0].target: unknown fault 'cut' of 'driver'"),
     (
         "written",
         "decided",
-        "8: faults[0].when: no batch of UpsertTable comes to decided: write one",
+        "8: faults[0].when: no batch of UpsertTable reaches decided; use one of",
     ),
     (
         "do: kill\n    target: driver",
         "do: damage\n    target: checkpoint:unaligned",
-        "8: faults[0].when: the newest batch must be committed by then: write failpoint: commit_l",
+        "8: faults[0].when: the newest batch must be committed; write failpoint: commit_logged",
     ),
-    ("target: driver", "target: task", "8: faults[0].when: a task is struck at a step of its own"),
-    ("target: driver", "target: executor", "8: faults[0].when: the driver waits at written, and"),
+    ("target: driver", "target: task", "8: faults[0].when: a task is struck at a step of a task"),
+    ("target: driver", "target: executor", "8: faults[0].when: the driver waits at written, not"),
     (
         "batch: 3",
         "batch: -1",
@@ -295,7 +295,7 @@ def test_what_is_done_to_a_driver_that_waits_needs_a_step_at_which_it_does(verb)
     assert read(text)
     for when in ("failpoint: task_mid", "failpoint: commit_logged", "batch: 3"):
         said = refused(text.replace("failpoint: written, batch: 3", when))
-        assert f"8: faults[0].when: {verb} is done to a driver that waits: write a fail" in said
+        assert f"8: faults[0].when: {verb} needs a driver that waits; use a failpoint" in said
 
 
 @pytest.mark.parametrize("step", [None, "commit_logged"])
@@ -490,35 +490,35 @@ faults:
     [
         (
             "do: stop, target: 'store:postmaster', when: {batch: 3}",
-            "target: store:postmaster cannot be stopped alone: write do: kill or do: pause, or tar",
+            "target: store:postmaster cannot be stopped alone; use do: kill or do: pause, or targe",
         ),
         (
             "do: cut, target: store, how: {from: brokers}, when: {batch: 3}",
-            "how.from: 'brokers' never connects to the store: write one of anyone,",
+            "how.from: 'brokers' never connects to the store; use one of anyone,",
         ),
         (
             "do: cut, target: store, how: {from: 'broker:2'}, when: {batch: 3}",
-            "how.from: 'broker:2' never connects to the store: write one of anyone,",
+            "how.from: 'broker:2' never connects to the store; use one of anyone,",
         ),
         (
             "do: delay, target: store, how: {from: producer}, when: {batch: 3}",
-            "how.from: 'producer' never connects to the store: write one of anyone,",
+            "how.from: 'producer' never connects to the store; use one of anyone,",
         ),
         (
             "do: hijack, target: transaction, when: {failpoint: written, batch: 3}",
-            "target: AppendTopic adds records outside of any transaction: write another target",
+            "target: AppendTopic writes records without a transaction; use another target",
         ),
         (
             "do: kill, target: 'broker:coordinator', when: {batch: 3}",
-            "target: AppendTopic adds records outside of any transaction: write another target",
+            "target: AppendTopic writes records without a transaction; use another target",
         ),
         (
             "do: damage, target: 'checkpoint:state_lost', when: {failpoint: commit_logged}",
-            "target: copy_events keeps no state that could be damaged: write app_views,",
+            "target: copy_events keeps no state to damage; use app_views,",
         ),
         (
             "do: grow, target: input, how: {partitions: 4}, when: {batch: 3}",
-            "how.partitions: the input has 4 partitions already, so 4 is no growth: write 5 or m",
+            "how.partitions: 4 is out of range: the input already has 4 partitions; use at least",
         ),
     ],
 )
@@ -560,4 +560,4 @@ def test_a_folder_of_the_user_s_is_never_filled():
     own = own.replace("do: kill, target: driver", "do: fill, target: output")
     assert read(own)
     said = refused(own.replace("sink: parquet", "sink: {name: parquet, folder: out}"))
-    assert "9: faults[0].target: the output lies in a folder of yours, on no disk of the" in said
+    assert "9: faults[0].target: the output folder is yours and not on a disk of the run" in said
