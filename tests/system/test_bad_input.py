@@ -82,13 +82,13 @@ def test_a_port_that_was_taken_meanwhile_is_named_with_its_holder(home, rng):  #
 
 def test_no_java_and_an_old_java_are_said(home, tmp_path):  # noqa: F811
     nothing = {"PATH": "/nonexistent", "JAVA_HOME": ""}
-    assert "no Java was found by PATH" in refused("up", "--home", home, **nothing)
+    assert "no Java found on PATH" in refused("up", "--home", home, **nothing)
     old = tmp_path / "bin/java"
     old.parent.mkdir()
     old.write_text("#!/bin/sh\necho 'openjdk version \"11.0.2\" 2019-01-15' >&2\n")
     old.chmod(0o755)
     said = refused("up", "--home", home, JAVA_HOME=str(tmp_path))
-    assert "is Java 11, older than 17: install a JDK" in said
+    assert "is Java 11, older than 17; install a JDK" in said
 
 
 @pytest.mark.skipif(not ROOT, reason="only root can mount a small disk")
@@ -105,7 +105,7 @@ def test_a_disk_without_room_is_said(home):  # noqa: F811
 def test_a_home_that_postgresql_cannot_reach_is_said(tmp_path):
     (tmp_path / "closed").mkdir(mode=0o700)
     said = refused("up", *SMALL, "--home", tmp_path / "closed/stack")
-    assert "is closed to the user that PostgreSQL runs as" in said
+    assert "cannot be entered by the user that PostgreSQL runs as" in said
 
 
 def test_a_lock_of_somebody_else_is_not_written_to(home):  # noqa: F811

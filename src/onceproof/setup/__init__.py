@@ -1,5 +1,5 @@
-"""What a machine needs before anything can start: Java, jars, PostgreSQL, and the checks.
+"""The machine's prerequisites (Java, jars, PostgreSQL) and the checks for them.
 
-Everything is fetched or made once and kept below `ONCEPROOF_HOME`; nothing here starts a member of
-a stack.
+Everything is downloaded or built once and kept below `ONCEPROOF_HOME`. No module here starts a
+member of a stack.
 """

@@ -1,6 +1,6 @@
-"""The start-up checks: what must be so on this machine, and what to do where it is not.
+"""Checks of this machine's prerequisites, each with a remedy.
 
-`onceproof doctor` prints them all; what starts Spark refuses to where one it needs fails.
+`onceproof doctor` prints all of them. Whatever starts Spark raises if one of `SPARK_CHECKS` fails.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from onceproof.setup.postgres import find_on_machine
 _MEMORY_MB = 3000
 _DISK_MB = 2000
 
-# Every run needs the first two; a scenario says whether it needs the others.
+# Every run needs the first two; the others depend on the scenario.
 _NEEDED, _OFTEN = (GREAT_EXPECTATIONS, KAFKA_PYTHON), (CONFLUENT, PSYCOPG)
 
 
 @dataclass(frozen=True)
 class Check:
-    """One thing looked at: what was found, whether that will do, and the remedy if it will not."""
+    """The result of one check: the value found, whether it is sufficient, and a remedy if not."""
 
     name: str
     ok: bool
@@ -51,12 +51,12 @@ class Check:
 
 
 def run_checks() -> list[Check]:
-    """Look at everything that a stack and a run need of this machine."""
+    """Run every check of what a stack and a run need from this machine."""
     return [check() for check in CHECKS]
 
 
 def refuse_unsound_spark() -> None:
-    """Raise if Spark would start with parts that do not belong together."""
+    """Raise `RequestError` if the installed parts of Spark are of different releases."""
     for look in SPARK_CHECKS:
         check = look()
         if not check.ok:
@@ -66,12 +66,12 @@ def refuse_unsound_spark() -> None:
 def _system() -> Check:
     value = f"{platform.system()} {platform.machine()}"
     ok = platform.system() == "Linux" and Path("/proc/self/stat").exists()
-    return Check("system", ok, value, "processes are known by Linux's /proc: run on Linux")
+    return Check("system", ok, value, "run on Linux: processes are identified through /proc")
 
 
 def _python() -> Check:
     ok = (3, 11) <= sys.version_info[:2] <= (3, 13)
-    remedy = "make the virtual environment with Python 3.11 to 3.13: make setup PYTHON=python3.12"
+    remedy = "create the environment with Python 3.11 to 3.13, as in make setup PYTHON=python3.12"
     return Check("python", ok, platform.python_version(), remedy)
 
 
@@ -79,23 +79,22 @@ def _java() -> Check:
     try:
         java = find_java()
     except RequestError as error:
-        return Check("java", False, str(error).partition(": ")[0], str(error).partition(": ")[2])
+        return Check("java", False, str(error).partition("; ")[0], str(error).partition("; ")[2])
     return Check("java", True, f"{java.major} ({java.program})")
 
 
 def _pyspark() -> Check:
-    """A second package can overwrite pyspark's Python files and leave its jars."""
+    # Another package can overwrite pyspark's Python files and leave its jars.
     if not PYSPARK.is_installed:
         return Check("pyspark", False, describe_missing([PYSPARK]), install_command([PYSPARK]))
     jars = sorted(_spark_folder().glob("jars/spark-core_2.13-*.jar"))
     inside = jars[0].stem.rpartition("-")[2] if jars else "none"
     outside = importlib.metadata.version("pyspark") if jars else "none"
-    remedy = "its Python files and its jars must be of one release: reinstall pyspark"
+    remedy = "reinstall pyspark: its Python files and its jars must be of one release"
     return Check("pyspark", inside == outside, f"pyspark {outside}, its jars {inside}", remedy)
 
 
 def _libraries() -> Check:
-    """Without them a run is refused; pyspark has a check of its own."""
     absent = missing([*_NEEDED, *_OFTEN])
     if not absent:
         found = ", ".join(f"{one.name} {one.version}" for one in (*_NEEDED, *_OFTEN))
@@ -111,14 +110,14 @@ def _connector() -> Check:
         jar.coordinate for jar in read_lock() if jar.coordinate.artifact.startswith("spark-sql-kaf")
     )
     ours = importlib.metadata.version("pyspark") if _is_installed("pyspark") else "none"
-    remedy = "a Spark's Kafka connector must be that Spark's own: install the pyspark of the lock"
+    remedy = "install the locked pyspark: the Kafka connector must be of the same Spark release"
     value = f"connector {connector.version}, pyspark {ours}"
     return Check("connector", connector.version == ours, value, remedy)
 
 
 def _client() -> Check:
     found = _is_installed("pyspark-client")
-    remedy = "it overwrites pyspark's files: pip uninstall pyspark-client, then reinstall pyspark"
+    remedy = "pip uninstall pyspark-client, which overwrites pyspark's files, and reinstall pyspark"
     return Check("pyspark-client", not found, "installed" if found else "absent", remedy)
 
 
@@ -126,10 +125,10 @@ def _worker_python() -> Check:
     given = os.environ.get("PYSPARK_PYTHON")
     if not given:
         return Check("PYSPARK_PYTHON", True, f"not set: {sys.executable}")
-    remedy = f"executors and driver need one minor version of Python: set it to {sys.executable}"
+    remedy = f"set it to {sys.executable}: driver and executors need the same minor version"
     program = shutil.which(given)
     if not program:
-        return Check("PYSPARK_PYTHON", False, f"{given} is no program", remedy)
+        return Check("PYSPARK_PYTHON", False, f"{given} is not a program", remedy)
     look = "import sys; print('.'.join(map(str, sys.version_info[:2])))"
     done = subprocess.run([program, "-c", look], capture_output=True, text=True, check=False)
     own = ".".join(map(str, sys.version_info[:2]))
@@ -140,7 +139,7 @@ def _worker_python() -> Check:
 def _memory() -> Check:
     lines = Path("/proc/meminfo").read_text().splitlines()
     (free,) = (int(line.split()[1]) >> 10 for line in lines if line.startswith("MemAvailable"))
-    remedy = f"a stack with a job needs some {_MEMORY_MB} MB: end something, or use --brokers 1"
+    remedy = f"a stack with a job needs about {_MEMORY_MB} MB; end programs, or use --brokers 1"
     return Check("memory", free >= _MEMORY_MB, f"{free} MB available", remedy, required=False)
 
 
@@ -149,15 +148,15 @@ def _disk() -> Check:
     while not place.exists():
         place = place.parent
     free = shutil.disk_usage(place).free >> 20
-    remedy = "make room, or set ONCEPROOF_HOME to a larger disk"
+    remedy = "free disk space, or set ONCEPROOF_HOME to a larger disk"
     return Check("disk", free >= _DISK_MB, f"{free} MB free in {onceproof_home()}", remedy)
 
 
 def _jars() -> Check:
     wanted = [jar for jar in read_lock() if not jar.set.startswith("store-")]
     absent = [jar for jar in wanted if not jar.is_sound(onceproof_home())]
-    value = f"{len(absent)} of the locked jars missing" if absent else "all there, as locked"
-    return Check("jars", not absent, value, "onceproof setup fetches them", required=False)
+    value = f"{len(absent)} of {len(wanted)} locked jars missing" if absent else "all present"
+    return Check("jars", not absent, value, "run onceproof setup to fetch them", required=False)
 
 
 def _postgres() -> Check:
@@ -165,7 +164,7 @@ def _postgres() -> Check:
         found = find_on_machine()
     except RequestError as error:
         return Check("postgresql", False, str(error), "unset ONCEPROOF_POSTGRES", required=False)
-    return Check("postgresql", True, str(found or "none: an embedded build is fetched"))
+    return Check("postgresql", True, str(found or "none; an embedded build is fetched"))
 
 
 def _spark_folder() -> Path:
@@ -187,13 +186,13 @@ CHECKS: tuple[Callable[[], Check], ...] = (
 
 
 def check_archive(name: str, java: Java, archive: Path, class_path: str) -> Check:
-    """Check that a JVM uses an archive; one that is not made yet is no failure."""
+    """Check that a JVM uses an archive; one that is not built yet is no failure."""
     name = f"archive of {name}"
-    remedy = f"rm {archive}: the next `onceproof setup` makes it anew"
+    remedy = f"rm {archive}; the next `onceproof setup` rebuilds it"
     if not archive.exists():
-        return Check(name, True, "not made yet: onceproof setup makes it", required=False)
+        return Check(name, True, "not built yet; onceproof setup builds it", required=False)
     command = [str(java.program), "-Xshare:on", f"-XX:SharedArchiveFile={archive}"]
     command += ["-cp", class_path, "-version"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    said = f"not taken: {' '.join(done.stdout.split())[:200]}" if done.returncode else "taken"
-    return Check(name, done.returncode == 0, said, remedy, required=False)
+    value = f"not used: {' '.join(done.stdout.split())[:200]}" if done.returncode else "used"
+    return Check(name, done.returncode == 0, value, remedy, required=False)

@@ -1,7 +1,7 @@
-"""Jars by exact coordinate, through the Ivy that PySpark ships, or Maven; never what they drag in.
+"""Download of jars by exact coordinate with PySpark's Ivy or Maven, never their dependencies.
 
-A site's proxy or mirror is taken from where its Java people have it already: the properties in
-`JAVA_TOOL_OPTIONS`, Ivy's `~/.ivy2/ivysettings.xml`, Maven's `~/.m2/settings.xml`.
+A proxy or mirror is read from the usual places: the properties in `JAVA_TOOL_OPTIONS`, Ivy's
+`~/.ivy2/ivysettings.xml`, Maven's `~/.m2/settings.xml`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from xml.sax.saxutils import quoteattr
 from onceproof.errors import RequestError
 from onceproof.setup.java import find_java
 
-# No address: Ivy knows the public repository by itself. Without POMs only the jar is asked for.
+# No address: Ivy has the public repository built in. Without POMs it fetches only the jar.
 _SETTINGS = """<ivysettings><settings defaultResolver="central"/><resolvers>
 <ibiblio name="central" m2compatible="true" usepoms="false" useMavenMetadata="false"/>
 </resolvers></ivysettings>"""
@@ -28,7 +28,7 @@ _LIMIT_S = 600
 
 @dataclass(frozen=True, order=True)
 class Coordinate:
-    """The three parts by which a Maven repository knows a jar."""
+    """A jar's Maven coordinate."""
 
     group: str
     artifact: str
@@ -45,41 +45,41 @@ class Coordinate:
 
     @property
     def file(self) -> str:
-        """The jar's file name, the same whoever fetched it."""
+        """The jar's file name, the same from Ivy and from Maven."""
         return f"{self.artifact}-{self.version}.jar"
 
 
 def fetch(wanted: Sequence[Coordinate], folder: Path, mark: Mapping[str, str]) -> None:
-    """Put each wanted jar into the folder, or raise with what every way of fetching said.
+    """Fetch each wanted jar into the folder, or raise with the errors of every tool.
 
-    `mark` is the environment by which the programs that are started are known as a maker's.
+    `mark` is the environment that identifies the started programs as this maker's.
     """
-    said = []
-    for way in _ways():
+    errors = []
+    for tool in _tools():
         left = [jar for jar in wanted if not (folder / jar.file).is_file()]
         if left:
-            said.append(way(left, folder, mark))
+            errors.append(tool(left, folder, mark))
     left = [jar for jar in wanted if not (folder / jar.file).is_file()]
     if left:
         raise RequestError(
-            f"{len(left)} of {len(wanted)} jars could not be fetched, first {left[0]}: give Java, "
-            "Ivy (~/.ivy2/ivysettings.xml) or Maven (~/.m2/settings.xml) the proxy or mirror that "
-            f"this network has, and try again. It was said: {' | '.join(said)}"
+            f"cannot fetch {len(left)} of {len(wanted)} jars, the first {left[0]} "
+            f"({' | '.join(errors)}); configure this network's proxy or mirror for Java, Ivy "
+            "(~/.ivy2/ivysettings.xml) or Maven (~/.m2/settings.xml) and try again"
         )
 
 
-def _ways() -> list[Callable[[Sequence[Coordinate], Path, Mapping[str, str]], str]]:
+def _tools() -> list[Callable[[Sequence[Coordinate], Path, Mapping[str, str]], str]]:
     maven = [_by_maven] if shutil.which("mvn") else []
     if maven and (Path.home() / ".m2/settings.xml").is_file():
-        return [_by_maven, _by_ivy]  # somebody has told Maven how this network is left
+        return [_by_maven, _by_ivy]  # Maven is configured for this network
     return [_by_ivy, *maven]
 
 
 def ivy_jar() -> Path:
-    """Return the Ivy that lies among PySpark's own jars."""
+    """Return the path of the Ivy jar among PySpark's own jars."""
     spark = importlib.util.find_spec("pyspark")
     if spark is None or not spark.submodule_search_locations:
-        raise RequestError("pyspark is not installed: pip install 'onceproof[spark]'")
+        raise RequestError("pyspark is not installed; run pip install 'onceproof[spark]'")
     return next(Path(spark.submodule_search_locations[0]).glob("jars/ivy-*.jar"))
 
 
@@ -97,7 +97,7 @@ def _by_ivy(wanted: Sequence[Coordinate], folder: Path, mark: Mapping[str, str])
 def run_ivy(
     dependencies: str, folder: Path, *, settings: str, pattern: str, mark: Mapping[str, str]
 ) -> str:
-    """Resolve dependencies, in Ivy's own words, into the folder; return how it ended."""
+    """Resolve dependencies, as XML of Ivy, into the folder; return Ivy's exit status and errors."""
     own = Path.home() / ".ivy2/ivysettings.xml"
     (folder / "settings.xml").write_text(settings)
     (folder / "ivy.xml").write_text(
@@ -142,9 +142,9 @@ def _run(command: Sequence[str | Path], mark: Mapping[str, str]) -> str:
             env={**os.environ, **mark},
         )
     except subprocess.TimeoutExpired:
-        return f"{command[0]} did not end within {_LIMIT_S} s"
+        return f"{command[0]} did not finish within {_LIMIT_S} s"
     lines = (done.stdout + done.stderr).splitlines()
     errors = [line.strip() for line in lines if "ERROR" in line or "UNRESOLVED" in line.upper()]
     return (
-        f"{command[0]} ended with {done.returncode}: {' / '.join(errors[:3]) or 'no error named'}"
+        f"{command[0]} exited with {done.returncode}: {' / '.join(errors[:3]) or 'no error shown'}"
     )

@@ -1,7 +1,7 @@
-"""The locked jars: `jars.lock` read, the cache filled and verified.
+"""The locked jars: reading of `jars.lock`, filling and verifying of the cache.
 
-A jar is used only if its SHA-256 is the locked one. It comes into the cache by a rename, complete
-or not at all; one that was altered there is fetched again.
+A jar is used only if its SHA-256 is the locked one. It enters the cache by a rename, complete or
+not at all. A cached jar that was altered is fetched again.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ class Jar:
     sha256: str
 
     def path(self, home: Path) -> Path:
-        """Return where the cache keeps it; its checksum in the path keeps locks apart."""
+        """Return its path in the cache; the checksum in it keeps different locks apart."""
         return home / "jars" / self.sha256[:16] / self.coordinate.file
 
     def is_sound(self, home: Path) -> bool:
-        """Whether the cache holds it, whole and unaltered."""
+        """Return whether the cache contains it, complete and unaltered."""
         path = self.path(home)
         return path.is_file() and sha256(path) == self.sha256
 
@@ -47,7 +47,7 @@ def sha256(path: Path) -> str:
 
 
 def read_lock() -> list[Jar]:
-    """Return every jar of the lock that this release carries, in its order."""
+    """Return every jar of this release's lock, in the lock's order."""
     text = importlib.resources.files("onceproof.setup").joinpath(LOCK).read_text()
     return [_jar(line) for line in text.splitlines() if line and not line.startswith("#")]
 
@@ -58,7 +58,7 @@ def _jar(line: str) -> Jar:
 
 
 def ensure_jars(home: Path, sets: Iterable[str]) -> dict[str, list[Path]]:
-    """Return the paths of each set's jars in the order of the lock, fetching what is not sound."""
+    """Return the paths of each set's jars in the lock's order; fetch missing or altered ones."""
     wanted = {name: [jar for jar in read_lock() if jar.set == name] for name in sets}
     everything = [jar for jars in wanted.values() for jar in jars]
     if not all(jar.is_sound(home) for jar in everything):
@@ -72,7 +72,7 @@ def _fill(home: Path, wanted: list[Jar]) -> None:
         missing = [jar for jar in wanted if not jar.is_sound(home)]
         for jar in missing:
             if jar.path(home).exists():
-                log.warning("%s is not the locked jar any more: fetched again", jar.path(home))
+                log.warning("%s was altered; fetching it again", jar.path(home))
         log.info("fetching %d jars into %s", len(missing), home / "jars")
         fetch([jar.coordinate for jar in missing], folder, mark)
         for jar in missing:
@@ -83,8 +83,8 @@ def _take(jar: Jar, fetched: Path, home: Path) -> None:
     got = sha256(fetched)
     if got != jar.sha256:
         raise RequestError(
-            f"{jar.coordinate} was fetched with SHA-256 {got}, but the lock says {jar.sha256}: the "
-            "file was altered on its way; look at the mirror or proxy it came through and try again"
+            f"{jar.coordinate} has SHA-256 {got}, but the lock has {jar.sha256}: it was altered on "
+            "its way; check the mirror or proxy and try again"
         )
     place = jar.path(home)
     place.parent.mkdir(exist_ok=True)

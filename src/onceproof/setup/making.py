@@ -1,4 +1,4 @@
-"""What is made once and kept in `ONCEPROOF_HOME`: by one maker at a time, whole or not at all."""
+"""Files that are made once in `ONCEPROOF_HOME`, by one process at a time and atomically."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ Environment = Mapping[str, str]
 
 
 def ensure(home: Path, path: Path, make: Callable[[Path, Environment], None]) -> Path:
-    """Return a path that exists: `make` is called if it does not, and comes into place by a rename.
+    """Return a path; if it does not exist, call `make` and rename its result into place.
 
-    `make` gets a folder of its own, in which it must leave something of the path's name, and the
-    environment by which the processes that it starts are known as a maker's.
+    `make` gets a scratch folder, in which it must create an entry of the path's name, and the
+    environment that marks the processes that it starts as a maker's.
     """
     if path.exists():
         return path
@@ -38,10 +38,10 @@ def ensure(home: Path, path: Path, make: Callable[[Path, Environment], None]) ->
 
 @contextmanager
 def making(home: Path) -> Iterator[Environment]:
-    """Wait for the home's lock, and yield the environment that marks what is started under it.
+    """Wait for the home's lock, and yield the environment that marks processes started under it.
 
-    Whoever holds the lock is alone: processes with the home's mark and folders called `part-*` are
-    then a dead maker's, and are removed first.
+    The lock is exclusive. So processes with the home's mark and folders called `part-*` belong to a
+    dead maker, and are removed first.
     """
     home.mkdir(parents=True, exist_ok=True)
     with (home / _LOCK).open("w") as file:
@@ -51,7 +51,7 @@ def making(home: Path) -> Iterator[Environment]:
 
 
 def sweep(home: Path) -> None:
-    """Remove what a killed maker left, unless somebody makes something just now."""
+    """Remove what a killed maker left, unless another process holds the lock."""
     if not (home / _LOCK).exists():
         return
     with (home / _LOCK).open("w") as file:
@@ -72,7 +72,7 @@ def _end_dead_makers(home: Path) -> None:
 
 @contextmanager
 def scratch(parent: Path) -> Iterator[Path]:
-    """Yield a folder that every user can enter, on the disk where its content will stay."""
+    """Yield a temporary folder that every user can enter, on the same disk as its parent."""
     with tempfile.TemporaryDirectory(dir=parent, prefix="part-") as part:
         Path(part).chmod(0o755)
         yield Path(part)

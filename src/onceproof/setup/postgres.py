@@ -1,4 +1,4 @@
-"""PostgreSQL's programs: the machine's own, else an embedded build that comes as a jar."""
+"""PostgreSQL's programs: those installed on the machine, else an embedded build from a jar."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def find_programs(home: Path) -> Path:
 
 
 def find_on_machine() -> Path | None:
-    """Return the newest packaged one; Debian keeps these off PATH."""
+    """Return the folder of the newest installed PostgreSQL; Debian does not put these on PATH."""
     given = os.environ.get("ONCEPROOF_POSTGRES")
     if given == EMBEDDED:
         return None
@@ -36,8 +36,8 @@ def find_on_machine() -> Path | None:
         if _has_all(Path(given)):
             return Path(given).absolute()
         raise RequestError(
-            f"ONCEPROOF_POSTGRES={given} has no {' and '.join(NEEDED)}: name the folder that has "
-            f"them, or write '{EMBEDDED}', or unset it to let one be found"
+            f"ONCEPROOF_POSTGRES={given} does not contain {' and '.join(NEEDED)}; set it to the "
+            f"folder that does, or to '{EMBEDDED}', or unset it"
         )
     packaged = [*Path("/usr/lib/postgresql").glob("*/bin"), *Path("/usr").glob("pgsql-*/bin")]
     packaged.sort(key=lambda path: [int(n) for n in re.findall(r"\d+", str(path))], reverse=True)
@@ -54,8 +54,8 @@ def _embedded(home: Path) -> Path:
     machine = platform.machine()
     if machine not in _MACHINES:
         raise RequestError(
-            f"this machine ({machine}) has no PostgreSQL, and no embedded build is locked for it: "
-            "install PostgreSQL 14 or newer, or start the stack --without store"
+            f"no PostgreSQL found, and there is no embedded build for {machine}; install "
+            "PostgreSQL 14 or newer, or start the stack --without store"
         )
     (jar,) = ensure_jars(home, [_MACHINES[machine]])[_MACHINES[machine]]
     folder = home / "postgres" / jar.stem
@@ -66,9 +66,9 @@ def _unpack(jar: Path, folder: Path) -> None:
     with zipfile.ZipFile(jar) as archive:
         (name,) = (name for name in archive.namelist() if name.endswith(".txz"))
         with archive.open(name) as raw, tarfile.open(fileobj=raw, mode="r|xz") as tar:
-            # Python 3.11.2, as Debian 12 has it, knows no filters yet.
-            how = {"filter": "tar"} if hasattr(tarfile, "tar_filter") else {}
-            tar.extractall(folder, **how)  # type: ignore[arg-type]  # noqa: S202  a locked jar's
+            # Python 3.11.2 of Debian 12 has no filters yet.
+            options = {"filter": "tar"} if hasattr(tarfile, "tar_filter") else {}
+            tar.extractall(folder, **options)  # type: ignore[arg-type]  # noqa: S202  a locked jar
     folder.chmod(0o755)
 
 
@@ -83,20 +83,20 @@ def run_as() -> dict[str, Any]:
             continue
         return {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
     raise RequestError(
-        "PostgreSQL refuses root, and this machine has neither a user 'postgres' nor 'nobody': "
+        "PostgreSQL refuses to run as root, and this machine has no user 'postgres' or 'nobody'; "
         "run as another user, or start the stack --without store"
     )
 
 
 def refuse_closed(folder: Path) -> None:
-    """Raise if the user that PostgreSQL runs as cannot reach a folder."""
+    """Raise `RequestError` if the user that PostgreSQL runs as cannot enter a folder."""
     user = run_as()
     if not user:
         return
     for place in (folder, *folder.parents):
         if place.exists() and not _can_enter(place.stat(), user):
             raise RequestError(
-                f"{place} is closed to the user that PostgreSQL runs as (root may not run it): "
+                f"{place} cannot be entered by the user that PostgreSQL runs as instead of root; "
                 f"chmod o+x {place}, or choose another --home or ONCEPROOF_HOME"
             )
 

@@ -1,7 +1,7 @@
-"""Renews `jars.lock` from `jars.in`: `python -m onceproof.setup.relock jars.in jars.lock`.
+"""A program that renews `jars.lock`: `python -m onceproof.setup.relock jars.in jars.lock`.
 
-A line of `jars.in` is a set, a coordinate, and `with-all-its-own` where the jar's own dependencies
-belong into the set; of everything else only the jar itself is taken.
+A line of `jars.in` has a set, a coordinate, and optionally `with-all-its-own`, which adds the jar's
+dependencies to the set. Otherwise only the jar itself is added.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ def _dependency(words: list[str]) -> str:
 
 
 def resolve(set_: str, lines: list[list[str]]) -> Iterator[Jar]:
-    """Yield the jars that a set's lines stand for, in the order of their coordinates."""
+    """Yield the jars of a set's lines, sorted by coordinate."""
     with tempfile.TemporaryDirectory() as part:
         folder = Path(part)
         pattern = "jars/[organisation]/[module]/[revision]/[artifact]"
         dependencies = "".join(_dependency(words) for words in lines)
-        said = run_ivy(dependencies, folder, settings=_WITH_POMS, pattern=pattern, mark={})
+        errors = run_ivy(dependencies, folder, settings=_WITH_POMS, pattern=pattern, mark={})
         jars = sorted(folder.glob("jars/*/*/*/*.jar"))
         if len(jars) < len(lines):
-            raise SystemExit(f"{set_}: {len(jars)} jars for {len(lines)} lines. {said}")
+            raise SystemExit(f"{set_}: only {len(jars)} jars for {len(lines)} lines; {errors}")
         for jar in jars:
             group, artifact, version = jar.parts[-4:-1]
             yield Jar(set_, Coordinate(group, artifact, version), sha256(jar))
 
 
 def main(source: Path, target: Path) -> None:
-    """Write the whole lock anew."""
+    """Write a new lock."""
     lines = [line.split() for line in source.read_text().splitlines()]
     lines = [words for words in lines if words and words[0] != "#"]
     text = _HEAD

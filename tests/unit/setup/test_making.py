@@ -10,7 +10,7 @@ from onceproof.machine.spawning import spawn
 from onceproof.setup.making import MARK, ensure, making
 
 
-def test_a_thing_is_made_once_and_comes_into_place_whole(tmp_path):
+def test_a_file_is_made_once_and_appears_complete(tmp_path):
     made = []
 
     def make(folder, mark):
@@ -25,7 +25,7 @@ def test_a_thing_is_made_once_and_comes_into_place_whole(tmp_path):
     assert [path.name for path in (tmp_path / "kept").iterdir()] == ["thing"]
 
 
-def test_what_fails_half_way_leaves_nothing(tmp_path):
+def test_a_failed_make_leaves_nothing(tmp_path):
     def make(folder, _):
         (folder / "half").write_text("half")
         raise ZeroDivisionError
@@ -35,7 +35,7 @@ def test_what_fails_half_way_leaves_nothing(tmp_path):
     assert list((tmp_path / "kept").iterdir()) == []
 
 
-def test_what_a_killed_maker_left_is_removed(tmp_path):
+def test_leftovers_of_a_killed_maker_are_removed(tmp_path):
     (tmp_path / "archives/part-dead").mkdir(parents=True)
     left = spawn(["sleep", "60"], log=tmp_path / "l", env={MARK: str(tmp_path)}, cwd=tmp_path)
     other = spawn(["sleep", "60"], log=tmp_path / "l", env={MARK: "/another"}, cwd=tmp_path)
