@@ -32,14 +32,18 @@ class EvidenceError(OnceproofError):
     """Evidence of a run is missing, unreadable or contradicts itself; the judge says UNKNOWN."""
 
 
-def unknown(what: str, value: object, choices: Iterable[object]) -> str:
-    """Return the message for a value that is not among the choices; suggest the nearest one."""
+def unknown(what: str, value: object, choices: Iterable[object], *, listed_by: str = "") -> str:
+    """Return the message for a value that is not among the choices; suggest the nearest one.
+
+    `listed_by` is a command that lists the choices; without it the message lists them.
+    """
     names = sorted(map(str, choices))
     if not names:
         return f"unknown {what} {value!r}; there is none to choose"
     near = difflib.get_close_matches(str(value), names, 1)
-    hint = f"did you mean {near[0]!r}? Choose" if near else "choose"
-    return f"unknown {what} {value!r}; {hint} one of {', '.join(names)}"
+    hint = f"; did you mean {near[0]!r}? " if near else "; "
+    rest = f"{listed_by} lists all" if listed_by else f"choose one of {', '.join(names)}"
+    return f"unknown {what} {value!r}{hint}{rest[0].upper() + rest[1:] if near else rest}"
 
 
 def invalid(what: str, value: object, use: str) -> str:

@@ -197,11 +197,11 @@ def test_two_writers_of_one_target_do_not_settle_each_others_parts(spark, job):
     [
         (
             {"store": "kafka"},
-            r"onceproof_two_phase: store: 'kafka' is not known; write one of: files, table",
+            r"onceproof_two_phase: store: unknown value 'kafka'; choose one of files, table",
         ),
-        ({"address": ""}, r"address is missing: write address: ... .postgresql"),
-        ({"nmae": "x"}, r"nmae: no such key: 'nmae' is not known; did you mean 'name'"),
-        ({"attempt": "0"}, r"attempt: '0' does not fit: write the start of the job"),
+        ({"address": ""}, r"address is missing; write address: ... .postgresql"),
+        ({"nmae": "x"}, r"nmae: unknown key 'nmae'; did you mean 'name'"),
+        ({"attempt": "0"}, r"attempt: invalid value '0'; use the start of the job"),
         ({"writer": "a:b"}, r"writer 'a:b' cannot be: write 1 to 90 letters"),
     ],
 )

@@ -36,7 +36,7 @@ def test_the_list_can_be_of_one_tag():
     assert all("full" in row["tags"] for row in found["scenarios"])
     code, out, said = run("list", "--tag", "ful")
     assert (code, out) == (3, "")
-    assert "no scenario has the tag 'ful': did you mean 'full'?" in said
+    assert "unknown tag 'ful'; did you mean 'full'?" in said
 
 
 def test_a_line_of_the_list_holds_the_whole_name():
@@ -76,11 +76,13 @@ def test_a_bad_file_is_refused_with_all_its_mistakes(tmp_path):
         code, out, said = run(command, bad)
         assert (code, out) == (3, "")
         assert said.splitlines()[0] == f"onceproof: {bad} has 2 mistakes:"
-        assert f"  {bad}:2: pipeline: 'app_view' is not known; did you mean 'app_views'?" in said
-        assert f"  {bad}:3: sink: 'upsert_tabel' is not known; did you mean 'upsert_table'?" in said
+        assert f"  {bad}:2: pipeline: unknown value 'app_view'; did you mean 'app_views'?" in said
+        assert (
+            f"  {bad}:3: sink: unknown value 'upsert_tabel'; did you mean 'upsert_table'?" in said
+        )
 
 
 def test_a_name_that_is_none_is_refused():
     code, out, said = run("explain", CONTROL.replace("kill", "kil"))
     assert (code, out) == (3, "")
-    assert f"the catalogue has no scenario '{CONTROL.replace('kill', 'kil')}': did you mean" in said
+    assert f"unknown scenario '{CONTROL.replace('kill', 'kil')}'; did you mean" in said

@@ -17,3 +17,5 @@ def test_the_nearest_choice_is_suggested():
         "unknown sink 'upsert_tabel'; did you mean 'upsert_table'?"
         " Choose one of append_table, upsert_table"
     )
+    listed = unknown("tag", "ful", ("full",), listed_by="`onceproof list`")
+    assert listed == "unknown tag 'ful'; did you mean 'full'? `onceproof list` lists all"

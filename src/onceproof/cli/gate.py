@@ -52,7 +52,7 @@ def gate(
         return
     if policy is None:
         raise RequestError(
-            "--policy is missing: write the policy's file; `onceproof gate --example` prints one"
+            "--policy is missing; write the policy's file; `onceproof gate --example` prints one"
         )
     decision = api.gate(policy, version, runs=runs)
     _print(decision, shape)

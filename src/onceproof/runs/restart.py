@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Protocol
 
-from onceproof.errors import RequestError
+from onceproof.errors import RequestError, missing
 from onceproof.schema.kinds import SECONDS, Field, Shape, Word, number, read_given, whole
 from onceproof.schema.values import BAD, Item
 
@@ -104,7 +104,7 @@ STRATEGIES: Mapping[str, Mapping[str, Field]] = {
         "reset_after_s": Field(SECONDS, "seconds without a failure until it begins anew", 120),
     },
 }
-_NAME = Word(tuple(STRATEGIES))
+_NAME = Word(tuple(STRATEGIES), "restart strategy")
 DEFAULT = {"strategy": "fixed-delay", "attempts": 3, "delay_s": 0.5}
 
 
@@ -119,7 +119,7 @@ class Restart:
             return BAD if name is BAD else read_given(name, _shape(name), {"strategy": name})
         named = (item.fields() or {}).get("strategy")
         if named is None:
-            item.refuse(f"strategy is missing: write one of {', '.join(STRATEGIES)}")
+            item.refuse(missing("strategy", f"one of {', '.join(STRATEGIES)}"))
             return BAD
         name = _NAME.read(named)
         return BAD if name is BAD else _shape(name).read(item)
@@ -137,8 +137,10 @@ def _shape(name: str) -> Shape:
 def strategy_of(restart: Mapping[str, Any], rng: Random) -> Strategy:
     """Return the strategy that a plan's `restart` names; `rng` draws the jitter."""
     name = read_given("the plan's restart", Restart(), restart)["strategy"]
-    if missing := [one for one in STRATEGIES[name] if one not in restart]:
-        raise RequestError(f"restart strategy {name} needs {', '.join(missing)}")
+    if absent := [one for one in STRATEGIES[name] if one not in restart]:
+        raise RequestError(
+            f"restart strategy {name!r} lacks {', '.join(absent)}; add them to the plan"
+        )
     numbers = [restart[one] for one in STRATEGIES[name]]
     match name:
         case "fixed-delay":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,11 +9,11 @@ from typing import Any
 
 import yaml
 
-from onceproof.errors import RequestError
+from onceproof.errors import RequestError, unknown
 from onceproof.machine.home import catalogue_folder
 from onceproof.scenario.building import build
 from onceproof.scenario.model import FOLDER, IN_FILE, Scenario
-from onceproof.schema.values import Item, Page, Written, compose, none_of
+from onceproof.schema.values import Item, Page, Written, compose
 
 _WRITE = "a scenario; docs/test-a-job/scenarios.md has its fields"
 _ENDINGS = (".yaml", ".yml")
@@ -52,8 +51,10 @@ def read_text(text: str, file: str, folder: str = ".", only: str = "") -> list[S
             continue
         scenario = build(owner, fields)
         if scenario and scenario.name in names:
-            said = f"{scenario.name!r} stands in line {names[scenario.name]} too: give it another"
-            fields["name"].refuse(said)
+            first = names[scenario.name]
+            fields["name"].refuse(
+                f"duplicate name {scenario.name!r}, first in line {first}; rename one"
+            )
         elif scenario:
             names[scenario.name] = fields["name"].line
             found.append(scenario)
@@ -84,7 +85,7 @@ def _scenarios(root: Item) -> list[tuple[Item, dict[str, Item]]]:
     if "scenarios" not in fields:
         return [(root, fields)] if root.is_mapping else []
     for name in fields.keys() - {"scenarios", "defaults"}:
-        fields[name].refuse(f"no such key: {none_of(name, ('scenarios', 'defaults'))}")
+        fields[name].refuse(unknown("key", name, ("scenarios", "defaults")))
     defaults = (fields["defaults"].fields() if "defaults" in fields else None) or {}
     for name in defaults.keys() & {*_DEEP}:
         defaults[name].fields()  # complains, whether a scenario has its own or not
@@ -143,7 +144,7 @@ def _files(folder: Path | None = None) -> list[tuple[Path, str]]:
 
 
 def _twice(file: str, name: str, other: str) -> str:
-    return f"{file}: {name!r} stands in {other} too"
+    return f"{file}: duplicate scenario {name!r}, also in {other}; rename one"
 
 
 def catalogue_names() -> list[str]:
@@ -155,10 +156,7 @@ def with_tag(tag: str, catalogue: Sequence[Scenario]) -> list[Scenario]:
     """Return the scenarios that have a tag, or raise if none has: then it is a mistake."""
     if found := [one for one in catalogue if tag in one.tags]:
         return found
-    known = sorted({name for one in catalogue for name in one.tags})
-    near = difflib.get_close_matches(tag, known, 1)
-    hint = f"did you mean {near[0]!r}? " if near else ""
-    raise RequestError(f"no scenario has the tag {tag!r}: {hint}There are {', '.join(known)}")
+    raise RequestError(unknown("tag", tag, {name for one in catalogue for name in one.tags}))
 
 
 def find_scenario(text: str) -> Scenario:
@@ -182,7 +180,7 @@ def _find_by_name(name: str) -> Scenario:
         for one in names_in(*file):
             files.setdefault(one, []).append(file)
     if name not in files:
-        raise _unknown(name, list(files), "the catalogue")
+        raise RequestError(unknown("scenario", name, files, listed_by="`onceproof list`"))
     file, *others = files[name]
     if others:
         raise RequestError(_twice(others[0][1], name, file[1]))
@@ -199,10 +197,5 @@ def _pick(scenarios: list[Scenario], name: str, where: str) -> Scenario:
     for one in scenarios:
         if one.name == name:
             return one
-    raise _unknown(name, [one.name for one in scenarios], where)
-
-
-def _unknown(name: str, names: list[str], where: str) -> RequestError:
-    near = difflib.get_close_matches(name, names, 3)
-    hint = f"did you mean {' or '.join(near)}?" if near else "`onceproof list` names them all"
-    return RequestError(f"{where} has no scenario {name!r}: {hint}")
+    names = [one.name for one in scenarios]
+    raise RequestError(f"{where}: {unknown('scenario', name, names)}")

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 
-from onceproof.errors import RequestError
+from onceproof.errors import RequestError, unknown
 from onceproof.faults import TARGET, WHEN, Ends, Setting, Where
 from onceproof.faults.needs import STEP_OF_SINK
 from onceproof.faults.registry import ends_of, find_mechanism, find_target, mechanism_of
@@ -17,7 +17,6 @@ from onceproof.runs.plan import FAILED, OVER
 from onceproof.scenario.commands import OF_THE_JOB, PLACEHOLDERS, has_lone_bracket, named
 from onceproof.scenario.draft import Draft
 from onceproof.schema.kinds import Field
-from onceproof.schema.values import none_of
 from onceproof.sinks import OUTPUTS, SINKS, Sink, find_sink
 from onceproof.sinks.outputs import is_output
 
@@ -56,7 +55,7 @@ def check_command(draft: Draft) -> None:
             said = f"{word!r} has a bracket that is no placeholder's: write it twice"
             draft.refuse(said, "pipeline", "command", number)
         for name in sorted(named([word]) - known):
-            draft.refuse(f"placeholder {none_of(name, known)}", "pipeline", "command", number)
+            draft.refuse(unknown("placeholder", name, known), "pipeline", "command", number)
 
 
 def check_settings(draft: Draft) -> None:

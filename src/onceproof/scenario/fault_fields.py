@@ -10,7 +10,7 @@ from onceproof.faults.registry import all_targets, find_target, options, verbs
 from onceproof.faults.triggers import TRIGGERS
 from onceproof.runs.plan import DEMANDS
 from onceproof.schema.kinds import Field, Kind, Shape, Word, text
-from onceproof.schema.values import BAD, Item, none_of
+from onceproof.schema.values import BAD, Item
 
 NAME = text(r"[a-z][a-z0-9_]{0,59}", "at most 60 small letters, digits and _")
 
@@ -38,7 +38,7 @@ class Target:
         """Return the text."""
         if find_target(value := item.plain()):
             return value
-        item.refuse(none_of(value, all_targets()))
+        item.refuse_unknown("target", all_targets())
         return BAD
 
     def schema(self) -> dict[str, Any]:

@@ -8,17 +8,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from onceproof.schema.values import BAD, Item, Mark, Page, none_of
+from onceproof.errors import invalid, missing, unknown
+from onceproof.schema.values import BAD, Item, Mark, Page
 
 
 @dataclass(frozen=True)
 class Scalar:
-    """A scalar that a function accepts; `write` says in words what it accepts.
+    """A scalar that `accepts` returns true for; `use` describes such values for an error.
 
-    One that is `public` is shown also where a page conceals its values.
+    The value of a `public` scalar appears in errors even if its page conceals values.
     """
 
-    write: str
+    use: str
     accepts: Callable[[Any], bool]
     json: Mapping[str, Any]
     public: bool = False
@@ -28,7 +29,7 @@ class Scalar:
         if self.accepts(value := item.plain()):
             return value
         shown = value if self.public else item.shown
-        item.refuse(f"{shown!r} does not fit: write {self.write}")
+        item.refuse(invalid("value", shown, self.use))
         return BAD
 
     def schema(self) -> dict[str, Any]:
@@ -38,15 +39,16 @@ class Scalar:
 
 @dataclass(frozen=True)
 class Word:
-    """One word of a few; the nearest is suggested for one that is not among them."""
+    """One of a few words; `what` is the noun for it in an error, which suggests the nearest."""
 
     words: tuple[str, ...]
+    what: str = "value"
 
     def read(self, item: Item) -> Any:
         """Return the word."""
         if (value := item.plain()) in self.words and isinstance(value, str):
             return value
-        item.refuse(none_of(value, self.words))
+        item.refuse_unknown(self.what, self.words)
         return BAD
 
     def schema(self) -> dict[str, Any]:
@@ -77,13 +79,13 @@ def number(least: float, most: float = math.inf, what: str = "a number") -> Scal
     return Scalar(f"{what} of at least {least:g}{beyond}", accepts, json)
 
 
-def text(pattern: str, write: str) -> Scalar:
+def text(pattern: str, use: str) -> Scalar:
     """Texts that match a pattern as a whole."""
 
     def accepts(value: Any) -> bool:
         return isinstance(value, str) and bool(re.fullmatch(pattern, value))
 
-    return Scalar(write, accepts, {"type": "string", "pattern": f"^({pattern})$"})
+    return Scalar(use, accepts, {"type": "string", "pattern": f"^({pattern})$"})
 
 
 def _is_plain(value: Any) -> bool:
@@ -101,7 +103,7 @@ def _is_text(value: Any) -> bool:
 
 
 TEXT = Scalar("a text, in quotes where it looks like a number", _is_text, {"type": "string"})
-NONEMPTY = text(r"[^\0]+", TEXT.write)
+NONEMPTY = text(r"[^\0]+", TEXT.use)
 TRUTH = Scalar("true or false", _is_truth, {"type": "boolean"})
 SECONDS = number(0, what="a number of seconds")
 ANY = Scalar(
@@ -223,19 +225,15 @@ def read_fields(owner: Item, found: Mapping[str, Item], shape: Shape) -> dict[st
         if kind:
             values[name] = kind.read(item)
         else:
-            item.refuse(f"no such key: {none_of(name, shape.fields)}")
+            item.refuse(unknown("key", name, shape.fields))
             values[name] = BAD
     for name, one in shape.fields.items():
         if name not in found and one.default is REQUIRED:
-            owner.refuse(f"{name} is missing: write {name}: {_example(one)}")
+            owner.refuse(missing(name, f"{name}: ... ({one.about})"))
             values[name] = BAD
         elif name not in found and one.default is not None:
             values[name] = one.default
     return values
-
-
-def _example(one: Field) -> str:
-    return f"... ({one.about})"
 
 
 def read_given(where: str, kind: Kind, given: Any) -> Any:

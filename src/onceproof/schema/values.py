@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import yaml
 from yaml.constructor import SafeConstructor
 
-from onceproof.errors import RequestError
+from onceproof.errors import RequestError, invalid, unknown
 
 
 class Mark:
@@ -83,29 +82,37 @@ class Item:
     @property
     def shown(self) -> Any:
         """What an error shows of this value."""
-        return Unplain("this value") if self.page.conceals else self.plain()
+        return Unplain("(hidden)") if self.page.conceals else self.plain()
 
     def refuse(self, said: str) -> None:
         """Note what is wrong with this value."""
         self.page.refuse(self.line, self.key, said)
 
+    def refuse_unknown(self, what: str, choices: Iterable[str]) -> None:
+        """Note that this value is not among the choices."""
+        value = self.plain()
+        if isinstance(value, Unplain):  # a mapping has no nearest choice
+            self.refuse(invalid(what, value, f"one of {', '.join(sorted(choices))}"))
+        else:
+            self.refuse(unknown(what, value, choices))
+
     def plain(self) -> Any:
-        """Return the value of a scalar; of anything else, the word for what it is."""
+        """Return the value of a scalar, and an `Unplain` for a mapping or a list."""
         if self.is_mapping or self.is_list:
-            return Unplain("a mapping" if self.is_mapping else "a list")
+            return Unplain("{...}" if self.is_mapping else "[...]")
         return self._scalar()
 
     def fields(self) -> dict[str, Item] | None:
         """Return a mapping's values by key; None, and a complaint, where it is no mapping."""
         if not self.is_mapping:
-            self.refuse(f"{self.shown!r} is no mapping: write keys and values below it")
+            self.refuse(invalid("value", self.shown, "a mapping: keys and values below it"))
             return None
         found: dict[str, Item] = {}
         for name, line, held in self._pairs():
             path = f"{self.key}.{name}" if self.key else name
             if name in found:
                 before = found[name].line
-                self.page.refuse(line, path, f"stands twice, in line {before} too: keep one")
+                self.page.refuse(line, path, f"duplicate key, first in line {before}; keep one")
             else:
                 found[name] = type(self)(self.page, held, path, line)
         return found
@@ -113,7 +120,7 @@ class Item:
     def items(self) -> list[Item] | None:
         """Return a list's values; None, and a complaint, where it is no list."""
         if not self.is_list:
-            self.refuse(f"{self.shown!r} is no list: write [...], or lines that begin with -")
+            self.refuse(invalid("value", self.shown, "a list: [...], or lines that begin with -"))
             return None
         return [
             type(self)(self.page, held, f"{self.key}[{number}]", line)
@@ -197,13 +204,3 @@ def _node(text: str) -> yaml.Node | None:
         return yaml.compose(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except yaml.YAMLError:
         return yaml.compose(text, yaml.SafeLoader)
-
-
-def none_of(value: Any, words: Iterable[str]) -> str:
-    """Return the sentence for a word that is not known: the nearest that is, and all of them."""
-    known = sorted(map(str, words))
-    if isinstance(value, Unplain):
-        return f"{value!r} cannot stand here: write one of {', '.join(known)}"
-    near = difflib.get_close_matches(str(value), known, 1)
-    hint = f"did you mean {near[0]!r}? Known: " if near else "write one of: "
-    return f"{value!r} is not known; {hint}{', '.join(known)}"

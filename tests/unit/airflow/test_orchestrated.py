@@ -283,7 +283,7 @@ def test_a_nights_runs_have_names_and_an_end(tmp_path):
 def test_a_night_without_a_scenario_is_refused(tmp_path):
     with pytest.raises(RequestError, match="the night has no scenario"):
         pick_runs(ASKED | {"scenarios": []}, "night", NOON, tmp_path)
-    with pytest.raises(RequestError, match="no scenario 'x'"):
+    with pytest.raises(RequestError, match="unknown scenario 'x'"):
         pick_runs(ASKED | {"scenarios": ["x"]}, "night", NOON, tmp_path)
-    with pytest.raises(RequestError, match="no scenario has the tag 'nigthly': did you mean"):
+    with pytest.raises(RequestError, match="unknown tag 'nigthly'; did you mean"):
         pick_runs(ASKED | {"tags": ["nigthly"]}, "night", NOON, tmp_path)

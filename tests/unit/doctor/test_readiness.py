@@ -72,7 +72,7 @@ def test_an_interpreter_without_pyspark_or_with_another_is_said(checks, tmp_path
 def test_a_scenario_that_is_none_is_the_one_thing_said(tmp_path):
     (found,) = check_scenario("no_such_scenario", None)
     assert (found.name, found.ok) == ("scenario", False)
-    assert "has no scenario 'no_such_scenario'" in found.remedy
+    assert "unknown scenario 'no_such_scenario'" in found.remedy
 
 
 def test_a_stack_that_is_not_there_is_said_after_the_job(tmp_path):

@@ -89,7 +89,7 @@ def test_a_scenario_file_may_ask_for_it_and_its_plan_holds_it(tmp_path):
 @pytest.mark.parametrize(
     ("good", "bad", "message"),
     [
-        ("seconds: 90", "seconds: 0", "write a whole number of at least 1 and at most 3600"),
+        ("seconds: 90", "seconds: 0", "use a whole number of at least 1 and at most 3600"),
         ("seconds: 90", "ms: 90", "skew takes seconds under how"),
         ("do: skew", "do: kill", "unknown fault 'kill' of 'clock'; choose one of kill of driver"),
         ("target: clock", "target: clocks", "did you mean 'clock'"),

@@ -45,11 +45,11 @@ def test_a_trigger_fires_at_its_moment_and_not_before(when, before, then):
         ({"seconds": 5}, "invalid trigger when: {'seconds': 5}"),
         ({"acknowledged": 0.5, "committed": 0.5}, "invalid trigger when: {'acknowledged': 0.5, 'c"),
         ({"acknowledged": 0.5, "batch": 3}, "invalid trigger when: {'acknowledged': 0.5, 'batch'"),
-        ({"acknowledged": 1.5}, "when.acknowledged: 1.5 does not fit: write a share"),
-        ({"acknowledged": True}, "when.acknowledged: True does not fit: write a share"),
-        ({"batch": -1}, "when.batch: -1 does not fit: write the number of a batch"),
-        ({"failpoint": "wrote"}, "when.failpoint: 'wrote' is not known; did you mean 'written'"),
-        ({"failpoint": "written", "batch": "x"}, "when.batch: 'x' does not fit"),
+        ({"acknowledged": 1.5}, "when.acknowledged: invalid value 1.5; use a share"),
+        ({"acknowledged": True}, "when.acknowledged: invalid value True; use a share"),
+        ({"batch": -1}, "when.batch: invalid value -1; use the number of a batch"),
+        ({"failpoint": "wrote"}, "when.failpoint: unknown value 'wrote'; did you mean 'written'"),
+        ({"failpoint": "written", "batch": "x"}, "when.batch: invalid value 'x'"),
     ],
 )
 def test_an_invalid_trigger_is_refused(when, message):

@@ -27,6 +27,6 @@ def test_the_example_shows_every_field(capsys):
 def test_a_gate_without_a_policy_is_told_of_the_example(capsys):
     assert carry_out(["gate", "--version", "v1"]) == 3
     assert (
-        "--policy is missing: write the policy's file; `onceproof gate --example` prints one"
+        "--policy is missing; write the policy's file; `onceproof gate --example` prints one"
         in (capsys.readouterr().err)
     )

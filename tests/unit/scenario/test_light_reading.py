@@ -66,15 +66,18 @@ def test_only_the_file_that_holds_the_name_is_built(files):
     files(a=ONE, b=OTHER.replace("sink: upsert_table", "sink: no_such_sink"))
     assert find_scenario("copy_events__append_table__calm").in_catalogue
     for look in (load_catalogue, lambda: find_scenario("copy_events__upsert_table__calm")):
-        with pytest.raises(RequestError, match=r"b.yaml:3: sink: 'no_such_sink' is not known"):
+        with pytest.raises(RequestError, match=r"b.yaml:3: sink: unknown value 'no_such_sink'"):
             look()
 
 
 def test_a_name_in_two_files_is_refused_by_the_catalogue_and_where_it_is_looked_for(files):
     files(a=ONE, b=OTHER, c=ONE)
-    said = "scenarios/c.yaml: 'copy_events__append_table__calm' stands in scenarios/a.yaml too"
+    message = (
+        "scenarios/c.yaml: duplicate scenario 'copy_events__append_table__calm',"
+        " also in scenarios/a.yaml; rename one"
+    )
     for look in (load_catalogue, lambda: find_scenario("copy_events__append_table__calm")):
         with pytest.raises(RequestError) as refused:
             look()
-        assert str(refused.value) == said
+        assert str(refused.value) == message
     assert find_scenario("copy_events__upsert_table__calm").output.sink == "upsert_table"

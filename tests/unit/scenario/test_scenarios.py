@@ -125,9 +125,7 @@ def test_the_catalogue_loads_and_its_names_are_unique():
 def test_a_name_that_stands_in_two_files_is_refused(tmp_path):
     for name in ("one.yaml", "two.yaml"):
         (tmp_path / name).write_text(SOUND)
-    with pytest.raises(
-        RequestError, match=r"two.yaml: 'app_views__.*' stands in scenarios/one.yaml"
-    ):
+    with pytest.raises(RequestError, match=r"two\.yaml: .*'app_views__.*scenarios/one\.yaml"):
         load_catalogue(tmp_path)
 
 
@@ -155,9 +153,9 @@ def test_a_scenario_is_found_by_name_by_file_and_by_both(tmp_path):
     [
         (
             "app_views__upsert_table__kil_driver",
-            "did you mean app_views__upsert_table__kill_driver",
+            "did you mean 'app_views__upsert_table__kill_driver'?",
         ),
-        ("zzz", "the catalogue has no scenario 'zzz': `onceproof list` names them all"),
+        ("zzz", "unknown scenario 'zzz'; `onceproof list` lists all"),
         ("nowhere.yaml", "nowhere.yaml cannot be read: "),
         (
             str(catalogue_folder() / "append_table.yaml"),

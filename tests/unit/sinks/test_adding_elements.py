@@ -134,4 +134,4 @@ def test_a_sink_is_one_file_and_one_line(run, tmp_path):
     assert "letter 3 1 - bob:1:1:3:0:0 decided: will be committed" in said
     assert "1 letters sent." in said
     assert done.stdout.startswith("letters")
-    assert "'green' is not known; write one of: blue, red" in done.stderr
+    assert "unknown value 'green'; choose one of blue, red" in done.stderr

@@ -179,6 +179,6 @@ def test_an_option_that_is_missing_is_named_as_it_is_written(name):
     written = "checkpointLocation" if name == "checkpointlocation" else name
     given = {key: text for key, text in GIVEN.items() if key != name}
     with pytest.raises(
-        RequestError, match=f"onceproof_two_phase: {written} is missing: write {written}: "
+        RequestError, match=f"onceproof_two_phase: {written} is missing; write {written}: "
     ):
         sink_of(given, COLUMNS)

@@ -74,35 +74,47 @@ def test_a_file_without_security_store_and_members_is_enough(tmp_path):
 @pytest.mark.parametrize(
     ("path", "value", "said"),
     [
-        (["kafka"], None, ":1: kafka is missing: write kafka: ..."),
-        (["kafka"], "h:1", ":1: kafka: this value is no mapping: write keys"),
+        (["kafka"], None, ":1: kafka is missing; write kafka: ..."),
+        (["kafka"], "h:1", ":1: kafka: invalid value (hidden); use a mapping"),
         (
             ["kafka", "bootstrap"],
             ["kafka"],
-            ":3: kafka.bootstrap[0]: 'kafka' does not fit: write HOST",
+            ":3: kafka.bootstrap[0]: invalid value 'kafka'; use HOST",
         ),
         (["kafka", "bootstrap"], [], "kafka.bootstrap: names no broker: write [HOST:PORT, ...]"),
-        (["kafka", "bootstrap"], "kafka:99999", "kafka.bootstrap: 'kafka:99999' does not fit"),
-        (["spark"], "spark://spark.example:99999", "spark: 'spark://spark.example:99999' does n"),
+        (["kafka", "bootstrap"], "kafka:99999", "kafka.bootstrap: invalid value 'kafka:99999'"),
+        (
+            ["spark"],
+            "spark://spark.example:99999",
+            "spark: invalid value 'spark://spark.example:99999'",
+        ),
         (["store"], "postgresql://u@db:99999/b", "store: is no address of a PostgreSQL"),
         (["store"], "postgresql://u@[h/b", "store: is no address of a PostgreSQL"),
-        (["members", "broker:1", "address"], "k:0", "members.broker:1.address: 'k:0' does not f"),
-        (["kafka", "protocol"], "SASL", "kafka.protocol: 'SASL' is not known; did you m"),
+        (
+            ["members", "broker:1", "address"],
+            "k:0",
+            "members.broker:1.address: invalid value 'k:0'",
+        ),
+        (["kafka", "protocol"], "SASL", "kafka.protocol: unknown value 'SASL'; did you m"),
         (["kafka", "password"], None, "SASL_SSL and mechanism, user, password: write all"),
         (["kafka", "protocol"], "SSL", "SSL and mechanism, user, password: write all"),
         (["kafka", "certificate"], "${CERT}", "certificate and key: write both"),
         (
             ["kafka", "passwrod"],
             "${P}",
-            "kafka.passwrod: no such key: 'passwrod' is not known; did you m",
+            "kafka.passwrod: unknown key 'passwrod'; did you m",
         ),
-        (["spark"], "yarn", "spark: 'yarn' does not fit: write spark://"),
+        (["spark"], "yarn", "spark: invalid value 'yarn'; use spark://"),
         (["store"], "mysql://db/x", "store: is no address of a PostgreSQL"),
         (["members", "driver"], {}, "members.driver: is no member: write broker:NODE_ID"),
-        (["members", "broker:1", "address"], None, "members.broker:1: address is missing: write a"),
+        (["members", "broker:1", "address"], None, "members.broker:1: address is missing; write a"),
         (["members", "broker:1", "start"], None, "there is no start, which heals a kill"),
-        (["members", "broker:1", "kill"], "k 1", "broker:1.kill: this value is no list: write ["),
-        (["members", "broker:1", "cut"], ["c"], "broker:1.cut: no such key: 'cut' is not known"),
+        (
+            ["members", "broker:1", "kill"],
+            "k 1",
+            "broker:1.kill: invalid value (hidden); use a list",
+        ),
+        (["members", "broker:1", "cut"], ["c"], "broker:1.cut: unknown key 'cut'"),
     ],
 )
 def test_what_is_wrong_is_refused_with_its_field(written, path, value, said):
@@ -135,12 +147,18 @@ def test_a_secret_by_value_is_refused_and_never_repeated(written, path, value):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("kafka: 2026-13-45\n", ":1: kafka: this value is no mapping"),
-        ("store: !!int hunter2\n", ":1: store: this value does not fit: write a text"),
+        ("kafka: 2026-13-45\n", ":1: kafka: invalid value (hidden); use a mapping"),
+        ("store: !!int hunter2\n", ":1: store: invalid value (hidden); use a text"),
         ("store: 'hunter2\n", ":2: no YAML: found unexpected end of stream"),
-        ("spark: local[1]\nspark: local[2]\n", ":2: spark: stands twice, in line 1 too: keep one"),
-        ("kafka:\n  user: a\n  user: b\n", ":3: kafka.user: stands twice, in line 2 too: keep one"),
-        ("kafka: &a [*a]\n", ":1: kafka: this value is no mapping"),
+        (
+            "spark: local[1]\nspark: local[2]\n",
+            ":2: spark: duplicate key, first in line 1; keep one",
+        ),
+        (
+            "kafka:\n  user: a\n  user: b\n",
+            ":3: kafka.user: duplicate key, first in line 2; keep one",
+        ),
+        ("kafka: &a [*a]\n", ":1: kafka: invalid value (hidden); use a mapping"),
         ("", "is empty: write where your stack is"),
     ],
 )
@@ -161,7 +179,7 @@ def test_all_mistakes_are_told_at_once(written):
         read_external(file)
     first, *said = str(raised.value).splitlines()
     assert first == f"{file} has 2 mistakes:"
-    assert ["kafka.password: this" in said[0], "spark: 'park://" in said[1]] == [True, True]
+    assert ["kafka.password: invalid" in said[0], "'park://" in said[1]] == [True, True]
 
 
 def test_it_is_opened_by_name_and_its_name_is_whole(written, monkeypatch):

@@ -131,7 +131,7 @@ def test_what_a_template_sends_again_is_the_same_record():
         ({"value": {"a": "integer"}}, "field a: 'integer' is no type: write one of id, int LEAST"),
         ({"value": {"a": "int 1"}}, "field a: 'int 1' is no type"),
         ({"value": {"a": "id"}, "key": "b"}, "key 'b' is no field of value: write a"),
-        ({"value": "id"}, "value: 'id' is no mapping: write keys and values"),
+        ({"value": "id"}, "value: invalid value 'id'; use a mapping"),
     ],
 )
 def test_a_bad_template_is_refused(given, said):

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
-from onceproof.errors import RequestError
+from onceproof.errors import RequestError, missing
 from onceproof.kafka.security import MECHANISMS, PROTOCOLS, Brokers, Security
 from onceproof.schema.kinds import TEXT, Field, Many, Scalar, Shape, Word
 from onceproof.schema.values import BAD, Item, Page, compose
@@ -111,7 +111,7 @@ def _check_member(item: Item, name: str, given: Mapping[str, Any]) -> None:
         item.refuse("is no member: write broker:NODE_ID, worker:NUMBER, master or store")
     if ":" in name and not given["address"]:
         said = "of a broker where clients reach it, of a worker its page"
-        item.refuse(f"address is missing: write address: HOST:PORT, {said}")
+        item.refuse(missing("address", f"address: HOST:PORT, {said}"))
     for verb, cure in _CURE_OF.items():
         if verb in given and cure not in given:
             said = f'there is no {cure}, which heals a {verb}: write it (["true"] where'
