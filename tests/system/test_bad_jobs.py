@@ -84,14 +84,14 @@ def test_a_job_that_dies_at_once_is_quoted(said):
     began = time.monotonic()
     reason = said(sys.executable, "-c", "raise SystemExit('no such table: orders')")
     assert "attempt 1 failed (its process ended), and the restart strategy gave up" in reason
-    assert "its last words in logs/driver-1.log: no such table: orders" in reason
+    assert "logs/driver-1.log: no such table: orders" in reason
     assert time.monotonic() - began < LIMITS["run_s"]
 
 
 def test_a_job_that_knows_nothing_of_its_checkpoint_is_told_of_it(said):
     reason = said(sys.executable, "-c", "import time; time.sleep(600)")
     assert "attempt 1 failed (no progress in 3 s)" in reason
-    assert "it never began a batch in /" in reason
+    assert "it planned no batch in /" in reason
     assert "{checkpoint} in its command, as checkpointLocation" in reason
 
 
@@ -106,7 +106,7 @@ def test_a_job_that_never_commits_is_told_which_batch_it_began(said, tmp_path):
     )
     reason = said(sys.executable, "{here}/stuck.py", "{checkpoint}")
     assert "no progress in 3 s" in reason
-    assert "it began batch 0 and never committed one" in reason
+    assert "it planned batch 0 and committed none" in reason
 
 
 def test_an_output_that_nobody_writes_is_named(said):

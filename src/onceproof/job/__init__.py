@@ -1,5 +1,5 @@
-"""The job under test under a supervisor: started, watched, killed, started again by a strategy.
+"""The job under test under a supervisor: started, watched, killed, and restarted by a strategy.
 
-The supervisor is an agent, a process that outlives whoever started it; beside it run the archive of
-the checkpoint's logs, the reader of the sink, and the faults, all of which need its quickness.
+The supervisor runs in the agent, a process that outlives its starter. The agent also runs what must
+react fast: the archive of the checkpoint's logs, the reader of the sink, and the faults.
 """

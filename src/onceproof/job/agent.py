@@ -1,9 +1,9 @@
-"""The agent of a run: a process of its own in which the job is supervised, struck and read.
+"""The agent of a run: a separate process that supervises the job, strikes it and reads its output.
 
-It outlives whoever started it, and ends by itself: when the run is over, when the job failed for
-good, when the run's time is up, or when its owner is gone, if it has one. `python -m
-onceproof.job.agent RUN [OWNER_PID OWNER_STARTED]`; started through `handle.start_agent`, never
-twice for one run.
+It outlives its starter, and ends by itself: when the run is over, when the restart strategy gave
+up, when the run's time is up, or when its owner, if it has one, has ended. `python -m
+onceproof.job.agent RUN [OWNER_PID OWNER_STARTED]`; started only by `handle.start_agent`, once per
+run.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from onceproof.faults import Scene
 from onceproof.job.disturb import Disturbance
 from onceproof.job.handle import hold, release_alone
 from onceproof.job.job import Job, source_of
-from onceproof.job.last_words import explained
+from onceproof.job.last_error import failure_reason
 from onceproof.job.progress import InputProgress, RunProgress, committed_records, is_over
 from onceproof.job.ran_on import RanOn
 from onceproof.job.reads_log import ReadsLog
@@ -51,7 +51,7 @@ _POLL_EVERY_S = 0.25
 
 
 class Agent:
-    """Everything of one run that must be quick, each in a thread of its own."""
+    """The parts of one run that must react fast, each in its own thread."""
 
     def __init__(
         self, run: RunDirectory, owner: Identity | None, source: Mapping[str, str]
@@ -85,8 +85,8 @@ class Agent:
             self.plan.limits.stall_s,
         )
 
-    def live(self) -> str:
-        """Live the run to its end; return what went wrong, empty if nothing did."""
+    def run_to_end(self) -> str:
+        """Supervise the run to its end; return the reason of a failure, or an empty text."""
         look = self.sink.reader()
         reads = ReadsLog(self.run, look)
         threads = [self._thread(one.carry_out, one.fault.name) for one in self._disturbances()]
@@ -95,9 +95,9 @@ class Agent:
         ran_on = RanOn(self.run, self.history, self.supervisor)
         threads.append(self._thread(lambda: ran_on.look_until(self.stop), "what the job ran on"))
         try:
-            said = self.supervisor.supervise()
-            if said:
-                said = explained(said, self.run, self.archive, self.supervisor.starts)
+            reason = self.supervisor.supervise()
+            if reason:
+                reason = failure_reason(reason, self.run, self.archive, self.supervisor.starts)
         finally:
             self.stop.set()
             for one in threads:
@@ -111,8 +111,8 @@ class Agent:
             reads.poll_once()
             look.close()
         if self.supervisor.gave_up and self.plan.ends == FAILED:
-            said = ""
-        return "; ".join(filter(None, [said, *self.broken]))
+            reason = ""
+        return "; ".join(filter(None, [reason, *self.broken]))
 
     def _disturbances(self) -> list[Disturbance]:
         stack = open_stack(self.prepared.stack)
@@ -143,7 +143,7 @@ class Agent:
             try:
                 body()
             except Exception as error:
-                self.broken.append(f"{name} broke: {type(error).__name__}: {error}")
+                self.broken.append(f"{name} failed: {type(error).__name__}: {error}")
                 raise
 
         thread = threading.Thread(target=run, name=name, daemon=True)
@@ -155,9 +155,9 @@ class Agent:
         return {"checkpoint": troubles(self.run.checkpoint, self.run.checkpoint_log)}
 
     def _recover(self) -> None:
-        """Let the sink settle what dead attempts left; no attempt lives now."""
-        if said := self.recovery.settle():
-            self.broken.append(said)
+        """Recover the sink; call it only while no attempt lives."""
+        if reason := self.recovery.settle():
+            self.broken.append(reason)
 
     def _is_idle(self) -> bool:
         return committed_records(self.archive) >= self.input.acknowledged()
@@ -166,33 +166,33 @@ class Agent:
         if self.broken:
             return self.broken[0]
         if self.owner is not None and not self.owner.is_alive:
-            return "whoever started the run is gone"
+            return "the process that started the run has ended"
         if time.monotonic() > self.until:
             return f"the run did not end within {self.plan.limits.run_s:g} s"
         return ""
 
 
 def main(root: Path, owner: Identity | None) -> int:
-    """Live one run, and say in its history how that went."""
+    """Supervise one run, and record its outcome as the end of the phase `process`."""
     run = RunDirectory(root)
     history = History(run.history)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     with ExitStack() as held:
         held.enter_context(hold(run))
         history.append("process", Op.PHASE_START)
-        said = "the agent was ended from outside"
+        reason = "the agent was terminated by a signal"
         try:
             with source_of(run) as source:
-                said = Agent(run, owner, source).live()
+                reason = Agent(run, owner, source).run_to_end()
         except OnceproofError as error:
-            said = str(error)
+            reason = str(error)
         finally:
-            outcome = Outcome.FAILED if said else Outcome.OK
-            proof = {"reason": said} if said else used_by(run, "process")
+            outcome = Outcome.FAILED if reason else Outcome.OK
+            proof = {"reason": reason} if reason else used_by(run, "process")
             history.append("process", Op.PHASE_END, outcome, proof=proof)
             if owner is not None and not owner.is_alive:
                 release_alone(run)
-    return 1 if said else 0
+    return 1 if reason else 0
 
 
 if __name__ == "__main__":

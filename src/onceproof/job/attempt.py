@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from onceproof.errors import RequestError
-from onceproof.job.last_words import last_words
+from onceproof.job.last_error import last_error
 from onceproof.machine.identity import Identity, all_processes
 from onceproof.machine.leash import leashed
 from onceproof.machine.polling import comes_true, wait_for
@@ -25,9 +25,9 @@ _FOLLOWS_WITHIN_S = 2.0  # executors follow their driver by themselves
 
 @dataclass(frozen=True)
 class Attempt:
-    """A driver: the process that was started, which leads a session of its own.
+    """A driver: the process that was started, which leads its own session.
 
-    `hidden` are the secrets it was started with, by the names that stand for them in its log.
+    `hidden` maps the names of the secrets that it was started with to their values.
     """
 
     number: int
@@ -37,33 +37,33 @@ class Attempt:
     hidden: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 
     @property
-    def said(self) -> str:
-        """The last words of its log, of all that was started on it."""
+    def last_error(self) -> str:
+        """The last error in its log, empty without a log."""
         if self.log is None or not self.log.exists():
             return ""
         tail = self.log.read_bytes()[-_TAIL_BYTES:]
-        return last_words(hide(tail.decode(errors="replace"), self.hidden).encode())
+        return last_error(hide(tail.decode(errors="replace"), self.hidden).encode())
 
     def driver(self) -> list[Identity]:
-        """Return what lives of the driver: all of its session, the JVM among it."""
+        """Return the living processes of the driver's session, including its JVM."""
         return [one for one in self.processes() if one.session == self.leader.pid]
 
     def processes(self) -> list[Identity]:
-        """Return what lives of the attempt, its executors included."""
+        """Return the living processes of the attempt, executors included."""
         number = str(self.number)
         return [one for one in job_processes(self.job) if one.has_environment(ATTEMPT, number)]
 
     @property
     def is_alive(self) -> bool:
-        """Whether the process that was started still lives; its JVM may outlive it for a second."""
+        """Whether the started process lives; its JVM may outlive it for a second."""
         return self.leader.is_alive
 
     def kill(self) -> list[Identity]:
-        """Kill the driver, all of it at once, and return who died when all are dead."""
+        """Kill all processes of the driver at once, and return them when all are dead."""
         return kill_until_none(self.driver, f"the driver of attempt {self.number}")
 
     def stop(self) -> list[Identity]:
-        """Ask the driver to end, and return who did when all have."""
+        """Send SIGTERM to the driver, and return its processes when all have ended."""
         asked = self.driver()
         self.leader.send(signal.SIGTERM)
         words = f"the driver of attempt {self.number} does not end"
@@ -71,7 +71,7 @@ class Attempt:
         return asked
 
     def end(self) -> None:
-        """Ask the driver to end, and kill what of it and of its executors does not follow."""
+        """Send SIGTERM to the driver, then kill its processes and executors that remain."""
         self.leader.send(signal.SIGTERM)
         comes_true(lambda: not self.is_alive, _ENDS_WITHIN_S)
         try:
@@ -80,7 +80,7 @@ class Attempt:
             self._hide_secrets()
 
     def _hide_secrets(self) -> None:
-        """Put names for secrets into the log; the job may have written what it was started with."""
+        """Replace secrets in the log by their names; the job may have printed their values."""
         if self.log is None or not self.hidden or not self.log.exists():
             return
         text = self.log.read_text(encoding="utf-8", errors="surrogateescape")
@@ -97,23 +97,23 @@ def start(
     log: Path,
     hidden: Mapping[str, str] | None = None,
 ) -> Attempt:
-    """Start the job once more; it dies with the process that calls this."""
+    """Start an attempt of the job; it dies with the calling process."""
     marks = {JOB: job, ATTEMPT: str(number)}
     try:
         leader = spawn(leashed(command), log=log, env={**env, **marks}, cwd=cwd)
     except OSError as error:
-        said = f"{command[0]} cannot be started: {error.strerror}"
-        raise RequestError(hide(said, hidden or {})) from None
+        reason = f"cannot start {command[0]!r}: {error.strerror}; use an executable program"
+        raise RequestError(hide(reason, hidden or {})) from None
     return Attempt(number, job, leader, log, hidden or {})
 
 
 def job_processes(job: str) -> list[Identity]:
-    """Return every living process of a run's job, its executors included, whoever started it."""
+    """Return every living process of a run's job in any attempt, executors included."""
     return [one for one in all_processes() if one.has_environment(JOB, job)]
 
 
 def end_job(job: str) -> None:
-    """Kill every process of a run's job, and return when none lives."""
+    """Kill every process of a run's job, and return when all are dead."""
     _end(lambda: job_processes(job), job)
 
 
@@ -123,7 +123,7 @@ def _end(processes: Callable[[], Collection[Identity]], whose: str) -> None:
 
 
 def kill_until_none(processes: Callable[[], Collection[Identity]], whose: str) -> list[Identity]:
-    """Kill whoever is found until nobody is; return who died."""
+    """Kill the processes that a function finds until it finds none; return those killed."""
     struck: dict[Identity, None] = {}
 
     def all_dead() -> bool:
@@ -131,5 +131,5 @@ def kill_until_none(processes: Callable[[], Collection[Identity]], whose: str) -
         struck.update((one, None) for one in living if one.send(signal.SIGKILL))
         return not living
 
-    wait_for(all_dead, _DIES_WITHIN_S, f"processes of {whose} do not die")
+    wait_for(all_dead, _DIES_WITHIN_S, f"processes of {whose} do not end")
     return list(struck)

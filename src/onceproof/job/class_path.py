@@ -1,4 +1,4 @@
-"""The jars of a JVM, as its command line and its open files tell, and what those say."""
+"""The jars of a JVM, found by its command line and its open files, and the versions in them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _JAVA = re.compile(r'^JAVA_VERSION="(.*)"$', re.MULTILINE)
 
 
 def jars_of(one: Identity) -> set[Path]:
-    """Return each jar on a JVM's class path, named in its command line, or open in it."""
+    """Return each jar on a JVM's class path, named in its command line, or opened by it."""
     words = one.arguments()
     given = {word.removesuffix(" (deleted)") for word in one.open_files()}
     for flag, word in zip(["", *words], words, strict=False):
@@ -38,13 +38,13 @@ def jars_of(one: Identity) -> set[Path]:
 def class_folders(one: Identity) -> set[Path]:
     """Return the folders on a JVM's class path that hold classes."""
     words = one.arguments()
-    told = [word for flag, word in zip(["", *words], words, strict=False) if flag in _CLASS_PATH]
-    folders = {Path(part) for word in told for part in word.split(":") if part[-1:] != "*"}
+    paths = [word for flag, word in zip(["", *words], words, strict=False) if flag in _CLASS_PATH]
+    folders = {Path(part) for path in paths for part in path.split(":") if part[-1:] != "*"}
     return {one for one in folders if one.is_dir() and next(one.rglob("*.class"), None)}
 
 
 def java_of(one: Identity) -> str:
-    """Return the version of the Java that a JVM is; empty where its `release` does not tell."""
+    """Return the Java version of a JVM; empty if its file `release` does not contain it."""
     try:
         program = (PROC / f"{one.pid}/exe").readlink()
         text = (program.parents[1] / "release").read_text(encoding="utf-8")
@@ -55,7 +55,7 @@ def java_of(one: Identity) -> str:
 
 
 def spark_of(jars: Iterable[Path]) -> set[str]:
-    """Return the versions that Spark's jars were built as: that is what `spark.version` returns."""
+    """Return the versions in Spark's jars, which are those that `spark.version` returns."""
     found = set()
     for path in jars:
         if _SPARK.fullmatch(path.name):

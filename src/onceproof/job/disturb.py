@@ -29,7 +29,7 @@ Moment = tuple[dict[str, Any], Failpoint | None]
 
 @dataclass
 class Disturbance:
-    """One fault at work; `stop` ends its waiting when the run is over."""
+    """One fault of a run; `stop` ends its waiting when the run is over."""
 
     fault: FaultPart
     run: RunDirectory
@@ -40,7 +40,7 @@ class Disturbance:
     stop: threading.Event
 
     def carry_out(self) -> None:
-        """Strike once, with proof, or leave a record that says why not."""
+        """Strike once with proof, or record why that failed."""
         mechanism = find_mechanism(self.fault.verb, self.fault.target)
         try:
             while (moment := self._await_moment()) is not None:
@@ -52,7 +52,7 @@ class Disturbance:
             self.progress.close()
 
     def _await_moment(self) -> Moment | None:
-        """Return what is known of the trigger's moment; None if the run ended before it came."""
+        """Return the trigger's moment; None if the run ended before it."""
         when = self.fault.when
         look = look_of(when)
         point = None if look else self._failpoint()
@@ -77,32 +77,34 @@ class Disturbance:
     def _strike(
         self, mechanism: Mechanism, facts: dict[str, Any], point: Failpoint | None
     ) -> tuple[dict[str, Any], Scene] | None:
-        """Strike and record it; None if the moment had passed, so that the next one is awaited."""
+        """Strike and record it; return None if the moment had passed, to wait for the next one."""
         halted = Identity.of(facts["pid"]) if point else None
         scene = replace(self.scene, point=point, halted=halted)
         batch = facts.get("batch")
         began = {"since": self.history.last_seq(), "wall": time.time()}
         if point and (halted is None or not halted.is_alive):
-            reason = f"process {facts['pid']} at {point.name} had died before it was struck"
+            reason = f"process {facts['pid']} at {point.name} had ended before it was struck"
             self._record(Op.FAULT_STRIKE, Outcome.FAILED, {"reason": reason, **facts}, batch)
             point.arm_again()
             return None
         try:
             proof = mechanism.strike(self.fault, scene)
             if not proof:
-                raise StackError(f"{self.fault.name} struck and left no proof")
+                raise StackError(f"{self.fault.name} struck without a proof")
         except OnceproofError as error:
             self._record(Op.FAULT_STRIKE, Outcome.FAILED, {"reason": str(error), **facts}, batch)
             return {}, scene
         finally:
             if point:
                 point.let_go()
-        return self._proved({**proof, "moment": facts, "began": began}, scene)
+        return self._recorded_strike({**proof, "moment": facts, "began": began}, scene)
 
-    def _proved(self, proof: dict[str, Any], scene: Scene) -> tuple[dict[str, Any], Scene] | None:
-        """Record a strike beside the newest batches; None if it came after its moment.
+    def _recorded_strike(
+        self, proof: dict[str, Any], scene: Scene
+    ) -> tuple[dict[str, Any], Scene] | None:
+        """Record a strike with the newest batches; return None if it came after its moment.
 
-        Nothing is archived between the look and the record, so both tell of the same moment.
+        The archive is locked from its read to the record, so both are of the same moment.
         """
         batch = proof.get("batch", proof["moment"].get("batch"))
         name = self.fault.when.get("failpoint")
@@ -112,14 +114,14 @@ class Disturbance:
             proof |= {"planned": planned, "committed": committed}
             proof |= {"failpoint": name} if name else {}
             if self._has_missed(batch, planned, committed):
-                reason = f"the moment in batch {batch} had passed when {self.fault.target} died"
+                reason = f"the moment in batch {batch} had passed when {self.fault.target} ended"
                 self._record(Op.FAULT_STRIKE, Outcome.FAILED, {"reason": reason, **proof}, batch)
                 return None
             self._record(Op.FAULT_STRIKE, Outcome.OK, proof, batch)
         return proof, scene
 
     def _has_missed(self, batch: int | None, planned: int, committed: int) -> bool:
-        """Whether a driver that was to die within a batch died after it."""
+        """Whether a driver that was to be killed within a batch was killed after it."""
         if batch is None or ends_of(self.fault.verb, self.fault.target) is not Ends.DRIVER:
             return False
         return has_missed(self.fault.when, batch, planned, committed)
@@ -127,29 +129,25 @@ class Disturbance:
     def _heal(self, mechanism: Mechanism, proof: dict[str, Any], scene: Scene) -> None:
         if not proof or not mechanism.has_heal:
             return
-        said = ""
-        if self._is_patient:
-            said = self._outlast(scene)
+        reason = ""
+        if self.fault.how.get("until") == ATTEMPT_ENDS:
+            reason = self._await_driver_end(scene)
         else:
-            self._let_go_on(mechanism)
-        told: dict[str, Any] = {}
+            self._await_commit(mechanism)
+        cure: dict[str, Any] = {}
         try:
-            told = mechanism.heal(self.fault, scene, proof)
+            cure = mechanism.heal(self.fault, scene, proof)
         except OnceproofError as error:
-            said = "; ".join(filter(None, [said, str(error)]))
-        if said:
-            self._record(Op.FAULT_HEAL, Outcome.FAILED, {"reason": said, **told}, None)
-        elif told:
-            self._record(Op.FAULT_HEAL, Outcome.OK, told, None)
+            reason = "; ".join(filter(None, [reason, str(error)]))
+        if reason:
+            self._record(Op.FAULT_HEAL, Outcome.FAILED, {"reason": reason, **cure}, None)
+        elif cure:
+            self._record(Op.FAULT_HEAL, Outcome.OK, cure, None)
 
-    @property
-    def _is_patient(self) -> bool:
-        return self.fault.how.get("until") == ATTEMPT_ENDS
+    def _await_commit(self, mechanism: Mechanism) -> None:
+        """Wait for the job's next commit, for at most `heals_after_s`.
 
-    def _let_go_on(self, mechanism: Mechanism) -> None:
-        """Wait until the job has committed in spite of the fault, or could not for so long.
-
-        A job that has planned nothing yet cannot feel it: its time begins with its first batch.
+        The time begins with the job's first batch, as a fault has no effect before.
         """
         before = self.archive.newest[1]
 
@@ -160,8 +158,8 @@ class Disturbance:
         comes_true(lambda: newest()[0] >= 0 or self.stop.is_set(), _BEGINS_WITHIN_S)
         comes_true(lambda: newest()[1] > before or self.stop.is_set(), mechanism.heals_after_s)
 
-    def _outlast(self, scene: Scene) -> str:
-        """Wait until the driver has given up, as it must; return why if it has not."""
+    def _await_driver_end(self, scene: Scene) -> str:
+        """Wait until the driver has given up; return why if it has not."""
         try:
             drivers = scene.job.driver()
         except OnceproofError as error:

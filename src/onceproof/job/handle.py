@@ -1,4 +1,4 @@
-"""The agent of a run as others see it: started once, found again, ended."""
+"""Control of a run's agent by other processes: start it once, find it, end it."""
 
 from __future__ import annotations
 
@@ -19,47 +19,46 @@ from onceproof.machine.spawning import spawn
 from onceproof.runs.directory import RunDirectory
 from onceproof.runs.plan import Plan
 
-_TELLS_WITHIN_S = 30.0
+_STARTS_WITHIN_S = 30.0
 _ENDS_WITHIN_S = 60.0
 
 
 def start_agent(run: RunDirectory, owner: Identity | None = None) -> Identity:
-    """Start the agent of a run and return who it is; the one that was started before, if any was.
+    """Start the agent of a run, or find the one started before, and return its process.
 
-    The intent is written first, exclusively: whoever calls a second time, or at the same moment,
-    gets the agent of the first, alive or dead, and never another.
+    An exclusive intent is written first: a second or concurrent call returns the agent of the first
+    call, alive or dead, and never starts another.
     """
     run.logs.mkdir(exist_ok=True)
     try:
         os.close(os.open(run.root / "agent.intent", os.O_CREAT | os.O_EXCL))
     except FileExistsError:
-        return wait_for(
-            lambda: find_agent(run), _TELLS_WITHIN_S, "an agent was to start, and never did"
-        )
-    words = [owner.pid, owner.started] if owner else []
-    command = [sys.executable, "-m", "onceproof.job.agent", run.root.absolute(), *words]
+        words = "the agent of an earlier call did not start"
+        return wait_for(lambda: find_agent(run), _STARTS_WITHIN_S, words)
+    given = [owner.pid, owner.started] if owner else []
+    command = [sys.executable, "-m", "onceproof.job.agent", run.root.absolute(), *given]
     log = run.logs / "agent.log"
     child = spawn([str(word) for word in command], log=log, env=own_environment(), cwd=run.root)
 
-    def told() -> Identity | None:
+    def agent() -> Identity | None:
         if (found := find_agent(run)) is None and not child.is_alive:
-            raise StackError(f"the agent died at its start: {_last_line(log)}")
+            raise StackError(f"the agent ended at its start: {_last_line(log)}; see {log}")
         return found
 
-    return wait_for(told, _TELLS_WITHIN_S, f"the agent said nothing; see {log}")
+    return wait_for(agent, _STARTS_WITHIN_S, f"the agent did not start; see {log}")
 
 
 def _last_line(log: Path) -> str:
-    return next(iter(log.read_text(errors="replace").strip().splitlines()[-1:]), "it said nothing")
+    return next(iter(log.read_text(errors="replace").strip().splitlines()[-1:]), "its log is empty")
 
 
 def own_environment() -> dict[str, str]:
-    """Return this environment without an orchestrator's settings, which hold its secrets."""
+    """Return this environment without the settings of Airflow, which hold its secrets."""
     return {name: value for name, value in os.environ.items() if "AIRFLOW" not in name}
 
 
 def find_agent(run: RunDirectory) -> Identity | None:
-    """Return who the agent is or was; None if it has not said so yet."""
+    """Return the process of the agent, alive or dead; None if it has not started yet."""
     path = run.root / "agent.json"
     if not path.exists():
         return None
@@ -69,7 +68,7 @@ def find_agent(run: RunDirectory) -> Identity | None:
 
 @contextmanager
 def hold(run: RunDirectory) -> Iterator[None]:
-    """Be the agent of a run for as long as the block goes on; refuse if another ever was."""
+    """Register this process as the agent of a run; raise `StackError` if another ever was."""
     me = Identity.of(os.getpid())
     if me is None:
         raise ProcessLookupError(os.getpid())
@@ -78,14 +77,14 @@ def hold(run: RunDirectory) -> Iterator[None]:
     try:
         os.link(part, run.root / "agent.json")
     except FileExistsError:
-        raise StackError(f"{run.root} has had its agent: a run is lived once") from None
+        raise StackError(f"{run.root} already had an agent: a run is carried out once") from None
     finally:
         part.unlink(missing_ok=True)
     yield
 
 
 def end_agent(run: RunDirectory) -> None:
-    """End the agent if it lives, and every process of the job, whoever left it."""
+    """End the agent if it lives, and kill every remaining process of the job."""
     agent = find_agent(run)
     if agent is not None:
         agent.send(signal.SIGTERM)
@@ -94,6 +93,6 @@ def end_agent(run: RunDirectory) -> None:
 
 
 def release_alone(run: RunDirectory) -> None:
-    """Start the release of a run whose owner is gone, in a process of its own."""
+    """Start the release of a run whose owner has ended, in a separate process."""
     command = [sys.executable, "-m", "onceproof", "release", str(run.root.absolute())]
     spawn(command, log=run.logs / "release.log", env=own_environment(), cwd=run.root)

@@ -1,4 +1,4 @@
-"""What an attempt's Python has imported: files by their digest, packages by version and RECORD."""
+"""The imports of an attempt's Python: files by their digest, packages by version and RECORD."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _STDLIB = re.compile(r"/lib/(python|pypy)\d+\.\d+/")
 
 @dataclass
 class Imported:
-    """What one attempt's Python wrote down, read on from where the last look ended.
+    """The imports that one attempt's Python recorded, read incrementally.
 
-    `files` has the digests of the job's own files, by their path within their package. Onceproof's
-    own files are left out: its code has a digest in the plan.
+    `files` has the digests of the job's own files, by their path within their package, without
+    Onceproof's own files: the plan has a digest of its code.
     """
 
     place: Path
@@ -36,7 +36,7 @@ class Imported:
     _installed: dict[Path, dict[str, metadata.Distribution]] = field(default_factory=dict)
 
     def look(self) -> None:
-        """Take in what was written since the last look."""
+        """Read the lines written since the previous call."""
         if not self.place.exists():
             return
         with self.place.open("rb") as file:
@@ -53,8 +53,8 @@ class Imported:
 
     def _take(self, path: Path) -> None:
         folder = next((one for one in path.parents if one.name in _INSTALLED), None)
-        if folder is not None and (known := self._package(folder, path)):
-            self.packages[known[0]] = known[1]
+        if folder is not None and (package := self._package(folder, path)):
+            self.packages[package[0]] = package[1]
         elif folder is not None or not (_is_library(path) or _PACKAGE in path.parents):
             self._take_own(path)
 
@@ -72,7 +72,7 @@ class Imported:
     def _take_own(self, path: Path) -> None:
         real = next((one for one in (path, *path.parents) if one.is_file()), None)
         if real is None:
-            self.unreadable.add(path.name)  # gone, or never a file
+            self.unreadable.add(path.name)  # removed, or never a file
             return
         try:
             self.files[_name(real)].add(self.digest(real))
@@ -81,7 +81,7 @@ class Imported:
 
 
 def _installed_in(folder: Path) -> dict[str, metadata.Distribution]:
-    """Return what is installed in a folder, by the names that are imported."""
+    """Return the packages installed in a folder, by the names of their modules."""
     found: dict[str, metadata.Distribution] = {}
     for one in metadata.distributions(path=[str(folder)]):
         tops = {one.metadata["Name"].replace("-", "_")}
@@ -91,7 +91,7 @@ def _installed_in(folder: Path) -> dict[str, metadata.Distribution]:
 
 
 def _digest(one: metadata.Distribution) -> str:
-    """Return the digest of a package's code, as its RECORD has it; empty where it has none."""
+    """Return the digest of a package's code by its RECORD; empty if that lists none."""
     code = re.compile(r"(?!\.\.)[^,]*\.(py|so),sha256=.*")
     lines = [line for line in (one.read_text("RECORD") or "").splitlines() if code.fullmatch(line)]
     text = "\n".join(sorted(lines))
@@ -103,7 +103,7 @@ def _is_library(path: Path) -> bool:
 
 
 def _name(path: Path) -> str:
-    """Return the path of a file from the top of its package, which is the same everywhere."""
+    """Return the path of a file from the top of its package, which is the same on each machine."""
     top = path.parent
     while (top / "__init__.py").exists() and top != top.parent:
         top = top.parent

@@ -1,8 +1,8 @@
-"""The job of a run as a command line, an environment and a file of Spark's settings.
+"""The job of a run as a command line, an environment and a file of Spark settings.
 
-All that Spark must know of the stack goes through its own settings, so a job needs no flag of ours.
-Values of `${NAME}` are looked up here. They are in the job's environment, in the words of its
-command and in a file of settings that only this user may read, which is removed with the run.
+Spark gets everything about the stack by its own settings, so a job needs no option of Onceproof.
+Values of `${NAME}` are looked up here. They are in the job's environment, in its command line and
+in a settings file that only this user may read, which is removed when the run is released.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from onceproof.failpoints import FOLDER
 from onceproof.fencing import FILE
 from onceproof.job.attempt import ATTEMPT, Attempt, start
 from onceproof.job.needs import variables_of
-from onceproof.job.ran_on import watched
+from onceproof.job.ran_on import recording_imports
 from onceproof.job.runtime import (
     NOT_INHERITED,
     jdbc_of,
     python_of,
     search_path,
-    submitted,
+    submit_command,
     tools_of,
 )
-from onceproof.job.targets import shown
+from onceproof.job.targets import target_argument
 from onceproof.kafka.forgetting import ADDRESS, forgetting
 from onceproof.kafka.security import VARIABLE
 from onceproof.runs import engine_log
@@ -44,12 +44,12 @@ from onceproof.stacks.members.store import passfile_of, password_in
 from onceproof.stacks.tools import SparkTools
 from onceproof.variables import names_in, revealed, values_in, with_fields
 
-_LONG_ENOUGH = 4  # a shorter value is in every log by chance
+_LONG_ENOUGH = 4  # a shorter value may be in any log by chance
 
 
 @contextmanager
 def source_of(run: RunDirectory) -> Iterator[Mapping[str, str]]:
-    """Serve the input where it can be taken but once, and yield what tells a job of that."""
+    """Serve an input that can be read only once, if there is one; yield variables for the job."""
     plan, prepared = Plan.read(run.plan), Prepared.read(run.prepared)
     if plan.job.options.get("source") != "taken_once":
         yield {}
@@ -61,29 +61,29 @@ def source_of(run: RunDirectory) -> Iterator[Mapping[str, str]]:
 
 @dataclass(frozen=True)
 class Job:
-    """All that each attempt is started with."""
+    """Everything that attempts are started with."""
 
     run: RunDirectory
     plan: Plan
     prepared: Prepared
     tools: SparkTools
     jobs: Path
-    source: Mapping[str, str]  # where the input comes from, as the environment tells it
+    source: Mapping[str, str]  # variables of `source_of`
 
     def start(self, number: int) -> Attempt:
-        """Start attempt `number`; its settings and its log are kept in the run's directory."""
+        """Start attempt `number`; its settings and its log are written to the run's directory."""
         local = self.run.spark_local
         local.mkdir(exist_ok=True)
         self.run.logs.mkdir(exist_ok=True)
         tools, master = self._runs_on(local)
         self._write_settings(number, tools, master, local)
-        env = watched(self._environment(tools, master, local), self.run, number)
+        env = recording_imports(self._environment(tools, master, local), self.run, number)
         log = self.run.logs / f"driver-{number}.log"
         command, hidden = self.command(), self._hidden()
         return start(number, self.plan.run, command, env, self.run.root, log, hidden)
 
     def _runs_on(self, local: Path) -> tuple[SparkTools, str]:
-        """Return what it is started from, and its master: ours, or what the scenario says."""
+        """Return the Spark tools and the master: those of the stack, or of the scenario."""
         runtime = self.plan.job.runtime
         tools = tools_of(runtime, self.tools, local / "home")
         own = self.prepared.master if tools == self.tools else LOCAL_CLUSTER
@@ -98,12 +98,12 @@ class Job:
             "topic": self.plan.input.topic,
             "checkpoint": str(self.run.checkpoint.absolute()),
             "sink": self.plan.output.sink,
-            "target": shown(self.run, self.plan, self.prepared.address),
+            "target": target_argument(self.run, self.plan, self.prepared.address),
             "address": self.prepared.address,
             "jdbc": jdbc_of(self.prepared.address),
             "reference": self.plan.output.reference,
         }
-        env = self._known
+        env = self._variables
         try:
             words = [
                 with_fields(word).format_map(
@@ -111,10 +111,10 @@ class Job:
                 )
                 for word in self.plan.job.command
             ]
-            return submitted(words, self._properties)
+            return submit_command(words, self._properties)
         except (KeyError, ValueError, IndexError) as error:
             raise RequestError(
-                f"the command has a placeholder that is none ({error}): there are"
+                f"invalid placeholder in the command ({error}); use"
                 f" {', '.join(f'{{{name}}}' for name in values)}"
             ) from None
 
@@ -139,30 +139,30 @@ class Job:
 
     @property
     def _given(self) -> dict[str, str]:
-        """The scenario's variables, with the names of secrets."""
+        """The scenario's variables with secrets by name."""
         env = self.plan.job.runtime.get("env", {})
         return {name: str(value) for name, value in env.items()}
 
     @property
     def _own(self) -> dict[str, str]:
-        """The scenario's variables, with the values of secrets."""
-        return {name: revealed(value, self._known) for name, value in self._given.items()}
+        """The scenario's variables with secrets by value."""
+        return {name: revealed(value, self._variables) for name, value in self._given.items()}
 
     @property
     def _store(self) -> dict[str, str]:
-        """How the job logs in to the PostgreSQL of a stack of ours; empty where it has none."""
+        """The variables for the login to the stack's PostgreSQL; empty if it has none."""
         passfile = passfile_of(self.prepared.address)
         return {"PGPASSFILE": passfile, "PGPASSWORD": password_in(passfile)} if passfile else {}
 
     @property
-    def _known(self) -> dict[str, str]:
+    def _variables(self) -> dict[str, str]:
         return {**os.environ, **self._store}
 
     def _hidden(self) -> dict[str, str]:
-        """Return the secrets that the job knows, by their names, to be taken out of its log."""
+        """Return the secrets that the job is given, by name, to remove them from its log."""
         names = [*variables_of(self.plan), *names_in(self.prepared.address), "PGPASSWORD"]
         names += [one for text in self.prepared.security.values() for one in names_in(text)]
-        found = {name: self._known.get(name, "") for name in names}
+        found = {name: self._variables.get(name, "") for name in names}
         return {name: value for name, value in found.items() if len(value) >= _LONG_ENOUGH}
 
     def _environment(self, tools: SparkTools, master: str, local: Path) -> Mapping[str, str]:

@@ -1,7 +1,7 @@
 """The environment variables and libraries that a run needs, by its scenario or plan.
 
 A plan keeps the names of variables. Their values are looked up when the job is started, and never
-written down. A library is looked for only when a run starts, never while a file is read.
+written down. A library is imported only when a run starts, never while a file is read.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def refuse_unset(asked: Parts, *, has_store: bool = True) -> None:
 
 
 def _texts(asked: Parts) -> Iterator[str]:
-    """Return what is said of a scenario's or a plan's jobs, outputs and sources."""
+    """Return the texts of jobs, outputs and sources, in which variables may be named."""
     for job in asked.jobs:
         yield from job.command
     given = (

@@ -1,4 +1,4 @@
-"""How far a run has got, as archive, history and sink tell: for triggers, and never as proof."""
+"""The progress of a run by its archive, history and sink; for triggers, never as proof."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from onceproof.sinks import Sink
 
 
 class InputProgress:
-    """What the producer said last; it reads only what was appended since it looked before."""
+    """The producer's newest progress record; each call reads only what was appended since."""
 
     def __init__(self, history: Path) -> None:
         self._path = history
@@ -25,7 +25,7 @@ class InputProgress:
         self._last: Mapping[str, Any] = {"offered": 0, "acknowledged": 0}
 
     def acknowledged(self) -> int:
-        """Return how many records the brokers have acknowledged."""
+        """Return the number of records that the brokers have acknowledged."""
         with self._path.open("rb") as file:
             file.seek(self._place)
             for line in file:
@@ -40,7 +40,7 @@ class InputProgress:
 
 
 class RunProgress:
-    """What triggers ask; one for each fault, as its view of the sink is its own."""
+    """The progress as one fault's triggers see it; each fault has its own, with its own reader."""
 
     def __init__(self, run: RunDirectory, plan: Plan, archive: Archive, sink: Sink) -> None:
         self._archive, self._sink, self._events = archive, sink, max(1, plan.input.events)
@@ -58,7 +58,7 @@ class RunProgress:
         return committed_records(self._archive) / self._events
 
     def newest(self) -> tuple[int, int]:
-        """Return the newest batch planned and the newest committed, -1 where there is none."""
+        """Return the newest batch planned and the newest committed, -1 if there is none."""
         self._archive.catch_up()
         return self._archive.newest
 
@@ -68,10 +68,10 @@ class RunProgress:
         return planned if planned > committed else None
 
     def visible(self, batch: int) -> int:
-        """Return how many rows of a batch readers see.
+        """Return the number of visible rows of a batch.
 
-        Where rows tell no batch, those that come into sight while this one is open; what the first
-        look at it shows was there before.
+        Rows without a batch count for the batch that is open when they become visible, except those
+        of the first look in it, which were visible before.
         """
         import pyarrow.compute as pc
 
@@ -87,21 +87,21 @@ class RunProgress:
         return self._seen.get(batch, 0)
 
     def close(self) -> None:
-        """Give back what the view of the sink holds."""
+        """Close the reader of the sink."""
         if self._reader is not None:
             self._reader.close()
 
 
 def committed_records(archive: Archive) -> int:
-    """Return how many offsets lie before the newest commit."""
+    """Return the number of offsets before the newest commit."""
     return sum(sum(partitions.values()) for partitions in archive.position().values())
 
 
 def is_over(run: RunDirectory, archive: Archive) -> bool:
     """Whether the newest commit covers the whole ledger, and no batch without data is due.
 
-    After the sentinel the watermark moves once more, and a batch without data closes what it
-    closes: so the watermark that the newest commit hands on must be the one that its batch had.
+    The sentinel moves the watermark once more, and a batch without data then closes windows. So
+    the newest commit's next watermark must be equal to the watermark of its batch.
     """
     if not run.sent.exists():
         return False

@@ -1,7 +1,7 @@
-"""What the job ran on, looked up in the processes of each attempt while they live.
+"""The record of what the job ran on, taken from the processes of each attempt while they live.
 
-A driver that is killed cannot tell any more, so it is looked at all the time: its JVM in /proc, its
-Python by what it writes of each import (`hook/sitecustomize.py`).
+A killed driver cannot be inspected any more, so it is inspected periodically: its JVM by /proc, its
+Python by a file to which it writes each import (`hook/sitecustomize.py`).
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _EVERY_S = 0.5
 _LEASH = "onceproof.machine.leash"
 
 
-def watched(env: Mapping[str, str], run: RunDirectory, number: int) -> dict[str, str]:
-    """Return an attempt's environment, in which its Python writes down what it imports."""
+def recording_imports(env: Mapping[str, str], run: RunDirectory, number: int) -> dict[str, str]:
+    """Return an attempt's environment with the hook by which its Python records its imports."""
     run.ran_on.mkdir(exist_ok=True)
     return {**env, HOOK: str(_HOOK), _IMPORTED: str(_imported(run, number).absolute())}
 
@@ -45,7 +45,7 @@ def _imported(run: RunDirectory, number: int) -> Path:
 
 @dataclass
 class Seen:
-    """What was seen of one attempt so far."""
+    """The findings about one attempt so far."""
 
     leader: int
     machines: set[Identity] = field(default_factory=set)
@@ -58,7 +58,7 @@ class Seen:
 
 @dataclass
 class RanOn:
-    """Keeps a run's record of what each attempt ran on; one thread calls it."""
+    """Writes a run's records of what each attempt ran on; call it from one thread only."""
 
     run: RunDirectory
     history: History
@@ -69,12 +69,12 @@ class RanOn:
     _done: set[int] = field(init=False, default_factory=set)
 
     def look_until(self, stop: threading.Event) -> None:
-        """Look again and again."""
+        """Call `look` periodically until `stop` is set."""
         while not stop.wait(_EVERY_S):
             self.look()
 
     def look(self) -> None:
-        """Look at the attempts that live, and write down those that have ended."""
+        """Inspect the living attempts, and write the records of those that have ended."""
         both = (self.supervisor.current, self.supervisor.rival)
         living = [one for one in both if one is not None and one.is_alive]
         for attempt in living:
@@ -84,7 +84,7 @@ class RanOn:
             self._write(number)
 
     def close(self) -> None:
-        """Write down every attempt that was started and is not written yet."""
+        """Write the record of every started attempt that has none yet."""
         for number in range(1, self.supervisor.starts + 1):
             if number not in self._done:
                 self._write(number)
@@ -116,24 +116,24 @@ class RanOn:
                 seen.unreadable.add(path.name)
 
     def _digest(self, path: Path) -> str:
-        """Return the sha256 of a file, which is read again only where it has changed."""
+        """Return the sha256 of a file; it is read again only if it has changed."""
         try:
             found = path.stat()
         except OSError as error:
-            raise EvidenceError(f"{path} cannot be read: {error.strerror}") from None
+            raise EvidenceError(f"cannot read {path}: {error.strerror}") from None
         key = (path, found.st_ino, found.st_size, found.st_mtime_ns)
         if key not in self._digests:
             self._digests[key] = file_digest(path)
         return self._digests[key]
 
     def _write(self, number: int) -> None:
-        """Write what an attempt ran on, and the digest of that into the history."""
+        """Write the record of an attempt, and its digest to the history."""
         self._done.add(number)
         imports = self._imports_of(number)
         imports.look()
-        told = _document(self._seen.get(number, Seen(0)), imports)
+        document = _document(self._seen.get(number, Seen(0)), imports)
         path = self.run.ran_on / f"{number}.json"
-        write_whole(path, json.dumps({"attempt": number, **told}, indent=1) + "\n")
+        write_whole(path, json.dumps({"attempt": number, **document}, indent=1) + "\n")
         proof = {"sha256": file_digest(path)}
         self.history.append(ACTOR, Op.ATTEMPT_RAN_ON, attempt=number, proof=proof)
 

@@ -1,4 +1,4 @@
-"""What a reader saw during a run: its looks as parquet, and each as a poll in the history."""
+"""The log of a reader during a run: each look as parquet, and as a poll in the history."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _REST = [name for name in LOOK if name != "copies"]
 
 @dataclass
 class ReadsLog:
-    """The polls of a run; one at a time may be at work.
+    """The polls of a run; only one instance may be in use at a time.
 
-    A second one, after the first has died, goes on where that ended: its reader begins with all
-    that is to be seen, and only what has changed since the last poll is kept.
+    An instance after a crash continues the log: its reader begins with all visible rows, and only
+    the changes since the last recorded poll are kept.
     """
 
     run: RunDirectory
@@ -34,31 +34,31 @@ class ReadsLog:
 
     def __post_init__(self) -> None:
         history = History(self.run.history)
-        known = polls(history.so_far())
-        self._polled = known[-1].number if known else 0
+        recorded = polls(history.so_far())
+        self._polled = recorded[-1].number if recorded else 0
         for part in self.run.reads.glob("*.parquet"):
-            if int(part.stem) > self._polled:  # written, and never recorded
+            if int(part.stem) > self._polled:  # written but not recorded
                 part.unlink()
-        if known:
+        if recorded:
             self._seen = _net(self.run.reads)
 
     def poll_once(self) -> Record:
-        """Look once, and record it; a look that the store did not answer is recorded as failed."""
+        """Look once and record it; a look that raises is recorded as failed."""
         history = History(self.run.history)
         since = history.last_seq()
         try:
             rows = self._news(self.reader.look())
-        except Exception as error:  # a user's reader may raise anything; no look is no evidence
+        except Exception as error:  # a user's reader may raise anything; a failed look is recorded
             why = f"{type(error).__name__}: {error}"[:1000]
             return history.append(_READER, Op.POLL, Outcome.FAILED, proof={"why": why})
         self._polled += 1
-        if rows.num_rows or self._polled == 1:  # without a single file, nobody would have read
+        if rows.num_rows or self._polled == 1:  # without any file, the run would count as unread
             _keep(self.run.reads / f"{self._polled:06d}.parquet", rows, self._polled)
         proof = {"poll": self._polled, "rows": rows.num_rows, "since": since}
         return history.append(_READER, Op.POLL, proof=proof)
 
     def _news(self, look: Look) -> Any:
-        """Return a look's rows; of the first one after another's polls what differs from those."""
+        """Return a look's rows; of the first look after a crash the changes since the last poll."""
         if not self._seen:
             return look.rows
         now: Counter[tuple[Any, ...]] = Counter()
@@ -77,7 +77,7 @@ class ReadsLog:
 
 
 def _net(folder: Path) -> Counter[tuple[Any, ...]]:
-    """Return the rows that the last poll had in sight, with their copies."""
+    """Return the rows visible at the last poll, with their copies."""
     rows = query_parquet(
         folder,
         f"select {', '.join(_REST)}, sum(copies)::bigint"  # noqa: S608

@@ -1,4 +1,4 @@
-"""The recovery of a sink, in no attempt's lifetime, and what the history gets of it."""
+"""The recovery of a sink between attempts, and its records in the history."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _WORDS = {"decided": "commit", "undone": "abort"}
 
 @dataclass
 class Recovery:
-    """Recovers a sink again and again; each attempt at a batch is told of once.
+    """Recovers a sink before each attempt; the decision on an attempt at a batch is recorded once.
 
-    `fenced` is the file in which the job's sink tells what it did against the replaced. A store
-    that was struck too is waited for, at most `patience_s`, and only while `waits` says so.
+    `fenced` is the file in which the job's sink logs what it did against replaced attempts. If the
+    store is down, recovery is repeated for at most `patience_s`, and only while `waits` is true.
     """
 
     sink: Sink
@@ -31,11 +31,11 @@ class Recovery:
     fenced: Path
     waits: Callable[[], bool]
     patience_s: float = 30.0
-    _told: set[tuple[int, int]] = field(init=False, default_factory=set)
+    _recorded: set[tuple[int, int]] = field(init=False, default_factory=set)
     _fenced: int = field(init=False, default=0)
 
     def settle(self) -> str:
-        """Let the sink settle what dead attempts left; return what went wrong, if anything did."""
+        """Let the sink settle what dead attempts left; return the reason of a failure, if any."""
         for one in told(self.fenced, self._fenced):
             self._fenced += 1
             self.history.append("sink", Op.FENCED, batch=one.pop("batch"), proof=one)
@@ -46,16 +46,16 @@ class Recovery:
             self.history.append("sink", Op.SINK_RECOVER, Outcome.FAILED, proof=proof)
             return f"the sink's recovery failed: {error}"
         for name, word in _WORDS.items():
-            self._tell(done.pop(name, ()), word)
-        shown = {
+            self._record(done.pop(name, ()), word)
+        result = {
             name: value[:_MOST_NAMES] if isinstance(value, list) else value
             for name, value in done.items()
         }
-        self.history.append("sink", Op.SINK_RECOVER, proof=shown)
+        self.history.append("sink", Op.SINK_RECOVER, proof=result)
         return ""
 
     def _recovered(self) -> Mapping[str, Any]:
-        """Return what the sink has done; what it raises last is raised."""
+        """Return the result of the sink's recovery, or raise its last error."""
         done: list[Mapping[str, Any]] = []
 
         def settles() -> bool:
@@ -68,8 +68,8 @@ class Recovery:
         comes_true(settles, self.patience_s)
         return done[0] if done else self.sink.recover()
 
-    def _tell(self, attempts: Iterable[tuple[int, int]], word: str) -> None:
-        for batch, attempt in sorted(set(attempts) - self._told):
+    def _record(self, attempts: Iterable[tuple[int, int]], word: str) -> None:
+        for batch, attempt in sorted(set(attempts) - self._recorded):
             proof = {"decided": word}
             self.history.append("sink", Op.DECISION, batch=batch, attempt=attempt, proof=proof)
-            self._told.add((batch, attempt))
+            self._recorded.add((batch, attempt))

@@ -1,4 +1,4 @@
-"""What a job runs on, where the scenario says so: its interpreter, its Spark, its jars."""
+"""The runtime that a scenario sets for its job: interpreter, Spark and jars."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from onceproof.errors import RequestError
+from onceproof.errors import RequestError, invalid
 from onceproof.stacks.tools import SparkTools
 
-# What every JVM obeys: a job has these only where the scenario says so.
+# Variables that every JVM obeys: a job has them only if the scenario sets them.
 NOT_INHERITED = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS")
 _OWN = {"python", "spark_home", "jars"}
 _SUBMIT = "spark-submit"
@@ -22,12 +22,12 @@ _WHERE = "import os, pyspark; print(os.path.dirname(pyspark.__file__))"
 
 
 def python_of(runtime: Mapping[str, Any]) -> str:
-    """Return the job's interpreter: Onceproof's own, where nothing is said."""
+    """Return the job's interpreter, by default Onceproof's own."""
     return str(runtime.get("python", sys.executable))
 
 
 def search_path(runtime: Mapping[str, Any], home: Path | None = None) -> str:
-    """Return where a job's programs are looked for; what it has of its own comes first."""
+    """Return the PATH of a job; folders of its own runtime come first."""
     spark = home or (Path(runtime["spark_home"]) if "spark_home" in runtime else None)
     folders = [str(Path(python_of(runtime)).parent), *([str(spark / "bin")] if spark else [])]
     path = [os.environ.get("PATH", "/usr/bin:/bin")]
@@ -35,24 +35,22 @@ def search_path(runtime: Mapping[str, Any], home: Path | None = None) -> str:
 
 
 def tools_of(runtime: Mapping[str, Any], ours: SparkTools, home: Path) -> SparkTools:
-    """Return what a job's JVMs start from. Another Spark has no Java archive, and a home of links.
+    """Return the Spark of a job. A user's Spark has no CDS archive, and gets a home of symlinks.
 
-    `local-cluster` writes its executors' folders into SPARK_HOME, so that is none of the user's.
+    `local-cluster` writes its executors' folders to SPARK_HOME, so that must not be the user's.
     """
     if not _OWN & runtime.keys():
         return ours
     source = Path(runtime.get("spark_home") or _spark_of(python_of(runtime)))
     if not (source / "jars").is_dir():
-        raise RequestError(
-            f"spark_home {source} holds no Spark: write the folder in which bin/ and jars/ are"
-        )
+        raise RequestError(invalid("spark_home", str(source), "a folder with bin/ and jars/"))
     if not home.exists():
         home.mkdir(parents=True)
         for entry in source.iterdir():
             (home / entry.name).symlink_to(entry)
     jars = tuple(map(Path, runtime["jars"])) if "jars" in runtime else ours.jars
     if missing := [str(jar) for jar in jars if not jar.is_file()]:
-        raise RequestError(f"jar {missing[0]} is not there: write the whole path of a file")
+        raise RequestError(f"jar {missing[0]!r} does not exist; use the absolute path of a file")
     return SparkTools(ours.java, home, jars, None, ours.is_quick)
 
 
@@ -67,13 +65,13 @@ def _spark_of(python: str) -> str:
         ).stdout.strip()
     except (OSError, subprocess.SubprocessError) as error:
         raise RequestError(
-            f"{python} has no pyspark ({error}): write the interpreter of the job's virtual"
-            " environment, or spark_home beside it"
+            f"{python!r} has no pyspark ({error}); use the interpreter of the job's virtual"
+            " environment, or add spark_home"
         ) from None
 
 
-def submitted(command: Sequence[str], properties: Path) -> list[str]:
-    """Return the command; `spark-submit` is told of the settings that others find by themselves."""
+def submit_command(command: Sequence[str], properties: Path) -> list[str]:
+    """Return the command; `spark-submit` gets the settings by an option, others by a variable."""
     program, *words = command
     if Path(program).name != _SUBMIT or "--properties-file" in words:
         return list(command)
@@ -81,9 +79,9 @@ def submitted(command: Sequence[str], properties: Path) -> list[str]:
 
 
 def jdbc_of(address: str) -> str:
-    """Return a store's address as JDBC drivers want it; of no PostgreSQL, the address itself.
+    """Return the JDBC form of a PostgreSQL address, and any other address unchanged.
 
-    PostgreSQL's driver takes the file of the password from the environment, PGPASSFILE.
+    PostgreSQL's driver finds the file of the password by the variable PGPASSFILE.
     """
     found = urlsplit(address)
     if not found.scheme.startswith("postgres"):

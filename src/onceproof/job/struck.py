@@ -40,15 +40,15 @@ class StruckJob:
     deaths: AbstractContextManager[Any] = field(default_factory=threading.RLock)
 
     def processes(self) -> list[Identity]:
-        """Return what lives of it, executors included."""
+        """Return its living processes, executors included."""
         return job_processes(self.job)
 
     def driver(self) -> list[Identity]:
-        """Return what lives of its driver, when there is one."""
+        """Wait for a driver, and return its living processes."""
         return self._attempt().driver()
 
     def executors(self) -> list[Identity]:
-        """Return the executors of a driver that lives; those that outlive theirs are nobody's."""
+        """Return the executors of living drivers, without those that outlived their driver."""
         attempts = [one for one in (self.supervisor.current, self.supervisor.rival) if one]
         found = {one: one.processes() for one in attempts if one.is_alive}
         return [
@@ -59,35 +59,35 @@ class StruckJob:
         ]
 
     def kill_driver(self) -> list[Identity]:
-        """Kill the driver, and return who died."""
+        """Kill the driver, and return the killed processes."""
         with self.deaths:
             attempt = self._attempt()
             return _by_us(attempt, attempt.kill())
 
     def stop_driver(self) -> list[Identity]:
-        """Ask the driver to end, and return who did."""
+        """Send SIGTERM to the driver, and return the processes that ended."""
         with self.deaths:
             attempt = self._attempt()
             return _by_us(attempt, attempt.stop())
 
     def kill_all(self) -> list[Identity]:
-        """Kill the driver and every executor before the job is started again; return who died."""
+        """Kill the driver and every executor before the next attempt starts; return them."""
         with self.deaths:
             attempt = self._attempt()
             with self.supervisor.starts_held:
                 return _by_us(attempt, kill_until_none(self.processes, self.job))
 
     def start_rival(self) -> Identity:
-        """Start the job once more beside the one that lives, and return its driver."""
+        """Start a second driver beside the living one, and return it."""
         return self.supervisor.start_rival().leader
 
     def committed(self) -> int:
-        """Return the newest batch that the commit log has, -1 if there is none."""
+        """Return the newest batch in the commit log, -1 if there is none."""
         self.archive.catch_up()
         return self.archive.newest[1]
 
     def let_readers_look(self) -> None:
-        """Wait until a reader has looked since now, or could not for so long."""
+        """Wait until a reader has looked after this call, for a limited time."""
         history, now = HistoryReader(self.run.history), History(self.run.history).last_seq()
         comes_true(
             lambda: any(poll.since >= now for poll in polls(history.read_new())),
@@ -96,9 +96,10 @@ class StruckJob:
         )
 
     def newest(self) -> tuple[int, int]:
-        """Return the newest batch of the offset log and of the commit log, as the files are now.
+        """Return the newest batch in the offset log and in the commit log, read from the files.
 
-        A commit is there when its checksums are, which follow it, where offsets have theirs.
+        A commit counts once its checksum file exists, which is written after it, if the offsets of
+        the batch have a checksum file.
         """
         folder = self.archive.checkpoint
         planned, committed = log.newest(folder)
@@ -110,7 +111,7 @@ class StruckJob:
         return planned, committed - is_half
 
     def while_down(self, act: Callable[[Path], T]) -> tuple[list[Identity], T]:
-        """Kill the driver, and act on its checkpoint before it is started again."""
+        """Kill the driver, and call `act` with its checkpoint before the next attempt starts."""
         with self.deaths:
             attempt = self._attempt()
             with self.supervisor.starts_held:
@@ -121,13 +122,13 @@ class StruckJob:
         return dead, done
 
     def planned(self) -> Mapping[Partition, int]:
-        """Return up to where the newest batch of the offset log reads each partition."""
+        """Return the end offset of each partition in the newest batch of the offset log."""
         self.archive.catch_up()
         newest = self.archive.newest[0]
         return by_partition(self.archive.planned[newest].offsets) if newest >= 0 else {}
 
     def _attempt(self) -> Attempt:
-        """Return the attempt that lives; one that has died already is nobody's to kill."""
+        """Wait for a living attempt, and return it."""
 
         def living() -> Attempt | None:
             found = self.supervisor.current
@@ -138,5 +139,5 @@ class StruckJob:
 
 def _by_us(attempt: Attempt, dead: list[Identity]) -> list[Identity]:
     if attempt.leader not in dead:
-        raise StackError(f"the driver of attempt {attempt.number} had died before it was killed")
+        raise StackError(f"the driver of attempt {attempt.number} had ended before it was killed")
     return dead

@@ -1,4 +1,4 @@
-"""Keeps the job going until the run is over: watches it, counts its failures, starts it again."""
+"""Keeps the job running until the run is over: watches it and restarts it after failures."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _OVER, _DIED = "over", "its process ended"
 
 @dataclass
 class Watch:
-    """What the supervisor asks of the rest of the agent; each is called often and must be quick.
+    """The callbacks of the supervisor; each is called often and must be fast.
 
-    `catch_up` brings the archive up to date, `is_over` says that the run is at its end,
-    `progress` is anything that differs when the job got on, `is_idle` says that it has nothing to
-    do, and `trouble` says what else must end the run, if anything.
+    `catch_up` brings the archive up to date. `is_over` returns whether the run is at its end,
+    `progress` a value that changes when the job makes progress, `is_idle` whether the job has
+    nothing to do, and `trouble` any other reason to end the run, empty without one.
     """
 
     catch_up: Callable[[], None]
@@ -38,10 +38,10 @@ class Watch:
 
 @dataclass
 class Supervisor:
-    """One job's supervisor. `current` is the attempt that lives, for faults to strike.
+    """The supervisor of one job. `current` is the living attempt, for faults to strike.
 
-    None starts while somebody has `starts_held`. Beside it a `rival` may live, which a fault
-    started: it is the next attempt when one of the two has ended.
+    No attempt starts while `starts_held` is held. A fault may start a `rival` beside the current
+    attempt; it becomes the next attempt when the current one has ended.
     """
 
     start: Callable[[int], Attempt]
@@ -58,19 +58,19 @@ class Supervisor:
     _wants_rival: threading.Event = field(init=False, default_factory=threading.Event)
 
     def supervise(self) -> str:
-        """Run attempt after attempt; return why there is no next one, empty if the run is over."""
+        """Run attempts until the run is over, and return an empty text; else why it ended early."""
         self.current = self._begin(dict)
         try:
             while True:
                 why = self._watch(self.current)
-                said = self.watch.trouble()
-                if why == _OVER or said:
+                trouble = self.watch.trouble()
+                if why == _OVER or trouble:
                     self._finish_all(why)
-                    return said if why != _OVER else ""
+                    return trouble if why != _OVER else ""
                 failed = self.current
                 if self._replace_by_rival(why):
                     continue
-                pause_s = self._asked(failed, why)
+                pause_s = self._next_delay_s(failed, why)
                 if pause_s is None:
                     return (
                         f"attempt {failed.number} failed ({why}), and the restart strategy gave up"
@@ -80,23 +80,26 @@ class Supervisor:
         finally:
             self._finish_all("its supervisor ended")
 
-    def _asked(self, failed: Attempt, why: str) -> float | None:
-        """Ask the strategy how long to wait for the next start, and write down what it says."""
+    def _next_delay_s(self, failed: Attempt, why: str) -> float | None:
+        """Ask the strategy for the delay before the next start, and record its decision."""
         pause_s = self.strategy.delay_s(time.monotonic())
         self.gave_up = pause_s is None
-        told = {"decided": "give up"} if pause_s is None else {"decided": "start"}
-        proof = {**told, "pause_s": None if pause_s is None else round(pause_s, 3), "reason": why}
-        proof["said"] = failed.said
+        proof = {
+            "decided": "give up" if pause_s is None else "start",
+            "pause_s": None if pause_s is None else round(pause_s, 3),
+            "reason": why,
+            "said": failed.last_error,
+        }
         self.history.append(ACTOR, Op.RESTART, attempt=failed.number, proof=proof)
         return pause_s
 
     def start_rival(self) -> Attempt:
-        """Have the job started once more beside the attempt that lives, as nobody should.
+        """Start a second attempt beside the living one, as no deployment should.
 
-        The supervisor's own thread does it: a driver dies with the thread that has started it.
+        The supervisor's own thread starts it, since a driver dies with the thread that started it.
         """
         if self.rival is not None:
-            raise StackError(f"attempt {self.rival.number} lives already beside another")
+            raise StackError(f"attempt {self.rival.number} already runs beside another")
         self._wants_rival.set()
         try:
             return wait_for(
@@ -106,7 +109,7 @@ class Supervisor:
             self._wants_rival.clear()
 
     def _begin(self, find: Callable[[], dict[str, object]]) -> Attempt:
-        """Start the next attempt; what is found just before it stands in its record."""
+        """Start the next attempt; the result of `find`, called just before, goes to its record."""
         self.starts += 1
         with self.starts_held:
             found = find()
@@ -116,7 +119,7 @@ class Supervisor:
         return attempt
 
     def _watch(self, attempt: Attempt) -> str:
-        """Return why the attempt is to end: that the run is over, or what went wrong."""
+        """Wait until the attempt must end, and return why: the run is over, or a failure."""
         seen, since = self.watch.progress(), time.monotonic()
 
         def look() -> str:
@@ -126,24 +129,24 @@ class Supervisor:
                 seen, since = now, time.monotonic()
             if self.watch.is_over():
                 return _OVER
-            if said := self.watch.trouble():
-                return said
+            if trouble := self.watch.trouble():
+                return trouble
             if not attempt.is_alive:
                 return _DIED
-            self._look_after_rival(attempt)
+            self._update_rival(attempt)
             is_stalled = time.monotonic() - since > self.stall_s
             return f"no progress in {self.stall_s:g} s" if is_stalled else ""
 
         return wait_for(look, float("inf"), "", every_s=_LOOK_EVERY_S)
 
     def _replace_by_rival(self, why: str) -> bool:
-        """End the attempt that failed; return whether its rival is now the one that lives."""
+        """End the failed attempt; return whether its rival is now the current attempt."""
         failed, self.current, self.rival = self.current, self.rival, None
         self._finish(failed, why)
         return self.current is not None
 
-    def _look_after_rival(self, attempt: Attempt) -> None:
-        """Start the rival that is wanted; end what is left of one that died."""
+    def _update_rival(self, attempt: Attempt) -> None:
+        """Start a requested rival; end the remaining processes of a rival that ended."""
         if self.rival is None:
             if self._wants_rival.is_set():
                 beside: dict[str, object] = {"beside": attempt.number}
@@ -161,7 +164,7 @@ class Supervisor:
             self._finish(last, why)
 
     def _finish(self, attempt: Attempt | None, why: str) -> None:
-        """End every process of an attempt; the last of its commits is archived after that."""
+        """End every process of an attempt, then archive its last commits."""
         if attempt is None:
             return
         outcome = Outcome.OK if why == _OVER else Outcome.FAILED

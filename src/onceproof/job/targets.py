@@ -1,4 +1,4 @@
-"""The sink of a run, opened: what the plan names, on the store that was prepared."""
+"""The sink of a run, opened by its plan on the prepared store."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from onceproof.variables import revealed
 
 
 def target_of(run: RunDirectory, plan: Plan, address: str) -> Target:
-    """Return what a run writes to, for whoever only reads; columns and key are its reference's."""
+    """Return the target that a run writes to, with the columns and the key of its reference."""
     reference = reference_of(plan.output)
-    told = _security(run).for_topics() if plan.output.store == "kafka" else {}
+    security = _security(run).for_topics() if plan.output.store == "kafka" else {}
     return Target(
         address,
         plan.output.target,
         reference.columns,
         reference.key,
         reference.version,
-        options={**told, **_revealed(plan.output.options)},
+        options={**security, **_revealed(plan.output.options)},
         checkpoint=str(run.checkpoint.absolute()),
     )
 
 
 def _revealed(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a sink's options with values for variables; Kafka's clients look up their own."""
+    """Return a sink's options with variables replaced, except those for Kafka's clients."""
     return {
         name: revealed(value) if isinstance(value, str) and not name.startswith("kafka.") else value
         for name, value in options.items()
@@ -39,7 +39,7 @@ def _revealed(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _security(run: RunDirectory) -> Security:
-    """Return by what the brokers of a run let clients in, as was found when it was prepared."""
+    """Return the security settings of a run's brokers, as recorded when it was prepared."""
     found = read_object(run.prepared).get("security", {}) if run.prepared.exists() else {}
     return Security(**found)
 
@@ -49,8 +49,8 @@ def open_sink(run: RunDirectory, plan: Plan, address: str) -> Sink:
     return find_sink(plan.output.sink)(target_of(run, plan, address))
 
 
-def shown(run: RunDirectory, plan: Plan, address: str) -> str:
-    """Return what a run writes to, as its job is told."""
+def target_argument(run: RunDirectory, plan: Plan, address: str) -> str:
+    """Return the value of {target} in the job's command."""
     kind = find_sink(plan.output.sink)
     target = target_of(run, plan, address)
     return kind.place.shown(target) if is_output(kind) else target.name

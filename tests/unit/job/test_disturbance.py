@@ -1,4 +1,4 @@
-"""One fault at work: who waits for it must live when it strikes."""
+"""One fault: a process at its failpoint must be alive when it strikes."""
 
 import subprocess
 import sys
@@ -18,13 +18,13 @@ from onceproof.runs.plan import FaultPart
 STEP = "from onceproof import failpoints; failpoints.reached('decided', {batch})"
 
 
-def comes_to_the_step(point, batch):
-    """A process that waits there."""
+def start_process_at_the_step(point, batch):
+    """Start a process that waits at the failpoint."""
     env = {"ONCEPROOF_FAILPOINTS": str(point.folder)}
     return subprocess.Popen([sys.executable, "-c", STEP.format(batch=batch)], env=env)
 
 
-def test_who_died_of_something_else_is_not_struck_and_the_next_is(tmp_path, monkeypatch):
+def test_a_process_that_ended_before_is_not_struck_and_the_next_one_is(tmp_path, monkeypatch):
     run = RunDirectory(tmp_path)
     point = Failpoint("late", "decided", 3, run.failpoints)
     struck, waiting = [], []
@@ -39,17 +39,17 @@ def test_who_died_of_something_else_is_not_struck_and_the_next_is(tmp_path, monk
 
     def dies_at_first(self):
         found = reached(self)
-        if found and len(waiting) == 1:  # somebody else's fault
+        if found and len(waiting) == 1:  # another fault
             waiting[0].kill()
             waiting[0].wait()
             waiting.append(None)
         elif not found and waiting == [waiting[0], None]:
-            waiting[1] = comes_to_the_step(point, 4)
+            waiting[1] = start_process_at_the_step(point, 4)
         return found
 
     monkeypatch.setattr(Failpoint, "reached", dies_at_first)
     point.arm()
-    waiting.append(comes_to_the_step(point, 3))
+    waiting.append(start_process_at_the_step(point, 3))
     history = History(tmp_path / "history.jsonl")
     archive = SimpleNamespace(newest=(4, 3), catch_up=lambda: None, lock=nullcontext())
     progress = SimpleNamespace(close=lambda: None)
@@ -60,5 +60,5 @@ def test_who_died_of_something_else_is_not_struck_and_the_next_is(tmp_path, monk
     assert waiting[1].wait(10) == 0
     missed, landed = history.read()
     assert (missed.is_ok, missed.batch, landed.is_ok, landed.batch) == (False, 3, True, 4)
-    assert "had died before it was struck" in missed.proof["reason"]
+    assert missed.proof["reason"].startswith(f"process {missed.proof['pid']} at decided")
     assert struck == [waiting[1].pid]

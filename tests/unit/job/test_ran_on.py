@@ -1,4 +1,4 @@
-"""What a job ran on is seen from outside, of living processes and of drivers that are killed."""
+"""The record of what a job ran on, for living processes and for killed drivers."""
 
 import json
 import re
@@ -32,7 +32,7 @@ JOB = """\
 
 @pytest.fixture
 def looked(tmp_path):
-    """Starts a command as an attempt, looks at it until it is ready, kills it, and looks again."""
+    """Start a command as an attempt, inspect it until it is ready, kill it, inspect it again."""
 
     def look(command, ready=None, **runtime):
         made = job(tmp_path, *command, **runtime)
@@ -42,8 +42,7 @@ def looked(tmp_path):
 
         def is_ready():
             ran_on.look()
-            said = attempt.log.read_text()
-            assert attempt.is_alive or ready is None, said
+            assert attempt.is_alive or ready is None, attempt.log.read_text()
             return ready.exists() if ready else not attempt.is_alive
 
         try:
@@ -71,7 +70,7 @@ def python_job(tmp_path, text=JOB):
     return folder, ready
 
 
-def test_a_killed_python_job_has_told_its_interpreter_and_the_files_it_imported(looked, tmp_path):
+def test_a_killed_python_job_has_recorded_its_interpreter_and_its_imports(looked, tmp_path):
     folder, ready = python_job(tmp_path)
     found = looked(["{python}", str(folder / "job.py")], ready)
     version = ".".join(map(str, sys.version_info[:3]))
@@ -94,9 +93,7 @@ def test_the_jobs_own_sitecustomize_and_pythonpath_are_as_they_were(looked, tmp_
     assert set(found["files"]) == {"sitecustomize.py", "helper.py", "job.py"}
 
 
-def test_an_installed_package_is_told_by_its_version_and_a_package_of_its_own_by_its_files(
-    looked, tmp_path
-):
+def test_installed_packages_have_a_version_and_own_packages_have_files(looked, tmp_path):
     folder, ready = python_job(tmp_path)
     (folder / "mine/inner").mkdir(parents=True)
     for place in ("mine", "mine/inner"):
@@ -105,19 +102,19 @@ def test_an_installed_package_is_told_by_its_version_and_a_package_of_its_own_by
     (folder / "job.py").write_text(f"import yaml, mine.inner\n{text}")
     found = looked(["{python}", str(folder / "job.py")], ready)
     assert list(found["packages"]) == ["PyYAML"]
-    said = rf"{re.escape(version('PyYAML'))} sha256:[0-9a-f]{{12}}"
-    assert re.fullmatch(said, found["packages"]["PyYAML"])
+    wanted = rf"{re.escape(version('PyYAML'))} sha256:[0-9a-f]{{12}}"
+    assert re.fullmatch(wanted, found["packages"]["PyYAML"])
     assert {"mine/__init__.py", "mine/inner/__init__.py"} <= set(found["files"])
 
 
-def test_a_python_that_tells_nothing_is_named_as_not_known(looked, tmp_path):
+def test_a_python_without_a_record_is_listed_as_unknown(looked, tmp_path):
     ready = tmp_path / "ready"
     code = f"open({str(ready)!r}, 'w').close(); __import__('signal').pause()"
     found = looked(["{python}", "-I", "-S", "-c", code], ready)
     assert {"python", "files"} <= set(found["unknown"])
 
 
-def test_a_package_of_the_same_version_and_another_code_is_another(tmp_path):
+def test_a_package_with_changed_code_has_another_digest(tmp_path):
     site = tmp_path / "site-packages"
     (site / "mine").mkdir(parents=True)
     (site / "mine/__init__.py").write_text("x = 1\n")
@@ -128,16 +125,16 @@ def test_a_package_of_the_same_version_and_another_code_is_another(tmp_path):
     notes = tmp_path / "imported-1.txt"
     notes.write_text(f"python cpython 3.11.7\nfile {site}/mine/__init__.py\n")
 
-    def told(*changed):
+    def package(*changed):
         (info / "RECORD").write_text("\n".join((*lines, *changed)) + "\n")
         found = Imported(notes, file_digest)
         found.look()
         return found.packages["mine"]
 
-    same = told()
+    same = package()
     assert same.startswith("0.1.0 sha256:")
-    assert told("../../bin/more,sha256=dd,9") == same
-    assert told("mine/more.py,sha256=ee,1") != same
+    assert package("../../bin/more,sha256=dd,9") == same
+    assert package("mine/more.py,sha256=ee,1") != same
 
 
 def a_jar(path, **files):
@@ -150,7 +147,7 @@ def a_jar(path, **files):
 
 @pytest.fixture
 def java(tmp_path):
-    """A program that /proc shows as java, with the class path and the open jar that it is given."""
+    """A program that is java in /proc, with a class path and an open jar."""
     program = tmp_path / "jdk/bin/java"
     program.parent.mkdir(parents=True)
     shutil.copy(Path("/bin/bash").resolve(), program)
@@ -169,9 +166,7 @@ def java(tmp_path):
     return [str(program), "-c", script, "-cp", class_path, named], ready
 
 
-def test_the_jars_of_a_jvm_are_those_of_its_class_path_its_command_and_its_open_files(
-    looked, java, tmp_path
-):
+def test_jars_are_found_by_class_path_command_and_open_files(looked, java, tmp_path):
     found = looked(*java)
     names = ["iceberg.jar", "named.jar", "open.jar", "other.jar", "spark-core_2.13-4.1.0.jar"]
     assert list(found["jars"]) == names
@@ -180,7 +175,7 @@ def test_the_jars_of_a_jvm_are_those_of_its_class_path_its_command_and_its_open_
     assert found["unknown"] == []
 
 
-def test_classes_in_a_folder_of_the_class_path_are_named_as_not_known(looked, java, tmp_path):
+def test_classes_in_a_folder_of_the_class_path_are_listed_as_unknown(looked, java, tmp_path):
     (tmp_path / "classes/deep").mkdir(parents=True)
     (tmp_path / "classes/deep/A.class").write_text("x")
     command, ready = java
@@ -188,6 +183,6 @@ def test_classes_in_a_folder_of_the_class_path_are_named_as_not_known(looked, ja
     assert looked(command, ready)["unknown"] == ["classes in classes"]
 
 
-def test_an_attempt_that_nobody_saw_leaves_a_record_in_which_nothing_is_known(looked):
+def test_an_attempt_that_ended_unseen_has_a_record_of_unknowns(looked):
     found = looked(["{python}", "-I", "-S", "-c", "pass"])
     assert {"java", "spark", "jars", "python", "files"} == set(found["unknown"])

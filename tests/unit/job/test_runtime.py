@@ -1,18 +1,19 @@
-"""What a job runs on, where the scenario says so."""
+"""The runtime that a scenario sets for its job."""
 
+import re
 import sys
 from pathlib import Path
 
 import pytest
 
 from onceproof.errors import RequestError
-from onceproof.job.runtime import jdbc_of, python_of, submitted, tools_of
+from onceproof.job.runtime import jdbc_of, python_of, submit_command, tools_of
 from onceproof.stacks.tools import SparkTools
 
 OURS = SparkTools(Path("/java"), Path("/spark"), (Path("/ours.jar"),), Path("/archive"), True)
 
 
-def test_what_is_left_out_is_ours(tmp_path):
+def test_defaults_are_those_of_onceproof(tmp_path):
     assert python_of({}) == sys.executable
     assert tools_of({"env": {"A": "b"}}, OURS, tmp_path / "home") is OURS
 
@@ -30,38 +31,38 @@ def test_another_spark_has_a_home_of_links_and_no_archive(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
-        ({"spark_home": "/nowhere"}, "spark_home /nowhere holds no Spark: write the folder"),
-        ({"python": "/nowhere/python"}, "/nowhere/python has no pyspark"),
+        ({"spark_home": "/nowhere"}, "invalid spark_home '/nowhere'; use a folder with bin/"),
+        ({"python": "/nowhere/python"}, "'/nowhere/python' has no pyspark"),
     ],
 )
-def test_a_spark_that_is_none_is_refused(tmp_path, given, said):
-    with pytest.raises(RequestError, match=said):
+def test_an_invalid_spark_is_refused(tmp_path, given, message):
+    with pytest.raises(RequestError, match=re.escape(message)):
         tools_of(given, OURS, tmp_path / "home")
 
 
-def test_a_jar_that_is_not_there_is_refused(tmp_path):
+def test_a_missing_jar_is_refused(tmp_path):
     (tmp_path / "jars").mkdir()
-    with pytest.raises(RequestError, match=r"jar /nowhere.jar is not there"):
+    with pytest.raises(RequestError, match=r"/nowhere\.jar"):
         tools_of({"spark_home": str(tmp_path), "jars": ["/nowhere.jar"]}, OURS, tmp_path / "home")
 
 
-def test_spark_submit_is_told_of_the_settings():
+def test_spark_submit_gets_the_settings_file():
     words = ["/opt/spark/bin/spark-submit", "job.py", "--topic=t"]
-    told = ["/opt/spark/bin/spark-submit", "--properties-file", "/conf", "job.py", "--topic=t"]
-    assert submitted(words, Path("/conf")) == told
-    assert submitted(["python", "job.py"], Path("/conf")) == ["python", "job.py"]
+    command = ["/opt/spark/bin/spark-submit", "--properties-file", "/conf", "job.py", "--topic=t"]
+    assert submit_command(words, Path("/conf")) == command
+    assert submit_command(["python", "job.py"], Path("/conf")) == ["python", "job.py"]
     own = ["spark-submit", "--properties-file", "mine", "job.py"]
-    assert submitted(own, Path("/conf")) == own
+    assert submit_command(own, Path("/conf")) == own
 
 
-def test_an_address_is_told_as_jdbc_wants_it():
-    said = "jdbc:postgresql://127.0.0.1:5/db?user=me&password=it"
-    assert jdbc_of("postgresql://me:it@127.0.0.1:5/db") == said
+def test_an_address_is_converted_for_jdbc():
+    jdbc = "jdbc:postgresql://127.0.0.1:5/db?user=me&password=it"
+    assert jdbc_of("postgresql://me:it@127.0.0.1:5/db") == jdbc
     ours = "postgresql://me@127.0.0.1:5/db?passfile=/stack/login/pgpass"
     assert jdbc_of(ours) == "jdbc:postgresql://127.0.0.1:5/db?user=me"
     assert jdbc_of("127.0.0.1:9092") == "127.0.0.1:9092"
     theirs = "postgresql://me:${PASSWORD}@db.example/shop?sslmode=require"
-    said = "jdbc:postgresql://db.example/shop?user=me&password=${PASSWORD}&sslmode=require"
-    assert jdbc_of(theirs) == said
+    jdbc = "jdbc:postgresql://db.example/shop?user=me&password=${PASSWORD}&sslmode=require"
+    assert jdbc_of(theirs) == jdbc

@@ -1,4 +1,4 @@
-"""The supervisor over small programs instead of Spark: real processes, ended for real."""
+"""The supervisor with small programs instead of Spark, as real processes."""
 
 import os
 import secrets
@@ -18,7 +18,7 @@ from onceproof.runs.records import Op, Outcome
 from onceproof.runs.restart import FixedDelay, NoRestart
 
 FOREVER = "import time; time.sleep(600)"
-# A child that asks for no leave to live on, as a JVM does when its Python driver is dead.
+# A child that ignores SIGTERM, and outlives its parent as a JVM outlives its Python driver.
 WITH_CHILD = (
     "import signal, subprocess, sys; subprocess.Popen([sys.executable, '-c', 'import signal, time;"
     " signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)']); " + FOREVER
@@ -33,13 +33,17 @@ def job():
 
 
 class Bench:
-    """A supervisor whose watch is plain values that a test sets."""
+    """A supervisor whose watch returns plain values that a test sets."""
 
     def __init__(self, folder, job, program, strategy, stall_s=60):
-        self.over, self.progress, self.said, self.recovered = False, 0, "", []
+        self.over, self.progress, self.trouble, self.recovered = False, 0, "", []
         self.history = History(folder / "history.jsonl")
         watch = Watch(
-            lambda: None, lambda: self.over, lambda: self.progress, lambda: False, lambda: self.said
+            lambda: None,
+            lambda: self.over,
+            lambda: self.progress,
+            lambda: False,
+            lambda: self.trouble,
         )
         self.supervisor = Supervisor(
             lambda n: start(
@@ -60,16 +64,16 @@ class Bench:
         ]
 
 
-def test_a_job_that_fails_is_started_again_until_the_strategy_gives_up(tmp_path, job):
+def test_a_failing_job_is_restarted_until_the_strategy_gives_up(tmp_path, job):
     bench = Bench(tmp_path, job, "raise SystemExit(1)", FixedDelay(2, 0.01))
-    said = bench.supervisor.supervise()
-    assert said == "attempt 3 failed (its process ended), and the restart strategy gave up"
+    reason = bench.supervisor.supervise()
+    assert reason == "attempt 3 failed (its process ended), and the restart strategy gave up"
     failed = Outcome.FAILED
     assert bench.ends() == [(n, failed, "its process ended") for n in (1, 2, 3)]
     assert bench.recovered == [1, 2]
 
 
-def test_what_the_strategy_decided_is_written_down_with_the_last_words(tmp_path, job):
+def test_the_strategys_decision_is_recorded_with_the_last_error(tmp_path, job):
     bench = Bench(tmp_path, job, "import sys; sys.exit('no such topic')", FixedDelay(1, 0.01))
     bench.supervisor.supervise()
     asked = [one for one in bench.history.read() if one.op is Op.RESTART]
@@ -113,15 +117,15 @@ def test_a_run_that_is_over_ends_its_job_with_all_its_children(tmp_path, job):
     assert job_processes(job) == []
 
 
-def test_what_makes_a_run_end_early_is_said_and_no_attempt_follows(tmp_path, job):
+def test_a_trouble_ends_the_run_and_is_returned(tmp_path, job):
     bench = Bench(tmp_path, job, FOREVER, FixedDelay(9, 0))
-    bench.said = "the run did not end within 300 s"
+    bench.trouble = "the run did not end within 300 s"
     assert bench.supervisor.supervise() == "the run did not end within 300 s"
     assert [attempt for attempt, *_ in bench.ends()] == [1]
 
 
 def start_rival(bench, then):
-    """Have a rival started by another thread, which ends before the rival is looked at."""
+    """Request a rival from another thread, which ends before the rival is inspected."""
     supervisor = bench.supervisor
 
     def body():
@@ -150,7 +154,7 @@ def test_a_rival_is_the_next_attempt_when_the_first_has_failed(tmp_path, job):
     assert job_processes(job) == []
 
 
-def test_a_rival_that_dies_leaves_the_first_alone(tmp_path, job):
+def test_the_first_attempt_outlives_a_rival_that_ends(tmp_path, job):
     bench = Bench(tmp_path, job, FOREVER, NoRestart())
     start_rival(bench, lambda supervisor: supervisor.rival.kill())
     assert bench.supervisor.supervise() == ""
@@ -158,11 +162,11 @@ def test_a_rival_that_dies_leaves_the_first_alone(tmp_path, job):
     assert job_processes(job) == []
 
 
-def test_there_is_one_rival_at_most(tmp_path, job):
+def test_there_is_at_most_one_rival(tmp_path, job):
     bench = Bench(tmp_path, job, FOREVER, NoRestart())
 
     def once_more(supervisor):
-        with pytest.raises(StackError, match="attempt 2 lives already beside another"):
+        with pytest.raises(StackError, match="2"):
             supervisor.start_rival()
         supervisor.rival.kill()
 
@@ -170,7 +174,7 @@ def test_there_is_one_rival_at_most(tmp_path, job):
     assert bench.supervisor.supervise() == ""
 
 
-def test_killing_a_driver_kills_all_of_its_session_and_says_who_died(tmp_path, job):
+def test_killing_a_driver_kills_its_session_and_returns_the_processes(tmp_path, job):
     command = [sys.executable, "-c", WITH_CHILD]
     attempt = start(1, job, command, os.environ, tmp_path, tmp_path / "log")
     wait_for(lambda: len(job_processes(job)) == 2, 10, "it has no child")

@@ -1,8 +1,8 @@
-"""Runs first in the job's Python, from PYTHONPATH: writes down which files that imports.
+"""A hook on PYTHONPATH that runs first in the job's Python, and records the files it imports.
 
-Each file is written as it is imported, so a job that is killed has told. The job's own
-`sitecustomize`, its `sys.path` and its PYTHONPATH are as they would be without this. It runs in
-whatever Python the job has, 3.8 or newer.
+Each file is written when it is imported, so the record of a killed job is complete. The job's own
+`sitecustomize`, its `sys.path` and its PYTHONPATH are the same as without the hook. It runs in any
+Python of the job from 3.8 on.
 """
 
 import os
@@ -42,7 +42,7 @@ class _Notes:
         elif event == "cpython.run_file":
             self.write_file(given[0])
         elif event == "import":
-            self.write_file(given[1])  # there only where it is not written in Python
+            self.write_file(given[1])  # a path only for modules not written in Python
 
     def write_file(self, path: Any) -> None:
         is_file = isinstance(path, str) and path[:1] not in ("", "<")

@@ -1,0 +1,43 @@
+"""Why a job failed, by its log and its checkpoint; for messages only, never as proof."""
+
+from __future__ import annotations
+
+import re
+
+from onceproof.checkpoint.archive import Archive
+from onceproof.runs.directory import RunDirectory
+
+_TAIL_BYTES = 20_000
+_MAX_CHARS = 500
+_NO_ERROR = (" WARN ", " INFO ", "[Stage ")
+_ERROR = re.compile(r"(Caused by: )?([A-Za-z_]\w*[.$])*[A-Za-z_]\w*(Error|Exception|Exit)\b:? ")
+
+
+def failure_reason(why: str, run: RunDirectory, archive: Archive, attempt: int) -> str:
+    """Return why a run ended, with the job's newest batch and the last error in its log."""
+    planned, committed = archive.newest
+    parts = [why]
+    if planned < 0:
+        parts.append(
+            f"it planned no batch in {run.checkpoint.absolute()}: its query must have that folder,"
+            " {checkpoint} in its command, as checkpointLocation"
+        )
+    elif committed < 0:
+        parts.append(f"it planned batch {planned} and committed none")
+    log = run.logs / f"driver-{attempt}.log"
+    if error := last_error(log.read_bytes()[-_TAIL_BYTES:] if log.exists() else b""):
+        parts.append(f"last error in logs/{log.name}: {error}")
+    return "; ".join(parts)
+
+
+def last_error(log: bytes) -> str:
+    """Return the last line that names an error, otherwise the last line that is not empty.
+
+    Stack traces are skipped, and warnings and progress bars unless there is nothing else. The last
+    line of the log alone would not do: Spark prints the query's plan after an error.
+    """
+    text = log.decode(errors="replace").splitlines()
+    lines = [one.strip() for one in text if one.strip() and not one[:1].isspace()]
+    plain = [one for one in lines if not any(word in one for word in _NO_ERROR)]
+    errors = [one for one in plain if _ERROR.match(one)]
+    return (errors or plain or lines or [""])[-1][:_MAX_CHARS]
