@@ -11,7 +11,7 @@ TWO_FILES := --numprocesses 2 --dist loadfile --no-loadscope-reorder
 # Tests start hundreds of Pythons, and each would compile our modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup ui fmt lint fast test bench prove nightly lock
+.PHONY: setup ui docs fmt lint fast test bench prove nightly lock
 
 setup: .venv/ready
 	$(BIN)/onceproof setup
@@ -23,6 +23,12 @@ setup: .venv/ready
 # Playwright, for tests in Debian's Chromium (apt-get install chromium), which are skipped without.
 ui: .venv/ready
 	./setup.sh requirements-ui.lock
+
+# The documentation as a static site in site/, with search; a warning fails.
+docs: .venv/ready
+	./setup.sh requirements-docs.lock
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --nitpicky --quiet -c docs . site
+	@echo "open site/index.html"
 
 fmt: .venv/ready
 	$(BIN)/ruff check --fix --quiet .
@@ -52,9 +58,9 @@ nightly: setup
 
 lock: .venv/ready
 	$(BIN)/uv pip compile pyproject.toml --extra all --output-file requirements.lock $(LOCKED)
-	$(BIN)/uv pip compile --group dev --constraint requirements.lock --output-file requirements-dev.lock $(LOCKED)
-	$(BIN)/uv pip compile --group ui --constraint requirements.lock --output-file requirements-ui.lock $(LOCKED)
+	for group in dev ui docs; do $(COMPILE) --group $$group --output-file requirements-$$group.lock $(LOCKED) || exit; done
 	$(BIN)/python -m onceproof.setup.relock jars.in jars.lock
 
 # One file for Python 3.11 to 3.13, with hashes and without addresses.
+COMPILE := $(BIN)/uv pip compile --constraint requirements.lock
 LOCKED := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --upgrade --quiet

@@ -1,6 +1,6 @@
 #!/bin/sh
 # From nothing to the virtual environment in .venv, from the locks and nothing else.
-# Arguments: further locks. Settings: PYTHON (default: python3). pip's own index, if one is set, serves uv too.
+# Arguments: further locks, which later calls install too. Settings: PYTHON (default: python3). pip's own index, if one is set, serves uv too.
 set -eu
 cd "$(dirname "$0")"
 PYTHON=${PYTHON:-python3}
@@ -16,6 +16,8 @@ if ! [ -x .venv/bin/uv ]; then
 fi
 index=$(.venv/bin/python -m pip config get global.index-url 2>/dev/null || true)
 [ -z "$index" ] || export UV_DEFAULT_INDEX="${UV_DEFAULT_INDEX:-$index}"
+printf '%s\n' "$@" >> .venv/locks
+set -- $(sort -u .venv/locks)
 # The locks are complete: a resolver over them would build pyspark's 450 MB again each time.
 # Without its bytecode, Great Expectations alone is compiled anew in every process that imports it.
 .venv/bin/uv pip sync --quiet --compile-bytecode --python .venv/bin/python --require-hashes requirements.lock requirements-dev.lock "$@"
