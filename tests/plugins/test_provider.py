@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft7Validator
 
+import onceproof
 from onceproof.airflow.provider import get_provider_info
 from tests.repo.tree import ROOT
 
@@ -82,7 +83,7 @@ def test_its_metadata_is_what_airflows_schema_says():
 def test_airflow_registers_one_plugin_and_the_provider(seen):
     assert [one.startswith("onceproof==") for one in seen["plugins"]] == [True]
     assert seen["errors"] == {}
-    assert seen["provider"] == ["0.1.0", "Onceproof"]
+    assert seen["provider"] == [onceproof.__version__, "Onceproof"]
 
 
 def test_the_bundle_holds_our_dags_and_names_no_path(seen):

@@ -105,6 +105,16 @@ def test_the_lock_holds_what_the_project_asks_for():
     assert [one for one in exact if re.sub(r"\[.*\]", "", one) not in lock] == []
 
 
+def test_the_changelog_has_the_version_of_the_project_and_three_kinds_of_lines():
+    text = (ROOT / "CHANGELOG.md").read_text()
+    assert re.findall(r"^## (.*)$", text, re.MULTILINE)[0] == "Unreleased"
+    newest = re.findall(r"^## (\d+\.\d+\.\d+) \(\d{4}-\d\d-\d\d\)$", text, re.MULTILINE)[0]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert newest == project["version"]
+    kinds = set(re.findall(r"^### (.*)$", text, re.MULTILINE))
+    assert kinds <= {"Added", "Changed", "Fixed"}
+
+
 def test_a_target_of_the_makefile_is_under_five_lines():
     text = (ROOT / "Makefile").read_text()
     recipes = re.findall(r"^[a-z./]+:.*\n((?:\t.*\n)*)", text, re.MULTILINE)

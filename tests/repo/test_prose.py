@@ -36,7 +36,6 @@ FOLDERS = ("src", "tests", "docs", "dags", "plugins", "spark_jobs", "benchmarks"
 PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")
 # Not rewritten yet.
 PENDING = (
-    "CHANGELOG.md",
     "CONTRIBUTING.md",
     "README.md",
     "benchmarks/",
