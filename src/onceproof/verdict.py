@@ -1,7 +1,7 @@
-"""Findings and the verdict that they make: PASS < UNKNOWN < FAIL, and the worst decides.
+"""Findings and the verdict that follows from them: PASS < UNKNOWN < FAIL, and the worst decides.
 
-Nothing here looks at evidence. What is missing is never read as good: no finding is UNKNOWN, and a
-verdict without a claim is never as claimed.
+Nothing here reads evidence. Missing input never counts as good: without findings the verdict is
+UNKNOWN, and without a claim it is never as claimed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ EXIT_AS_CLAIMED, EXIT_NOT_AS_CLAIMED, EXIT_UNKNOWN, EXIT_WRONG_REQUEST = range(4
 
 
 class Grade(StrEnum):
-    """What a finding or a verdict says, from the best to the worst."""
+    """The result of a finding or of a verdict, from the best to the worst."""
 
     PASS = "PASS"  # noqa: S105
     UNKNOWN = "UNKNOWN"
@@ -26,26 +26,36 @@ class Grade(StrEnum):
 
 
 class Status(StrEnum):
-    """How a finding is shown, in the order of reports."""
+    """How a finding is shown, in the order of every report.
+
+    First come the findings that decided the verdict, then what was checked, then what was allowed
+    or did not apply.
+    """
 
     FAILED = "failed"
     UNKNOWN = "unknown"
-    ALLOWED = "allowed"
     PASSED = "passed"
+    ALLOWED = "allowed"
     NOT_APPLICABLE = "not applicable"
 
 
+def report_order(status: str) -> int:
+    """Return the place of a status in reports."""
+    return list(Status).index(Status(status))
+
+
 def worst(grades: Iterable[Grade]) -> Grade:
-    """Return the worst of the grades; of none at all, UNKNOWN."""
+    """Return the worst of the grades; UNKNOWN without any."""
     return max(grades, key=list(Grade).index, default=Grade.UNKNOWN)
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What one checker found: a grade, the reason as a sentence, and the numbers behind it.
+    """The result of one checker: a grade, the reason as a sentence, and the numbers behind it.
 
-    `anomalies` holds every class that the checker counted, legal or not. `traceback` is set only
-    where the checker itself raised. One that does not apply had nothing to look at.
+    `anomalies` has the count of each class that the checker counts, legal or not. `traceback` is
+    set only if the checker itself raised. `applies` is False if there was nothing to check,
+    `is_allowed` True if the scenario permits what was found.
     """
 
     checker: str
@@ -55,28 +65,30 @@ class Finding:
     anomalies: Mapping[Anomaly, int] = field(default_factory=dict)
     traceback: str = ""
     applies: bool = True
+    is_allowed: bool = False
 
     @property
     def status(self) -> Status:
-        """What reports show: a grade of PASS is one of three."""
+        """The status in reports: PASS is shown as passed, allowed or not applicable."""
         if self.verdict is Grade.FAIL:
             return Status.FAILED
         if self.verdict is Grade.UNKNOWN:
             return Status.UNKNOWN
         if not self.applies:
             return Status.NOT_APPLICABLE
-        return Status.ALLOWED if any(self.anomalies.values()) else Status.PASSED
+        is_allowed = self.is_allowed or any(self.anomalies.values())
+        return Status.ALLOWED if is_allowed else Status.PASSED
 
 
-def not_applicable(checker: str, reason: str) -> Finding:
-    """Return the finding of a checker that has nothing to look at in this run."""
-    return Finding(checker, Grade.PASS, reason, applies=False)
+def not_applicable(checker: str, reason: str, numbers: Mapping[str, Any] | None = None) -> Finding:
+    """Return the finding of a checker that has nothing to check in this run."""
+    return Finding(checker, Grade.PASS, reason, dict(numbers or {}), applies=False)
 
 
-def unless(finding: Finding, check: Callable[[], None]) -> Finding:
-    """Return a finding if its evidence holds; else raise, or say UNKNOWN in the place of FAIL.
+def downgrade_if_inconsistent(finding: Finding, check: Callable[[], None]) -> Finding:
+    """Return the finding if `check` passes; if it raises, re-raise, or turn FAIL into UNKNOWN.
 
-    What was counted then still fails the run, and no control is as claimed by it.
+    The anomalies of a downgraded finding still fail the run, but never satisfy a negative control.
     """
     try:
         check()
@@ -96,7 +108,7 @@ def weigh(
 ) -> Finding:
     """Return the finding for counted anomalies: FAIL if one of them breaks the promise.
 
-    `clean` is the sentence for counts that are all zero. Legal anomalies pass, and are named.
+    `clean` is the reason if all counts are zero. The reason names legal anomalies too.
     """
     seen = {anomaly: count for anomaly, count in counts.items() if count}
     illegal = {anomaly: count for anomaly, count in seen.items() if not promise.allows(anomaly)}
@@ -128,19 +140,19 @@ def _why_allowed(counts: Mapping[Anomaly, int], promise: Promise) -> str:
 
 
 def _rows(counts: Mapping[Anomaly, int]) -> str:
-    said = [
+    parts = [
         f"{count:,} {'row' if count == 1 else 'rows'} {_SEEN.get(anomaly, anomaly)}"
         for anomaly, count in counts.items()
     ]
-    return " and ".join(filter(None, [", ".join(said[:-1]), said[-1]]))
+    return " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
 
 
 @dataclass(frozen=True)
 class Claim:
-    """The verdict that a scenario must get, and with FAIL, the anomalies that must appear.
+    """The verdict that a scenario must get and, with FAIL, the anomalies that must appear.
 
-    A claim of FAIL is a negative control: it holds a sink to more than it declares, to prove that
-    the judge would see it.
+    A claim of FAIL is a negative control: it holds a sink to more than the sink declares, to prove
+    that the judge detects the difference.
     """
 
     promise: Promise
@@ -148,43 +160,43 @@ class Claim:
     anomalies: frozenset[Anomaly] = frozenset()
 
     def __post_init__(self) -> None:
-        """Refuse a claim that no run could ever meet."""
+        """Refuse a claim that no run can meet."""
         if self.verdict is Grade.UNKNOWN:
-            raise RequestError("claims: UNKNOWN can be no run's aim: write PASS or FAIL")
+            raise RequestError("claims: UNKNOWN cannot be claimed; write PASS or FAIL")
         if self.verdict is Grade.PASS and self.anomalies:
             raise RequestError(
-                f"claims: PASS names the anomalies {_names(self.anomalies)}, and none may appear:"
-                " write claims: FAIL, or no anomalies"
+                f"claims: PASS forbids the anomalies {_names(self.anomalies)}; write claims: FAIL,"
+                " or no anomalies"
             )
         if self.verdict is Grade.FAIL and not self.anomalies:
-            raise RequestError("claims: FAIL names no anomalies: write those that must appear")
+            raise RequestError("claims: FAIL names no anomalies; write those that must appear")
         if legal := {anomaly for anomaly in self.anomalies if self.promise.allows(anomaly)}:
             raise RequestError(
-                f"anomalies: {_names(legal)} cannot fail a run that is held to"
-                f" {self.promise.guarantee}: write a stronger hold_to, or leave it out"
+                f"anomalies: {_names(legal)} cannot fail a run held to {self.promise.guarantee};"
+                " write a stronger hold_to, or leave the anomaly out"
             )
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """All findings of a run, against what was claimed; `claim` is None where no plan tells it."""
+    """All findings of a run, and its claim; `claim` is None if the plan cannot be read."""
 
     findings: tuple[Finding, ...]
     claim: Claim | None
 
     @property
     def grade(self) -> Grade:
-        """PASS, UNKNOWN or FAIL: the worst finding's."""
+        """The grade of the worst finding."""
         grades = [finding.verdict for finding in self.findings]
         if self.claim and self._illegal(self.claim.promise):
-            grades.append(Grade.FAIL)  # whatever grade the checker that counted it gave
+            grades.append(Grade.FAIL)  # even if the checker that counted it passed
         return worst(grades)
 
     @property
     def differences(self) -> dict[Anomaly, int]:
-        """How many rows of each class, zero included.
+        """The number of rows of each class, zero included.
 
-        Two checkers that counted one class looked at the same rows, so the larger count stands.
+        Two checkers that count one class look at the same rows, so the larger count is taken.
         """
         return {
             anomaly: max((f.anomalies.get(anomaly, 0) for f in self.findings), default=0)
@@ -193,7 +205,7 @@ class Verdict:
 
     @property
     def counted(self) -> set[Anomaly]:
-        """The classes that some checker counted; a zero of any other is not known to be one."""
+        """The classes that a checker counted; of any other class, zero means unknown."""
         return {anomaly for finding in self.findings for anomaly in finding.anomalies}
 
     @property
@@ -201,7 +213,7 @@ class Verdict:
         """0 as claimed, 1 not as claimed, 2 unknown.
 
         A negative control is as claimed only if exactly the named anomalies broke its promise and
-        nothing is unknown: neither a fault that may not have landed nor a checker that raised.
+        no finding is UNKNOWN: every fault landed and no checker raised.
         """
         if self.claim is None or self.grade is Grade.UNKNOWN:
             return EXIT_UNKNOWN
@@ -229,23 +241,25 @@ class Verdict:
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """The sentences behind the grade, the worst first and none twice.
+        """The sentences behind the grade, without duplicates, in the order of `Status`.
 
-        A control that is not as claimed also says what it missed or showed unasked.
+        Of a verdict that is not PASS they are those of the findings that decided it. A negative
+        control that is not as claimed first says which anomalies are missing or unexpected.
         """
-        grades = [Grade.FAIL, Grade.UNKNOWN] if self.grade is not Grade.PASS else [Grade.PASS]
-        said = [f.reason for grade in grades for f in self.findings if f.verdict is grade]
-        nothing = "No checker found anything, so nothing is known"
-        return tuple(dict.fromkeys([*self._about_the_claim(), *said])) or (nothing,)
+        is_pass = self.grade is Grade.PASS
+        mine = [one for one in self.findings if (one.verdict is Grade.PASS) is is_pass]
+        reasons = [one.reason for one in sorted(mine, key=lambda one: report_order(one.status))]
+        nothing = "No checker has run, so nothing is known"
+        return tuple(dict.fromkeys([*self._about_the_claim(), *reasons])) or (nothing,)
 
     def _about_the_claim(self) -> list[str]:
         if self.claim is None or self.claim.verdict is Grade.PASS:
             return []
         illegal = self._illegal(self.claim.promise)
-        unnamed, missing = illegal - self.claim.anomalies, self.claim.anomalies - illegal
+        unclaimed, unseen = illegal - self.claim.anomalies, self.claim.anomalies - illegal
         return [
-            *([f"Claimed to appear, but not seen: {_names(missing)}"] if missing else []),
-            *([f"Seen, but not among those claimed: {_names(unnamed)}"] if unnamed else []),
+            *([f"Claimed to appear, but not seen: {_names(unseen)}"] if unseen else []),
+            *([f"Seen, but not among those claimed: {_names(unclaimed)}"] if unclaimed else []),
         ]
 
 

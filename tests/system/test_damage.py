@@ -20,7 +20,7 @@ def test_an_unaligned_checkpoint_counts_twice_and_the_judge_names_it(stack, tmp_
     (restarted,) = (one for one in found["findings"] if one["checker"] == "restarted")
     assert "is not what was archived" in restarted["reason"]
     assert all(
-        "rests on the checkpoint that damage_checkpoint_unaligned damaged" in one["sentence"]
+        "ran on the checkpoint that damage_checkpoint_unaligned damaged" in one["sentence"]
         for one in found["blame"]
     )
     sample = found["samples"][0]

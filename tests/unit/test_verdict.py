@@ -35,7 +35,7 @@ def judged(claim, *findings):
 def test_no_findings_are_unknown():
     assert worst([]) is UNKNOWN
     assert judged(GREEN).exit_code == 2
-    assert judged(GREEN).reasons == ("No checker found anything, so nothing is known",)
+    assert judged(GREEN).reasons == ("No checker has run, so nothing is known",)
 
 
 def test_the_order_is_pass_unknown_fail():
@@ -113,12 +113,28 @@ def test_what_is_legal_is_counted_and_passes():
         ),
     ],
 )
-def test_what_is_merely_allowed_is_told_apart_from_what_passed(promise, counts, status, reason):
+def test_allowed_anomalies_are_not_passed(promise, counts, status, reason):
     found = weigh("any", counts, promise, "Clean")
     assert (found.status, found.reason) == (status, reason)
 
 
-def test_a_checker_with_nothing_to_look_at_passes_as_not_applicable():
+def test_the_reasons_of_a_pass_are_checked_then_allowed_then_not_applicable():
+    findings = (
+        not_applicable("calm_run", "none"),
+        weigh("rows", {DUPLICATED: 2}, AT_LEAST, "Clean"),
+        Finding("unexplained", PASS, "Allowed", is_allowed=True),
+        Finding("ended", PASS, "Checked"),
+    )
+    verdict = Verdict(findings, Claim(AT_LEAST, PASS))
+    assert verdict.reasons == ("Checked", findings[1].reason, "Allowed", "none")
+
+
+def test_the_reasons_of_a_failure_are_what_decided_it_the_worst_first():
+    findings = [finding(PASS, "a"), finding(UNKNOWN, "b"), finding(FAIL, "c", lost=1)]
+    assert judged(GREEN, *findings).reasons == ("c says FAIL", "b says UNKNOWN")
+
+
+def test_a_checker_without_anything_to_check_is_not_applicable():
     found = not_applicable("torn", "Rows carry no batch number")
     assert (found.verdict, found.status) == (PASS, Status.NOT_APPLICABLE)
     assert finding(UNKNOWN).status is Status.UNKNOWN
@@ -182,10 +198,10 @@ def test_a_control_that_fails_for_another_reason_is_not_as_claimed():
 @pytest.mark.parametrize(
     ("grade", "anomalies", "words"),
     [
-        (UNKNOWN, [], "write PASS or FAIL"),
-        (PASS, [LOST], "none may appear"),
-        (FAIL, [], "names no anomalies"),
-        (FAIL, [LOST, TORN], "torn cannot fail a run"),
+        (UNKNOWN, [], "UNKNOWN"),
+        (PASS, [LOST], "forbids"),
+        (FAIL, [], "FAIL"),
+        (FAIL, [LOST, TORN], "torn"),
     ],
 )
 def test_a_claim_that_no_run_can_meet_is_refused(grade, anomalies, words):

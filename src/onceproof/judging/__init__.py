@@ -1,1 +1,1 @@
-"""The judge: from a run's directory to its verdict, without a process or a connection."""
+"""The judge: from a run's directory to its verdict, without starting a process or a connection."""

@@ -1,4 +1,4 @@
-"""Which attempt, step and fault a difference falls to, as far as the history tells."""
+"""The attempt, step and fault that caused a difference, as far as the history shows them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from onceproof.runs.records import Op, Record
 MOST_SAMPLED = 20
 Late = list[tuple[int, int, int]]  # batch, attempt, and how many rows
 UNREAD = "unread"
-INFERRED = ("input", UNREAD)  # of rows that tell no batch
+INFERRED = ("input", UNREAD)  # of rows without a batch number
 _DAMAGE = "damage"
 _PLACE = ("topic", "partition", "offset", "batch", "attempt")
 
@@ -24,8 +24,8 @@ _PLACE = ("topic", "partition", "offset", "batch", "attempt")
 def blame(evidence: Evidence) -> list[dict[str, Any]]:
     """Return the place, step and fault of each sampled difference, at most `MOST_SAMPLED`.
 
-    A fault is blamed where it struck between the first record of the row's batch and its commit.
-    What nobody recorded is None, never a guess. What is open at the end is blamed by its name.
+    A fault is blamed if it struck between the first record of the row's batch and its commit.
+    Unrecorded values are None, never a guess. Transactions left open come last, by name.
     """
     samples = evidence.differences.samples[:MOST_SAMPLED]
     is_twice = any(one.get("class") == Anomaly.DUPLICATED for one in samples)
@@ -42,7 +42,7 @@ def _open(evidence: Evidence) -> list[dict[str, Any]]:
             "class": str(Anomaly.STUCK),
             **nothing,
             "inferred": False,
-            "sentence": f"{name} is open, and hides every later record of its partitions",
+            "sentence": f"{name} is open and hides every later record of its partitions",
         }
         for name in names[:MOST_SAMPLED]
     ]
@@ -74,7 +74,7 @@ def _struck_within(evidence: Evidence, batch: Any) -> Record | None:
 
 
 def _damage_before(strikes: Iterable[Record], seq: int) -> Record | None:
-    """Return the last fault that damaged the checkpoint on which a batch rests."""
+    """Return the last fault that damaged the checkpoint before a batch."""
     found = [one for one in strikes if _DAMAGE in one.proof and one.seq < seq]
     return max(found, key=lambda one: one.seq, default=None)
 
@@ -94,10 +94,10 @@ def _sentence(
         return _rests_on_damage(batch, strike)
     is_inferred = sample.get("by") in INFERRED
     when = f"{strike.actor}{f' at {step}' if step else ''}" if strike else ""
-    if sample.get("class") == Anomaly.DUPLICATED and (said := _by_zombies(late, batch)):
-        return f"{said}{f': {when}' if when else ''}"
+    if sample.get("class") == Anomaly.DUPLICATED and (zombies := _by_zombies(late, batch)):
+        return f"{zombies}{f': {when}' if when else ''}"
     attempts = known(lambda: _attempts(evidence, sample)) or []
-    more = " (inferred: it has read the key; the rows do not tell)" if is_inferred else ""
+    more = " (inferred from the input: the rows have no batch number)" if is_inferred else ""
     if sample.get("class") == Anomaly.DUPLICATED and len(attempts) > 1:
         first, *later = attempts
         rest = " and ".join(f"by attempt {attempt}" for attempt in later)
@@ -107,45 +107,46 @@ def _sentence(
     if sample.get("class") == Anomaly.LOST and (why := _lost(evidence, batch)):
         return why
     at = f" at {step}" if step else ""
-    return f"Batch {batch} was under way when {strike.actor} struck{at}{more}" if strike else ""
+    return f"Batch {batch} was in progress when {strike.actor} struck{at}{more}" if strike else ""
 
 
 def _by_zombies(late: Late, batch: int) -> str:
-    """Return who wrote rows of a batch without the right to; empty if nobody did."""
-    said = [f"attempt {attempt} wrote {rows:,}" for of, attempt, rows in late if of == batch]
-    if not said:
+    parts = [f"attempt {attempt} wrote {rows:,}" for of, attempt, rows in late if of == batch]
+    if not parts:
         return ""
     return (
-        f"Of the rows of batch {batch}, {' and '.join(said)} as a zombie, after the batch was"
-        " committed or the attempt replaced"
+        f"Of the rows of batch {batch}, {' and '.join(parts)} as a zombie: after the batch was"
+        " committed or the attempt was replaced"
     )
 
 
 def _lost(evidence: Evidence, batch: Any) -> str:
-    """Return why a sink itself says that it has lost rows of a batch; empty if it does not."""
-    told = [one for record in evidence.of(Op.SINK_RECOVER) for one in record.proof.get("lost", [])]
-    told += [{"batch": r.batch, **r.proof} for r in evidence.of(Op.FENCED) if "why" in r.proof]
-    return next((str(one["why"]) for one in told if one["batch"] == batch), "")
+    """Return the reason that the sink recorded for lost rows of a batch; empty without one."""
+    losses = [
+        one for record in evidence.of(Op.SINK_RECOVER) for one in record.proof.get("lost", [])
+    ]
+    losses += [{"batch": r.batch, **r.proof} for r in evidence.of(Op.FENCED) if "why" in r.proof]
+    return next((str(one["why"]) for one in losses if one["batch"] == batch), "")
 
 
 def _rests_on_damage(batch: int, strike: Record) -> str:
     kind, after = strike.proof[_DAMAGE], strike.batch
     about = KINDS[kind].about if kind in KINDS else kind
     return (
-        f"Batch {batch} rests on the checkpoint that {strike.actor} damaged after batch {after}:"
+        f"Batch {batch} ran on the checkpoint that {strike.actor} damaged after batch {after}:"
         f" {about}"
     )
 
 
 def _unread(evidence: Evidence, batch: Any, strike: Record | None) -> str:
-    said = f"No batch has read it: batch {batch} is the first of a query that began behind it"
+    reason = f"No batch has read it: batch {batch} is the first of a query that began after it"
     if not evidence.of(Op.CHECKPOINT_ANEW):
-        return f"{said}; a job that starts at the latest offsets needs starting: latest"
-    return f"{said}, without the checkpoint{f', after {strike.actor}' if strike else ''}"
+        return f"{reason}; for a job that starts at the latest offsets, write starting: latest"
+    return f"{reason}, without the checkpoint{f', after {strike.actor}' if strike else ''}"
 
 
 def _attempts(evidence: Evidence, sample: Mapping[str, Any]) -> list[int]:
-    """Return the attempts that wrote a row, as it tells, or as its copies came into sight."""
+    """Return the attempts that wrote a row: by its own columns, or by when its copies appeared."""
     if sample.get("by") not in INFERRED:
         rows = evidence.reads.ask(
             "select distinct batch, attempt from reads where copies > 0 and attempt is not null"

@@ -1,4 +1,4 @@
-"""The verdict document: what verdict.json holds, and all that reports show."""
+"""The verdict document: the content of verdict.json and of every report."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SCHEMA = 1
 def verdict_document(
     evidence: Evidence, verdict: Verdict, parts: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the document; what the evidence does not tell is null or empty, never made up."""
+    """Return the document; unknown values are null or empty, never guessed."""
     plan, claim = known(lambda: evidence.plan), verdict.claim
     written: Mapping[str, Any] = plan.document if plan else {}
     subject = written.get("subject")
@@ -56,7 +56,7 @@ def verdict_document(
 
 
 def _findings(evidence: Evidence, verdict: Verdict) -> list[dict[str, Any]]:
-    """Return all findings; those that follow from a failed phase name the checker of phases."""
+    # Findings that follow from a failed phase name the checker `phases`.
     follow = follow_ups(evidence, verdict.findings)
     return [
         _finding(one) | ({"caused_by": CAUSE} if one.checker in follow else {})
@@ -65,7 +65,7 @@ def _findings(evidence: Evidence, verdict: Verdict) -> list[dict[str, Any]]:
 
 
 def _finding(finding: Finding) -> dict[str, Any]:
-    shown = {
+    document = {
         "checker": finding.checker,
         "verdict": finding.verdict,
         "status": finding.status,
@@ -73,16 +73,16 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "numbers": dict(finding.numbers)
         | {str(name): count for name, count in finding.anomalies.items()},
     }
-    return shown | ({"traceback": finding.traceback} if finding.traceback else {})
+    return document | ({"traceback": finding.traceback} if finding.traceback else {})
 
 
 def parts(evidence: Evidence) -> tuple[dict[str, Any], tuple[Finding, ...]]:
-    """Return what the document tells beside the verdict, and a finding for each part that raised.
+    """Return the document's parts beside the verdict, and a finding for each part that raised.
 
-    A part whose evidence is missing is empty; its checkers have said so.
+    A part whose evidence is missing is empty; the checkers report it.
     """
     found: dict[str, Any] = {}
-    troubles = []
+    raised = []
     for name, (make, empty) in _PARTS.items():
         try:
             found[name] = make(evidence)
@@ -91,8 +91,8 @@ def parts(evidence: Evidence) -> tuple[dict[str, Any], tuple[Finding, ...]]:
         except Exception as error:
             found[name] = empty
             reason = f"The report's {name} raised {type(error).__name__}: {first_line(error)}"
-            troubles.append(Finding(name, Grade.UNKNOWN, reason, traceback=traceback.format_exc()))
-    return found, tuple(troubles)
+            raised.append(Finding(name, Grade.UNKNOWN, reason, traceback=traceback.format_exc()))
+    return found, tuple(raised)
 
 
 def _samples(evidence: Evidence) -> list[Any]:

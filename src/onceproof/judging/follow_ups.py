@@ -1,4 +1,4 @@
-"""Which checkers are UNKNOWN only because a phase failed that was to leave their evidence."""
+"""The checkers that are UNKNOWN only because the phase that produces their evidence failed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from onceproof.verdict import Finding, Grade
 
 CAUSE = phases.__name__
 _PROCESS = "process"
-# The phase that leaves what a checker looks at, or the last of them.
+# The phase that produces a checker's evidence, or the last of them.
 RESTS_ON: Mapping[str, str] = {
     "rows": "compare",
     "expectations": "validate",
@@ -39,9 +39,9 @@ RESTS_ON: Mapping[str, str] = {
 
 
 def follow_ups(evidence: Evidence, findings: Iterable[Finding]) -> set[str]:
-    """Return the checkers that are UNKNOWN because their phase failed, or never began after that.
+    """Return the checkers that are UNKNOWN because their phase failed, or therefore never began.
 
-    A process that began leaves evidence of its own, however it ended: what is found there stands.
+    The phase `process` leaves evidence even if it failed: findings about that are not follow-ups.
     """
     records = known(lambda: evidence.of(Op.PHASE_START, Op.PHASE_END)) or []
     last = {record.actor: record for record in records}

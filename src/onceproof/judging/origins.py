@@ -1,4 +1,4 @@
-"""Where a differing row comes from: its batch, its attempt, and its place in the input."""
+"""The origin of a differing row: its batch, its attempt, and its place in the input."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _PLACES = """
 def origins(run: RunDirectory, details: Sequence[Row]) -> list[dict[str, Any]]:
     """Return for each differing key `topic`, `partition`, `offset`, `batch`, `attempt`, `by`.
 
-    A lost row falls to the batch that had to emit it. A row too many, or one that was not expected,
-    falls to who wrote it: of several copies the last attempt. A changed one falls to the later of
-    both: what was written wrongly, or what was not written over it. `by` is `sink` where one batch
-    wrote the same row more often than it was to. What nobody can know is None.
+    A lost row is attributed to the batch that should have emitted it. A duplicated or unexpected
+    row is attributed to the attempt that wrote it, of several copies the last. A changed row is
+    attributed to the later of the wrong row and the missing correct one. `by` is `sink` if one
+    batch wrote the same row too often. Unknown values are None.
 
-    Where rows tell nothing, a key falls to the batch that has read it first: `by` is `input` then,
-    or `unread` where the query began behind it.
+    If rows have no batch number, a key is attributed to the batch that first read it, with `by` =
+    `input`, or `unread` if the query began after it.
     """
     blamed = [_written(detail) for detail in details]
     ids = [row.get("id") for row, _ in blamed]
@@ -43,23 +43,23 @@ def origins(run: RunDirectory, details: Sequence[Row]) -> list[dict[str, Any]]:
         if batch not in ranges:
             ranges[batch] = known(lambda batch=batch: _ranges(run, batch))  # type: ignore[misc]
         place = _place(places.get(one, []), ranges[batch])
-        told = dict(zip(("topic", "partition", "offset"), place or (None,) * 3, strict=True))
-        found.append({**told, "batch": batch, "attempt": row.get("_attempt"), "by": by})
+        at = dict(zip(("topic", "partition", "offset"), place or (None,) * 3, strict=True))
+        found.append({**at, "batch": batch, "attempt": row.get("_attempt"), "by": by})
     return found
 
 
 def _by_input(detail: Row) -> dict[str, Any] | None:
-    """Return what the expected rows tell of where their key was read; None where rows tell it."""
-    told = [row for row in detail["expected"] if "_offset" in row]
-    if not told:
+    """Return where the key was read, by the expected rows; None if the rows have batch numbers."""
+    read = [row for row in detail["expected"] if "_offset" in row]
+    if not read:
         return None
-    (row, *_) = told
+    (row, *_) = read
     place = {name: row[f"_{name}"] for name in ("topic", "partition", "offset", "batch")}
     return {**place, "attempt": None, "by": "unread" if row["_unread"] else "input"}
 
 
 def _written(detail: Row) -> tuple[Row, str | None]:
-    """Return the row to blame, and `sink` where it is a copy that its batch had not to write."""
+    """Return the row to blame, and `sink` if it is a copy too many of its batch."""
     expected, observed = detail["expected"], detail["observed"]
     names = {name for row in (*expected, *observed) for name in row} - {"_attempt"}
     if expected and observed:
@@ -77,7 +77,7 @@ def _written(detail: Row) -> tuple[Row, str | None]:
 
 
 def _without(rows: Sequence[Row], others: Sequence[Row], names: set[str]) -> list[Row]:
-    """Return the rows without one for each like row of the others, the first attempts first."""
+    """Return the rows less one for each equal row of the others, earlier attempts first."""
     left = Counter(_values(other, names) for other in others)
     found = []
     for row in sorted(rows, key=lambda row: (_batch(row), row.get("_attempt") or 0)):
@@ -88,7 +88,7 @@ def _without(rows: Sequence[Row], others: Sequence[Row], names: set[str]) -> lis
 
 
 def _values(row: Row, names: set[str]) -> str:
-    return repr([row.get(name) for name in sorted(names)])  # NaN is like NaN
+    return repr([row.get(name) for name in sorted(names)])  # NaN equals NaN
 
 
 def _batch(row: Row) -> int:
@@ -97,7 +97,7 @@ def _batch(row: Row) -> int:
 
 
 def _deliveries(run: RunDirectory, ids: list[int]) -> Mapping[Any, list[Place]]:
-    """Return where the ledger says that these events were delivered; some were sent again."""
+    """Return the places of these events by the ledger; an event that was resent has several."""
     found: dict[Any, list[Place]] = defaultdict(list)
     if ids:
         store = open_database()
@@ -108,14 +108,13 @@ def _deliveries(run: RunDirectory, ids: list[int]) -> Mapping[Any, list[Place]]:
 
 
 def _ranges(run: RunDirectory, batch: int) -> Mapping[Partition, range]:
-    """Return the offsets that a batch has read."""
     ends = by_partition(planned(run.checkpoint_log, batch).offsets)
     starts = by_partition(planned(run.checkpoint_log, batch - 1).offsets) if batch else {}
     return {at: range(starts.get(at, 0), end) for at, end in ends.items()}
 
 
 def _place(found: Sequence[Place], ranges: Mapping[Partition, range] | None) -> Place | None:
-    """Return the one place, of several the one that the batch has read."""
+    """Return the place, of several the one that the batch has read; None if it is not unique."""
     if len(found) > 1 and ranges is not None:
         found = [one for one in found if one[2] in ranges.get((one[0], one[1]), ())]
     return found[0] if len(found) == 1 else None

@@ -1,4 +1,4 @@
-"""What a run's job ran on, from the evidence: one document over all its attempts."""
+"""The environment that a run's job ran on: one document over all its attempts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from onceproof.runs.records import Op, Record
 
 _ONE_EACH = ("spark", "java", "python")
 _BY_NAME = ("packages", "jars", "files")
-# Of what was imported, a run that was struck earlier may have imported less.
+# Imported files; a run that was struck earlier may have imported fewer.
 _ONE_FILE = "file "
 _IN_THE_DIGEST = ("spark", "java", "python", "jars", "unknown")
 NOTHING: Mapping[str, Any] = {
@@ -34,11 +34,11 @@ NOTHING: Mapping[str, Any] = {
 def ran_on(evidence: Evidence) -> dict[str, Any]:
     """Return Spark, Java, Python, packages, jars and files of all attempts, and what is unknown.
 
-    Something is unknown if no attempt tells it. What differs between attempts stands there twice.
+    A name is unknown if no attempt recorded it. Values that differ between attempts are joined.
     """
     records = {one.attempt: one for one in evidence.of(Op.ATTEMPT_RAN_ON)}
     if not records:
-        raise EvidenceError("nobody recorded what the job ran on")
+        raise EvidenceError("the history has no record of what the job ran on")
     many = [_document(evidence, record) for record in records.values()]
     started = {one.attempt for one in evidence.of(Op.ATTEMPT_START)}
     unknown = set.intersection(*(set(one["unknown"]) for one in many))
@@ -52,24 +52,24 @@ def ran_on(evidence: Evidence) -> dict[str, Any]:
                 values[one] |= {some} if isinstance(some, str) else set(some)
         found[name] = {one: " ".join(sorted(some)) for one, some in sorted(values.items())}
     found["unknown"] = sorted(unknown)
-    told = {name: found[name] for name in _IN_THE_DIGEST}
-    told["unknown"] = [one for one in found["unknown"] if not one.startswith(_ONE_FILE)]
-    return {"digest": _digest(told), **found}
+    digested = {name: found[name] for name in _IN_THE_DIGEST}
+    digested["unknown"] = [one for one in found["unknown"] if not one.startswith(_ONE_FILE)]
+    return {"digest": _digest(digested), **found}
 
 
 def versions_of(plan: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, str]:
-    """Return the versions of what a run's job ran on, and of Onceproof; without what is unknown."""
+    """Return the known versions of what a run's job ran on, and of Onceproof."""
     own = plan.get("versions")
     ours = own.get("onceproof") if isinstance(own, Mapping) else None
-    told = {name: found[name] for name in _ONE_EACH} | {"onceproof": ours}
-    told["pyspark"] = found["packages"].get("pyspark", "").partition(" ")[0]
-    return {name: str(one) for name, one in told.items() if one}
+    versions = {name: found[name] for name in _ONE_EACH} | {"onceproof": ours}
+    versions["pyspark"] = found["packages"].get("pyspark", "").partition(" ")[0]
+    return {name: str(one) for name, one in versions.items() if one}
 
 
 def _document(evidence: Evidence, record: Record) -> dict[str, Any]:
     path = evidence.run.ran_on / f"{record.attempt}.json"
     if file_digest(path) != record.proof.get("sha256"):
-        raise EvidenceError(f"{path.name} is not the file that the history knows")
+        raise EvidenceError(f"{path.name} is not the file recorded in the history")
     document, where = read_object(path), f"what attempt {record.attempt} ran on"
     for name in _BY_NAME:
         field(document, name, dict, where)

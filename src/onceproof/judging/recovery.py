@@ -1,6 +1,6 @@
-"""How a run came back after each fault, as numbers; nothing here decides anything.
+"""The recovery of a run from each fault, as numbers; nothing here affects the verdict.
 
-An attempt that failed, and what the next one ran again, falls to the newest fault before it.
+A failed attempt, and the input that the next one reprocessed, belong to the newest fault before it.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from onceproof.runs.ledger import Partition
 from onceproof.runs.records import Op, Record
 
 Ends = Mapping[Partition, int]
-_TOLD = ("reason", "said", "decided", "pause_s")
+_OF_RESTART = ("reason", "said", "decided", "pause_s")
 
 
 def recoveries(evidence: Evidence, at: Mapping[int, float]) -> dict[str, dict[str, Any]]:
-    """Return the recovery from each fault that landed; what the evidence does not tell is None.
+    """Return the recovery from each fault that landed; unknown values are None.
 
-    `at` are the seconds of each record since the first, by `seq`.
+    `at` has the seconds from the first record to each, by `seq`.
     """
     strikes = landed(evidence)
     return {name: _recovery(evidence, at, strikes, strike) for name, strike in strikes.items()}
@@ -41,7 +41,7 @@ def _recovery(
         "reprocessed": known(lambda: _reprocessed(evidence, mine)),
         "reader_gap_s": known(lambda: _gap(evidence, at, strike, level)),
         "restarts": [
-            {"attempt": one.attempt, **{name: one.proof.get(name) for name in _TOLD}}
+            {"attempt": one.attempt, **{name: one.proof.get(name) for name in _OF_RESTART}}
             | {"at_s": since(one.seq)}
             for one in evidence.of(Op.RESTART)
             if one.seq in mine
@@ -50,14 +50,14 @@ def _recovery(
 
 
 def recovered(evidence: Evidence, strike: Record) -> int | None:
-    """Return the `seq` of the first commit after a strike: the pipeline was at work again."""
+    """Return the `seq` of the first commit after a strike: the pipeline works again."""
     return next((seq for seq, _ in evidence.positions if seq > strike.seq), None)
 
 
 def caught_up(evidence: Evidence, strike: Record) -> int | None:
-    """Return the `seq` of the first commit after a strike that left nothing behind.
+    """Return the `seq` of the first commit after a strike that left no backlog.
 
-    Its batch read all that was acknowledged when it was planned; one that has a backlog does not.
+    Its batch read all input that was acknowledged when it was planned.
     """
     ledger = known(lambda: evidence.ledger)
     acknowledged, behind = 0, dict[int | None, bool]()
@@ -75,15 +75,14 @@ def caught_up(evidence: Evidence, strike: Record) -> int | None:
 
 
 def _between(strike: Record, strikes: Mapping[str, Record]) -> range:
-    """Return the `seq`s from a strike up to the next fault's."""
     later = [one.seq for one in strikes.values() if one.seq > strike.seq]
     return range(strike.seq, min(later, default=1 << 62))
 
 
 def _reprocessed(evidence: Evidence, mine: range) -> int:
-    """Count the records of batches that were planned before an attempt began, and committed in it.
+    """Count the records of batches that were planned before an attempt began and committed in it.
 
-    What Spark repeats within one attempt is not among them: nobody records it.
+    Repetitions by Spark within one attempt are not recorded and not counted.
     """
     ledger, found = evidence.ledger, 0
     starts = [one.seq for one in evidence.of(Op.ATTEMPT_START)][1:]
@@ -107,7 +106,7 @@ def _reprocessed(evidence: Evidence, mine: range) -> int:
 def _gap(
     evidence: Evidence, at: Mapping[int, float], strike: Record, until: int | None
 ) -> float | None:
-    """Return the longest time without a change, of the times between a strike and `until`."""
+    """Return the longest time without a visible change between a strike and `until`."""
     if until is None:
         return None
     news = [at[poll.seq] for poll in evidence.polls if poll.rows]

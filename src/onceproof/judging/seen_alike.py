@@ -1,8 +1,8 @@
-"""Whether the rows that a reader saw last are certainly those of `observed/`: asked in DuckDB.
+"""A fast check in DuckDB that the last poll of a reader has the rows of `observed/`.
 
-This is for many rows, which `seen_rows` takes a minute for where each is a Python object. It knows
-only columns of whole numbers, texts and truth values, and only ever says that rows are certainly
-alike: what it does not know, or finds to differ, `seen_rows` decides.
+`seen_rows` takes a minute for many rows, since each becomes a Python object. This check handles
+only columns of integers, text and booleans, and only ever confirms that rows are equal; everything
+else is left to `seen_rows`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from onceproof.runs.reads import Reads
 from onceproof.sinks.files.parquet_rows import WROTE
 
 _WHOLE = ("BIGINT", ("BIGINT", "UBIGINT"))
-# By Spark's name: DuckDB's type in parquet, and those of such a cell in JSON.
+# By Spark's name: DuckDB's type in parquet, and the JSON types of such a cell.
 _KINDS = {
     "bigint": _WHOLE,
     "int": ("INTEGER", _WHOLE[1]),
@@ -27,7 +27,7 @@ _KINDS = {
 
 
 def certainly_alike(reads: Reads, shape: Shape, folder: Path) -> bool:
-    """Return True if rows, copies included, are the same; False where that is not certain."""
+    """Return True if the rows, copies included, are equal; False if that is not certain."""
     import duckdb
 
     if any(kind not in _KINDS for kind in shape.columns.values()):
@@ -40,7 +40,7 @@ def certainly_alike(reads: Reads, shape: Shape, folder: Path) -> bool:
             return False
         return not reads.count(_differing(shape, types, files))
     except duckdb.Error:
-        return False  # such as a text that is no JSON
+        return False  # such as text that is not JSON
 
 
 def _are_known(types: dict[str, str], shape: Shape) -> bool:
@@ -50,7 +50,7 @@ def _are_known(types: dict[str, str], shape: Shape) -> bool:
 
 
 def _differing(shape: Shape, types: dict[str, str], files: str) -> str:
-    """Return the query that counts the rows that one side has more often than the other."""
+    """Return the query that counts the rows in which the sides differ."""
     of_key, of_value = shape.texts
     kinds = [shape.columns[name] for name in (*of_key, *of_value)]
     polled = [
@@ -72,7 +72,7 @@ def _differing(shape: Shape, types: dict[str, str], files: str) -> str:
 
 
 def _parsed(text: str, cells: int) -> str:
-    """Return the SQL that takes a JSON array apart: how long it is, its texts and their types."""
+    """Return the SQL of a JSON array's length, texts and types."""
     paths = [f"$[{place}]" for place in range(cells)]
     return (
         f"json_array_length({text}) as {text}_cells, json_type({text}) as {text}_is,"
@@ -82,12 +82,11 @@ def _parsed(text: str, cells: int) -> str:
 
 
 def _cells(text: str, cells: int, kinds: Sequence[str]) -> Iterator[str]:
-    """Yield the SQL of each cell of such an array; it raises where the cell is of another type."""
+    """Yield the SQL of each cell of such an array; it raises if the cell is of another type."""
     for place, kind in enumerate(kinds[:cells], 1):
-        known = ", ".join(f"'{one}'" for one in (*_KINDS[kind][1], "NULL"))
-        fits = (
-            f"{text}_is = 'ARRAY' and {text}_cells = {cells} and {text}_types[{place}] in ({known})"
-        )
+        allowed = ", ".join(f"'{one}'" for one in (*_KINDS[kind][1], "NULL"))
+        is_array = f"{text}_is = 'ARRAY' and {text}_cells = {cells}"
+        fits = f"{is_array} and {text}_types[{place}] in ({allowed})"
         yield f"case when {fits} then {text}_texts[{place}] else error('another text') end"
 
 

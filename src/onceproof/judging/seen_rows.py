@@ -1,7 +1,7 @@
-"""The rows that a reader saw last, held against those that were read at the end.
+"""The rows of a reader's last poll, compared with the rows read at the end.
 
 Readers of tables let PostgreSQL write the texts of `reads/`, others Python: the same values in two
-spellings. So both are parsed, and made one text by the types of their columns.
+spellings. So both are parsed and normalized by the types of their columns.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Shape:
         return total % (1 << 128)
 
     def observed(self, folder: Path) -> int:
-        """Return the same of the rows of `observed/`, as a reader would have seen them."""
+        """Return the same sum for the rows of `observed/`."""
         import pyarrow.parquet as parquet
 
         total = 0
@@ -61,7 +61,7 @@ class Shape:
         }
         if missing := [name for name in self.columns if name not in there]:
             raise EvidenceError(
-                f"observed/ has no column {missing[0]}, and the plan's reference has"
+                f"observed/ has no column {missing[0]}, but the plan's reference does"
             )
         cells = [_plain(there[name], self.columns[name]) for name in (*of_key, *of_value)]
         version = there[self.version] if self.version else nothing
@@ -69,7 +69,7 @@ class Shape:
 
 
 def _plain(cells: Sequence[Any], kind: str) -> Sequence[Any]:
-    """Return the cells of a column as those of a parsed text are."""
+    """Return the cells of a column in the form of parsed texts."""
     if kind in _AS_THEY_ARE:
         return cells
     if kind == "double":
@@ -78,13 +78,13 @@ def _plain(cells: Sequence[Any], kind: str) -> Sequence[Any]:
 
 
 def _parsed(text: str, kinds: Sequence[str]) -> list[Any]:
-    """Return the cells of one text of `reads/`, alike whoever wrote it."""
+    """Return the cells of one text of `reads/`, equal for every writer."""
     try:
         cells = json.loads(text)
         return [_cell(cell, kind) for cell, kind in zip(cells, kinds, strict=True)]
     except (ValueError, TypeError):
         raise EvidenceError(
-            f"reads/ holds {text[:100]!r}, which no reader of this sink writes"
+            f"reads/ has {text[:100]!r}, which no reader of this sink writes"
         ) from None
 
 

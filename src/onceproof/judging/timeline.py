@@ -1,4 +1,4 @@
-"""The run over time, as numbers ready to be drawn; nothing here decides anything."""
+"""The run over time, as numbers for the plot; nothing here affects the verdict."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ Series = list[tuple[float, int]]
 
 
 def elapsed(history: Sequence[Record]) -> dict[int, float]:
-    """Return the seconds from the first record to each, by `seq`; they never go down.
+    """Return the seconds from the first record to each, by `seq`; they never decrease.
 
-    The monotonic clock counts while it is one machine's since one start. Else the wall clock does,
-    and where it was set back, time stands still.
+    They are of the monotonic clock if it is of one boot of one machine, else of the wall clock,
+    where the time of a clock that was set back counts as zero.
     """
     monos = [record.mono for record in history]
     steady = all(one <= other for one, other in pairwise(monos))
@@ -31,7 +31,7 @@ def elapsed(history: Sequence[Record]) -> dict[int, float]:
 def timeline(evidence: Evidence) -> dict[str, Any]:
     """Return the series and bars of the plot, in seconds since the run's first record.
 
-    A series whose evidence is missing is empty: the checkers have said so already.
+    A series whose evidence is missing is empty: the checkers report it.
     """
     at = known(lambda: elapsed(evidence.history)) or {}
     return {
@@ -79,7 +79,7 @@ def _faults(evidence: Evidence, at: Mapping[int, float]) -> list[dict[str, Any]]
 
 
 def healed(evidence: Evidence, strike: Record) -> Record | None:
-    """Return the cure of a strike, if it needed one and got it."""
+    """Return the heal of a strike, if there is one."""
     heals = (
         record
         for record in evidence.of(Op.FAULT_HEAL)
@@ -89,6 +89,6 @@ def healed(evidence: Evidence, strike: Record) -> Record | None:
 
 
 def _thinned(series: Sequence[T]) -> list[T]:
-    """Return at most `MOST_POINTS` of a series, the first and the last among them."""
+    """Return at most `MOST_POINTS` of a series, with the first and the last."""
     step = max(1, -(-len(series) // MOST_POINTS))
     return [*series[:-1:step], *series[-1:]]

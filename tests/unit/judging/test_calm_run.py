@@ -12,6 +12,18 @@ from onceproof.verdict import Grade
 from tests.plans import input_of, output_of
 from tests.unit.handwritten_run import HandwrittenRun, did, good_history
 
+REASONS = {
+    "no_plan": "plan.json is missing",
+    "none": "The expected rows do not come from a calm run",
+    "no_end": "Attempt 1 has no recorded end",
+    "not_recovered": "The sink was not recovered",
+    "not_read": "The sink was not read twice",
+    "one_look": "the history lacks the input topics at the start or at the end",
+    "changing": "it was still changing",
+    "struck": "kill_driver struck without being planned",
+    "other_plan": "its plan is not this run's plan without faults",
+}
+
 PASS, UNKNOWN = Grade.PASS, Grade.UNKNOWN
 
 
@@ -34,9 +46,9 @@ def whole(calm, tmp_path):
         run = HandwrittenRun()
         output_of(run.plan)["reference"] = "calm"
         input_of(run.plan)["options"] = {"events": 6}
-        told = run.write(tmp_path)
-        calm.plan = told.plan.calm().document
-        calm.write(told.run.calm.root)
+        evidence = run.write(tmp_path)
+        calm.plan = evidence.plan.calm().document
+        calm.write(evidence.run.calm.root)
         return run.write(tmp_path)
 
     return write
@@ -44,32 +56,32 @@ def whole(calm, tmp_path):
 
 def test_a_run_that_rests_on_no_calm_one_needs_none(tmp_path):
     found = calm_run(HandwrittenRun().write(tmp_path))
-    assert (found.verdict, found.reason) == (PASS, "This run is not compared with a calm run")
+    assert (found.verdict, found.reason) == (PASS, REASONS["none"])
 
 
 def test_a_whole_calm_run_is_an_expectation(whole):
     assert calm_run(whole()).verdict is PASS
 
 
-def test_without_a_calm_run_nothing_is_known(whole):
+def test_without_a_calm_run_the_expectation_is_unknown(whole):
     evidence = whole()
     shutil.rmtree(evidence.run.calm.root)
     found = calm_run(evidence)
     assert found.verdict is UNKNOWN
-    assert "plan.json is missing" in found.reason
+    assert REASONS["no_plan"] in found.reason
 
 
 @pytest.mark.parametrize(
-    ("op", "said"),
+    ("op", "reason"),
     [
-        ("attempt.end", "Nobody saw the end of attempt 1"),
-        ("sink.recover", "The sink was not recovered"),
-        ("read", "The sink was not read twice"),
-        ("input.topics", "input topics were not looked at both"),
+        ("attempt.end", REASONS["no_end"]),
+        ("sink.recover", REASONS["not_recovered"]),
+        ("read", REASONS["not_read"]),
+        ("input.topics", REASONS["one_look"]),
         ("batch.commit", "no commit"),
     ],
 )
-def test_what_a_calm_run_has_no_record_of_makes_it_no_expectation(op, said, calm, whole):
+def test_a_calm_run_that_lacks_a_record_is_no_expectation(op, reason, calm, whole):
     at = max(at for at, one in enumerate(calm.history) if one["op"] == op)
     calm.history = [
         one
@@ -78,24 +90,24 @@ def test_what_a_calm_run_has_no_record_of_makes_it_no_expectation(op, said, calm
     ]
     found = calm_run(whole())
     assert found.verdict is UNKNOWN
-    assert said in found.reason
+    assert reason in found.reason
 
 
-def test_a_calm_run_that_did_not_come_to_rest_is_no_expectation(calm, whole):
+def test_a_calm_run_whose_output_still_changed_is_no_expectation(calm, whole):
     next(one for one in calm.history if one["op"] == "read")["proof"]["digest"] = "other"
-    assert "it had not come to rest" in calm_run(whole()).reason
+    assert REASONS["changing"] in calm_run(whole()).reason
 
 
 def test_a_calm_run_that_was_struck_is_no_expectation(calm, whole):
     calm.history.insert(5, did("fault.strike", "kill_driver", dead=[{"pid": 1, "started": 1}]))
-    assert "nobody had planned it" in calm_run(whole()).reason
+    assert REASONS["struck"] in calm_run(whole()).reason
 
 
 def test_a_calm_run_of_another_plan_is_no_expectation(whole):
     evidence = whole()
     plan = json.loads(evidence.run.calm.plan.read_text())
     evidence.run.calm.plan.write_text(json.dumps(plan | {"seed": 8}))
-    assert "its plan is not that of this run without faults" in calm_run(evidence).reason
+    assert REASONS["other_plan"] in calm_run(evidence).reason
 
 
 @pytest.mark.parametrize("name", ["observed/part-0.parquet", "history.jsonl", "plan.json"])

@@ -28,6 +28,45 @@ from tests.unit.handwritten_run import (
     validation,
 )
 
+REASONS = {
+    "wrong_sum": "1 row duplicated: not allowed under exactly-once; but the diff",
+    "no_proof": "kill_driver left no proof that it landed",
+    "no_strike": "kill_driver never struck",
+    "one_death": "kill_driver and kill_job are proved by the same process death",
+    "one_death_of_member": "a and b are proved by the same process death",
+    "stranger": "the driver of an attempt is among `dead`",
+    "healed_early": "healed before the first batch was planned",
+    "struck_late": "after all input was committed",
+    "no_commit": "no batch was committed after it",
+    "unplanned": "kill_driver struck without being planned",
+    "one_behind": "events-0 is committed only up to 6, but the ledger has input up to 6",
+    "missing_batch": "Batch 0 was never committed, but batch 1 was",
+    "early_look": "The input topics were last described before the last attempt ended",
+    "expired_by_plan": "Input expired only as planned",
+    "end_without_start": "attempt 1, which never started",
+    "no_end": "Attempt 1 has no recorded end",
+    "elsewhere": "Batch 1 made progress while no attempt was running",
+    "not_recovered": "The sink was not recovered",
+    "no_poll": "no poll succeeded",
+    "no_poll_after_strike": "No poll began after kill_driver struck",
+    "no_poll_after_end": "No poll began after the last attempt ended",
+    "no_poll_while_running": (
+        "No poll began while the job was writing a batch; No poll began between the strike"
+        " of kill_driver and the end of the last attempt"
+    ),
+    "more_polled": "The last poll saw 9 rows, but the last read had 6",
+    "not_healed": "kill_driver was not healed as planned: {}",
+    "not_evaluated": (
+        "{} expectations of observed were evaluated, but the plan has 1; validate again"
+    ),
+    "raised": "The checker broken raised KeyError: 'no such thing'",
+    "nothing_expected": "No row was expected",
+    "sum": "add up to +0 rows",
+    "recreated": "Topic events was recreated",
+    "expired": "its earlier records have expired",
+    "no_known_end": "Attempt 2 has no recorded end",
+}
+
 PASS, UNKNOWN, FAIL = Grade
 
 
@@ -69,7 +108,7 @@ def test_differences_that_do_not_add_up_fail_a_run_and_make_no_control_as_claime
     run.differences["duplicated"] = 1
     finding = found(rows, run, tmp_path)
     assert (finding.verdict, finding.anomalies["duplicated"]) == (UNKNOWN, 1)
-    assert "1 row duplicated: not allowed under exactly-once; but the diff" in finding.reason
+    assert REASONS["wrong_sum"] in finding.reason
     promise = Promise(Guarantee.EXACTLY_ONCE, atomic_batches=False, ordered=False)
     assert Verdict((finding,), Claim(promise, PASS)).grade is FAIL
     claim = Claim(promise, FAIL, frozenset({Anomaly.DUPLICATED}))
@@ -91,13 +130,13 @@ def test_rows_that_the_guarantee_allows_pass_and_are_counted(run, tmp_path):
 @pytest.mark.parametrize(
     ("spoil", "words"),
     [
-        ({"expected": 0, "observed": 0}, "No row was expected"),
-        ({"observed": 5}, "make +0 rows"),
+        ({"expected": 0, "observed": 0}, REASONS["nothing_expected"]),
+        ({"observed": 5}, REASONS["sum"]),
         ({"differences": {"lost": 0}}, "no 'duplicated'"),
         ({"differences": {"lost": -1}}, "below 0"),
         ({"differences": {"lost": True}}, "type int"),
         ({"differences": {"lost": 0.0}}, "type int"),
-        ({"differences": {"losst": 0}}, "nobody knows"),
+        ({"differences": {"losst": 0}}, "losst"),
         ({"samples": ["text"]}, "no JSON object"),
     ],
 )
@@ -114,7 +153,7 @@ def test_rows_are_unknown_where_the_rows_are_not_those_compared(run, tmp_path):
     run.observed = 5
     run.write(tmp_path / "other")
     (tmp_path / "other/observed").rename(tmp_path / "observed/later")
-    with pytest.raises(EvidenceError, match="compare again"):
+    with pytest.raises(EvidenceError, match="observed/"):
         rows(evidence)
 
 
@@ -129,15 +168,13 @@ def test_expectations_of_the_plan_that_were_not_all_held_are_unknown(held, run, 
         observed["results"] *= held
         run.validation["suites"].append(observed)
     reason = found(expectations, run, tmp_path / "not").reason
-    assert reason == (
-        f"The plan has 1 expectations of observed, and {held or 0} were held: validate again"
-    )
+    assert reason == REASONS["not_evaluated"].format(held or 0)
 
 
 def test_a_fault_that_never_struck_is_unknown(run, tmp_path):
     without(run, "fault.strike")
     finding = found(faults_landed, run, tmp_path)
-    assert (finding.verdict, finding.reason) == (UNKNOWN, "kill_driver never struck")
+    assert (finding.verdict, finding.reason) == (UNKNOWN, REASONS["no_strike"])
 
 
 @pytest.mark.parametrize(
@@ -156,17 +193,17 @@ def test_a_fault_without_proof_is_unknown(strike, run, tmp_path):
     run.history[run.history.index(STRIKE)] = strike
     finding = found(faults_landed, run, tmp_path)
     assert finding.verdict is UNKNOWN
-    assert finding.reason == "kill_driver left no proof that it landed"
+    assert finding.reason == REASONS["no_proof"]
 
 
 def test_a_cure_that_failed_is_unknown(run, tmp_path):
     at = run.history.index(STRIKE) + 1
-    for outcome, told in (("failed", {"reason": "nobody woke"}), ("failed", {}), ("unknown", {})):
-        run.history[at:at] = [did("fault.heal", "kill_driver", outcome, **told)]
+    for outcome, proof in (("failed", {"reason": "timeout"}), ("failed", {}), ("unknown", {})):
+        run.history[at:at] = [did("fault.heal", "kill_driver", outcome, **proof)]
         finding = found(faults_landed, run, tmp_path / str(len(run.history)))
         assert finding.verdict is UNKNOWN
-        why = told.get("reason", "no reason is told")
-        assert finding.reason == f"kill_driver was not healed as it was to be: {why}"
+        why = proof.get("reason", "no reason recorded")
+        assert finding.reason == REASONS["not_healed"].format(why)
 
 
 def test_one_death_proves_one_fault(run, tmp_path):
@@ -180,7 +217,7 @@ def test_one_death_proves_one_fault(run, tmp_path):
     run.history[at : at + 1] = [died("kill_driver", 8), died("kill_job", 9)]
     finding = found(faults_landed, run, tmp_path)
     assert finding.verdict is UNKNOWN
-    assert finding.reason == "kill_driver and kill_job are proved by one and the same death"
+    assert finding.reason == REASONS["one_death"]
     run.history[at : at + 2] = [STRIKE]
     again = last(run, "attempt.start") + 1
     moment = {"name": "decided", "batch": 1, "pid": driver(2)["pid"]}
@@ -202,7 +239,7 @@ def test_one_death_of_a_member_proves_one_fault(run, tmp_path):
         did("fault.strike", "a", **died),
         did("fault.strike", "b", members={"broker:1": died}),
     ]
-    assert "a and b are proved by one and the same" in found(faults_landed, run, tmp_path).reason
+    assert REASONS["one_death_of_member"] in found(faults_landed, run, tmp_path).reason
 
 
 def test_a_driver_that_was_killed_is_one_that_was_started(run, tmp_path):
@@ -210,7 +247,7 @@ def test_a_driver_that_was_killed_is_one_that_was_started(run, tmp_path):
     run.history[run.history.index(STRIKE)] = stranger
     finding = found(faults_landed, run, tmp_path)
     assert finding.verdict is UNKNOWN
-    assert "the driver of an attempt is among `dead`" in finding.reason
+    assert REASONS["stranger"] in finding.reason
 
 
 def test_a_fault_that_was_healed_before_the_job_began_is_unknown(run, tmp_path):
@@ -226,7 +263,7 @@ def test_a_fault_that_was_healed_before_the_job_began_is_unknown(run, tmp_path):
     ]
     finding = found(faults_landed, run, tmp_path)
     assert finding.verdict is UNKNOWN
-    assert "healed before the job had planned a batch" in finding.reason
+    assert REASONS["healed_early"] in finding.reason
     run.history.insert(6, run.history.pop(3))
     assert found(faults_landed, run, tmp_path / "later").verdict is PASS
 
@@ -256,21 +293,21 @@ def test_a_fault_after_all_input_was_committed_is_unknown(run, tmp_path):
     run.history[at:at] = [STRIKE, *sentinel]
     finding = found(faults_landed, run, tmp_path)
     assert finding.verdict is UNKNOWN
-    assert "after all input was committed" in finding.reason
+    assert REASONS["struck_late"] in finding.reason
 
 
 def test_a_fault_after_which_nothing_was_committed_is_unknown(run, tmp_path):
     run.ledger = list(range(8))
     run.history.remove(STRIKE)
     run.history.append(STRIKE)
-    assert "no batch was committed after it" in found(faults_landed, run, tmp_path).reason
+    assert REASONS["no_commit"] in found(faults_landed, run, tmp_path).reason
 
 
-def test_a_fault_that_nobody_planned_is_unknown(run, tmp_path):
+def test_an_unplanned_fault_is_unknown(run, tmp_path):
     run.plan = plan(faults=[])
     finding = found(faults_landed, run, tmp_path)
     assert finding.verdict is UNKNOWN
-    assert finding.reason == "kill_driver struck, and nobody had planned it"
+    assert finding.reason == REASONS["unplanned"]
 
 
 def test_a_calm_run_without_faults_passes(run, tmp_path):
@@ -289,10 +326,10 @@ def test_input_that_was_not_all_committed_is_unknown(run, tmp_path):
 def test_one_record_behind_the_last_commit_is_unknown(run, tmp_path):
     run.ledger = list(range(7))
     reason = found(input_committed, run, tmp_path).reason
-    assert reason == "Input was not all committed: events-0 up to 6, and the ledger goes on to 6"
+    assert reason == REASONS["one_behind"]
 
 
-def test_input_of_a_partition_that_nobody_read_is_unknown(run, tmp_path):
+def test_input_of_a_partition_that_was_not_read_is_unknown(run, tmp_path):
     for record in run.history:
         if record["op"] == "batch.offsets":
             record["proof"] = {"offsets": {"events": {"1": 6}}}
@@ -307,7 +344,7 @@ def test_a_commit_that_went_back_to_an_older_position_is_unknown(run, tmp_path):
 def test_a_batch_that_is_missing_among_the_commits_is_unknown(run, tmp_path):
     run.history = [r for r in run.history if (r["op"], r.get("batch")) != ("batch.commit", 0)]
     reason = found(input_committed, run, tmp_path).reason
-    assert reason == "Batch 0 was never committed, though batch 1 was"
+    assert reason == REASONS["missing_batch"]
 
 
 def test_a_commit_of_unknown_outcome_commits_nothing(run, tmp_path):
@@ -321,16 +358,16 @@ def test_a_ledger_that_is_missing_empty_or_doubled_is_unknown(ledger, run, tmp_p
     assert found(input_committed, run, tmp_path).verdict is UNKNOWN
 
 
-def test_a_commit_at_offsets_that_nobody_recorded_is_unknown(run, tmp_path):
+def test_a_commit_at_unrecorded_offsets_is_unknown(run, tmp_path):
     without(run, "batch.offsets")
-    assert "nobody knows" in found(input_committed, run, tmp_path).reason
+    assert "offsets" in found(input_committed, run, tmp_path).reason
 
 
 @pytest.mark.parametrize(
     ("look", "words"),
     [
-        (topics(7, topic_id="B"), "made anew"),
-        (topics(7, start=2), "has expired"),
+        (topics(7, topic_id="B"), REASONS["recreated"]),
+        (topics(7, start=2), REASONS["expired"]),
         (topics(5), "before the ledger's 5"),
         ({"topics": {}}, "no 'id' in topic events at the end"),
     ],
@@ -345,7 +382,7 @@ def test_input_that_did_not_stay_is_unknown(look, words, run, tmp_path):
 def test_input_that_was_not_looked_at_in_the_end_is_unknown(run, tmp_path):
     run.history.insert(3, run.history.pop(last(run, "input.topics")))
     reason = found(input_kept, run, tmp_path).reason
-    assert reason == "The input topics were last looked at before the last attempt had ended"
+    assert reason == REASONS["early_look"]
 
 
 def test_input_that_expired_by_plan_and_no_further_is_kept_in_the_ledger(run, tmp_path):
@@ -354,7 +391,7 @@ def test_input_that_expired_by_plan_and_no_further_is_kept_in_the_ledger(run, tm
     run.history[last(run, "input.topics")]["proof"] = topics(7, start=2)
     finding = found(input_kept, run, tmp_path)
     assert finding.verdict is PASS
-    assert "nothing has expired but by plan" in finding.reason
+    assert REASONS["expired_by_plan"] in finding.reason
     run.history[last(run, "input.topics")]["proof"] = topics(7, start=3)
     assert found(input_kept, run, tmp_path).verdict is UNKNOWN
 
@@ -372,7 +409,7 @@ def test_a_run_that_had_not_ended_is_unknown(op, run, tmp_path):
 
 def test_an_end_of_unknown_outcome_is_no_end(run, tmp_path):
     run.history[last(run, "attempt.end")]["outcome"] = "unknown"
-    assert "attempt 2" in found(ended, run, tmp_path).reason
+    assert REASONS["no_known_end"] in found(ended, run, tmp_path).reason
 
 
 def test_a_read_before_the_last_end_does_not_count(run, tmp_path):
@@ -382,26 +419,26 @@ def test_a_read_before_the_last_end_does_not_count(run, tmp_path):
 
 def test_an_end_without_a_start_is_unknown(run, tmp_path):
     run.history.remove(did("attempt.start", "supervisor", attempt=1, **DRIVER))
-    assert "attempt 1, which never started" in found(ended, run, tmp_path).reason
+    assert REASONS["end_without_start"] in found(ended, run, tmp_path).reason
 
 
 def test_an_attempt_that_was_started_again_is_unknown(run, tmp_path):
     run.history.append(did("attempt.start", attempt=1))
     assert found(ended, run, tmp_path).verdict is UNKNOWN
     run.history.insert(1, run.history.pop())
-    assert "Nobody saw the end of attempt 1" in found(ended, run, tmp_path / "twice").reason
+    assert REASONS["no_end"] in found(ended, run, tmp_path / "twice").reason
 
 
-def test_a_batch_that_went_on_while_no_attempt_lived_is_unknown(run, tmp_path):
+def test_a_batch_that_made_progress_while_no_attempt_ran_is_unknown(run, tmp_path):
     commit = run.history.pop(last(run, "batch.commit"))
     run.history.insert(last(run, "attempt.end") + 1, commit)
     reason = found(ended, run, tmp_path).reason
-    assert "Batch 1 went on while no attempt lived: the job runs elsewhere too" in reason
+    assert REASONS["elsewhere"] in reason
 
 
 def test_a_recovery_that_failed_after_one_that_did_not_is_unknown(run, tmp_path):
     run.history.insert(last(run, "sink.recover") + 1, did("sink.recover", "sink", "failed"))
-    assert "The sink was not recovered" in found(ended, run, tmp_path).reason
+    assert REASONS["not_recovered"] in found(ended, run, tmp_path).reason
 
 
 @pytest.mark.parametrize(
@@ -423,7 +460,7 @@ def test_reads_at_the_end_that_prove_no_rest_are_unknown(finals, run, tmp_path):
 
 def test_no_poll_at_all_is_unknown(run, tmp_path):
     without(run, "poll")
-    assert "no poll succeeded" in found(reads, run, tmp_path).reason
+    assert REASONS["no_poll"] in found(reads, run, tmp_path).reason
 
 
 def test_a_reader_that_saw_nothing_is_unknown(run, tmp_path):
@@ -438,8 +475,8 @@ def test_a_reader_that_stopped_before_the_fault_is_unknown(run, tmp_path):
     run.history = [r for r in run.history if r["op"] != "poll" or r["proof"]["poll"] == 1]
     run.reads = run.reads[:3]
     reason = found(reads, run, tmp_path).reason
-    assert "No poll began after kill_driver had struck" in reason
-    assert "No poll began after the last attempt had ended" in reason
+    assert REASONS["no_poll_after_strike"] in reason
+    assert REASONS["no_poll_after_end"] in reason
 
 
 def test_a_reader_that_looked_only_in_the_end_is_unknown(run, tmp_path):
@@ -447,17 +484,14 @@ def test_a_reader_that_looked_only_in_the_end_is_unknown(run, tmp_path):
     run.reads = [row | {"poll": 3} for row in run.reads]
     run.history[last(run, "poll")]["proof"]["rows"] = 6
     reason = found(reads, run, tmp_path).reason
-    assert reason == (
-        "No poll began while the job had a batch under way and lived; The reader was blind from the"
-        " strike of kill_driver until the last attempt had ended"
-    )
+    assert reason == (REASONS["no_poll_while_running"])
 
 
-def test_readers_who_saw_another_number_of_rows_than_the_last_read_are_unknown(run, tmp_path):
+def test_readers_that_saw_another_number_of_rows_than_the_last_read_are_unknown(run, tmp_path):
     run.reads += run.reads[3:]
     run.history[last(run, "poll")]["proof"]["rows"] = 6
     reason = found(reads, run, tmp_path).reason
-    assert reason == "The last poll saw 9 rows, and the last read had 6"
+    assert reason == REASONS["more_polled"]
 
 
 @pytest.mark.parametrize(
@@ -485,7 +519,7 @@ def test_rows_hidden_by_an_open_transaction_fail(run, tmp_path):
     assert (finding.verdict, finding.anomalies["stuck"]) == (FAIL, 5)
 
 
-def test_an_open_transaction_fails_though_nobody_knows_what_it_hides(run, tmp_path):
+def test_an_open_transaction_that_hides_an_unknown_number_of_rows_fails(run, tmp_path):
     run.history[last(run, "sink.open")]["proof"] = {"open": 1, "hidden": 0}
     assert found(stuck, run, tmp_path).verdict is FAIL
 
@@ -510,7 +544,7 @@ def test_a_checker_that_raises_is_unknown_and_its_traceback_is_kept(run, tmp_pat
     good, bad = run_checkers(run.write(tmp_path), [rows, broken])
     assert good.verdict is PASS
     assert bad.verdict is UNKNOWN
-    assert bad.reason == "The checker broken raised KeyError: 'no such thing'"
+    assert bad.reason == REASONS["raised"]
     assert "in broken" in bad.traceback
 
 

@@ -12,6 +12,27 @@ from onceproof.verdict import Grade
 from tests.unit.handwritten_checkpoint import remove, write_file
 from tests.unit.handwritten_run import HandwrittenRun, did, good_recomputed, offsets
 
+REASONS = {
+    "fewer_batches": "recomputed from 1 batches, but 2 are committed",
+    "held_back": "by its events it is 0",
+    "watermarks": "every watermark follows from the events",
+    "stream": "the stream itself went wrong",
+    "sink": "the sink caused the differences",
+    "unreadable": "could not be read: CANNOT_LOAD_STATE_STORE",
+    "contradiction": "but no difference",
+    "old_state": "read after batch 0, but batch 1 is the last",
+    "no_state": "The pipeline keeps no state",
+    "no_batch_0": "no offsets of batch 0",
+    "gap": "offsets/0 is empty",
+    "short": "has events-0 up to 5, but the ledger goes up to 5",
+    "another": "offsets/1 is not what was archived",
+    "gone": "offsets/1 was archived and is gone",
+    "never_archived": "commits/2 is in the checkpoint but not in the archive",
+    "too_far": "batch 0 moved the watermark to 10001, but by its events it is 10000",
+    "stood_still": "batch 0 moved the watermark to 0, but by its events it is 10000",
+    "at_start": "batch 0 begins with the watermark 1",
+}
+
 PASS, UNKNOWN, FAIL = Grade
 
 
@@ -58,44 +79,44 @@ SPOILED = {
     "the archive is gone": (lambda r: shutil.rmtree(r.checkpoint_log), "has no commit"),
     "the archive begins too late": (
         lambda r: (r.checkpoint_log / "offsets/0").unlink(),
-        "no offsets of batch 0",
+        REASONS["no_batch_0"],
     ),
     "the archive has a gap": (
         lambda r: (r.checkpoint_log / "offsets/0").write_text(""),
-        "offsets/0 is empty",
+        REASONS["gap"],
     ),
     "the log goes back": (lambda r: in_both(r, "offsets/1", log(10_000, 2)), "goes back"),
     "the log ends before the ledger": (
         lambda r: in_both(r, "offsets/1", log(10_000, 5)),
-        "reads events-0 up to 5, and the ledger goes on to 5",
+        REASONS["short"],
     ),
     "the checkpoint is another": (
         lambda r: write_file(r.checkpoint / "offsets/1", log(10_000, 7)),
-        "offsets/1 is not what was archived",
+        REASONS["another"],
     ),
     "the checkpoint is gone": (lambda r: shutil.rmtree(r.checkpoint), "there is no checkpoint"),
     "an archived batch is gone from the checkpoint": (
         lambda r: [remove(r.checkpoint / name) for name in ("offsets/1", "commits/1")],
-        "offsets/1 was archived and is gone",
+        REASONS["gone"],
     ),
     "a commit was never archived": (
         lambda r: [
             write_file(r.checkpoint / "offsets/2", log(13_000, 6)),
             write_file(r.checkpoint / "commits/2", commit(13_000)),
         ],
-        "commits/2 is in the checkpoint and was never archived",
+        REASONS["never_archived"],
     ),
     "the watermark moved farther than any event": (
         moved_too_far,
-        "batch 0 moved the watermark to 10001, and by its events it is 10000",
+        REASONS["too_far"],
     ),
     "the watermark stood still without a reason": (
         stood_still,
-        "batch 0 moved the watermark to 0, and by its events it is 10000",
+        REASONS["stood_still"],
     ),
     "the watermark was there at the start": (
         lambda r: in_both(r, "offsets/0", log(1, 3)),
-        "batch 0 begins with the watermark 1",
+        REASONS["at_start"],
     ),
     "nothing was recomputed": (lambda r: r.recomputed.unlink(), "recomputed.json is missing"),
 }
@@ -112,14 +133,14 @@ def test_rows_expected_from_fewer_batches_are_unknown(run, tmp_path):
     run.recomputed["batches"] = 1
     finding = found(offset_log, run, tmp_path)
     assert finding.verdict is UNKNOWN
-    assert "recomputed from 1 batches, and 2 are committed" in finding.reason
+    assert REASONS["fewer_batches"] in finding.reason
 
 
 def test_a_watermark_without_a_delay_is_unknown(run, tmp_path):
     run.recomputed["delay_ms"] = None
     finding = found(offset_log, run, tmp_path)
     assert finding.verdict is UNKNOWN
-    assert "by its events it is 0" in finding.reason
+    assert REASONS["held_back"] in finding.reason
 
 
 def test_a_watermark_that_a_repeated_batch_held_back_passes_and_is_counted(run, tmp_path):
@@ -131,7 +152,7 @@ def test_a_watermark_that_a_repeated_batch_held_back_passes_and_is_counted(run, 
 def test_an_offset_log_that_tells_the_ledgers_story_passes(run, tmp_path):
     finding = found(offset_log, run, tmp_path)
     assert (finding.verdict, finding.numbers) == (PASS, {"batches": 2, "watermarks_held_back": 0})
-    assert "every watermark follows from the events" in finding.reason
+    assert REASONS["watermarks"] in finding.reason
 
 
 def test_batches_that_were_not_committed_do_not_count(run, tmp_path):
@@ -143,21 +164,21 @@ def test_state_that_differs_fails_and_says_that_it_was_the_stream(run, tmp_path)
     run.recomputed["state"] |= {"found": 3, "differ": 1}
     finding = found(state, run, tmp_path)
     assert finding.verdict is FAIL
-    assert "the stream itself went wrong" in finding.reason
+    assert REASONS["stream"] in finding.reason
 
 
 @pytest.mark.parametrize(
-    ("told", "words"),
+    ("recomputed", "words"),
     [
-        ({"error": "CANNOT_LOAD_STATE_STORE"}, "could not be read: CANNOT_LOAD_STATE_STORE"),
-        ({"found": 3}, "none is said to differ"),
-        ({"batch": 0}, "read after batch 0, and batch 1 was the last"),
+        ({"error": "CANNOT_LOAD_STATE_STORE"}, REASONS["unreadable"]),
+        ({"found": 3}, REASONS["contradiction"]),
+        ({"batch": 0}, REASONS["old_state"]),
         ({"differ": -1}, "below 0"),
         ({"expected": None}, "type int"),
     ],
 )
-def test_state_of_which_nobody_knows_is_unknown(told, words, run, tmp_path):
-    run.recomputed["state"] |= told
+def test_state_that_was_not_read_is_unknown(recomputed, words, run, tmp_path):
+    run.recomputed["state"] |= recomputed
     finding = found(state, run, tmp_path)
     assert finding.verdict is UNKNOWN
     assert words in finding.reason
@@ -177,11 +198,11 @@ def test_state_as_it_must_be_passes(run, tmp_path):
 def test_a_pipeline_without_state_passes_and_says_so(run, tmp_path):
     run.recomputed = good_recomputed() | {"state": None}
     finding = found(state, run, tmp_path)
-    assert (finding.verdict, finding.reason) == (PASS, "The pipeline keeps no state")
+    assert (finding.verdict, finding.reason) == (PASS, REASONS["no_state"])
 
 
 def test_where_the_stream_is_clear_the_sink_made_the_differences(run, tmp_path):
     run.differences["lost"] = 1
     finding = found(state, run, tmp_path)
     assert finding.verdict is PASS
-    assert finding.reason.endswith("the sink made the differences")
+    assert finding.reason.endswith(REASONS["sink"])

@@ -52,7 +52,7 @@ def with_engine(run, folder, *events, attempt=1):
     """Give the run the engine's record of an attempt: events and their seconds since the start."""
     engine = RunDirectory(folder).engine
     engine.mkdir(parents=True, exist_ok=True)
-    lines = [{"event": what, "at_ms": int(at_s * 1000), **told} for what, at_s, told in events]
+    lines = [{"event": what, "at_ms": int(at_s * 1000), **fields} for what, at_s, fields in events]
     text = "".join(f"{json.dumps(one)}\n" for one in lines)
     (engine / f"{attempt}.jsonl").write_text(text)
     digest = hashlib.sha256(text.encode()).hexdigest()
@@ -201,8 +201,8 @@ def test_an_effect_that_is_demanded_and_missing_is_unknown(tmp_path):
     finding = found(effects, run, tmp_path)
     assert finding.verdict is UNKNOWN
     assert finding.reason == (
-        "f had the effect none, and its scenario demands retried: a fault that changes nothing"
-        " proves nothing"
+        "f had the effect none, but its scenario demands retried: without an effect, a fault proves"
+        " nothing"
     )
 
 
@@ -263,7 +263,9 @@ def died_again(**changes):
 def test_a_death_that_no_fault_explains_is_unknown(tmp_path):
     finding = found(unexplained, died_again(), tmp_path)
     assert (finding.verdict, finding.numbers) == (UNKNOWN, {"attempts": 1, "tasks": 0})
-    assert finding.reason == ("Attempt 2 died (NullPointerException): no planned fault explains it")
+    assert finding.reason == (
+        "Attempt 2 crashed (NullPointerException): no planned fault explains it"
+    )
 
 
 def test_a_death_that_no_fault_explains_may_be_allowed(tmp_path):

@@ -14,6 +14,22 @@ from onceproof.judging.checkers.state import state
 from onceproof.verdict import Grade
 from tests.unit.handwritten_run import STRIKE, HandwrittenRun, did, plan, struck
 
+REASONS = {
+    "other_error": (
+        "The job failed for good with the last message 'Error: no such file', not 'out of"
+        " memory' as planned"
+    ),
+    "missed": "kill_driver (offsets_lost) damaged the checkpoint",
+    "seen": (
+        "The check before the start after kill_driver (offsets_lost) found: offsets/0 is missing"
+    ),
+    "others": "1 other start(s) had problems in the checkpoint too",
+    "blame": (
+        "Batch 1 ran on the checkpoint that kill_driver damaged after batch 0: the newest"
+        " offsets are gone, and their commit is there"
+    ),
+}
+
 PASS, UNKNOWN, FAIL = Grade
 CHECKERS = (ended, faults_landed, input_committed, offset_log)
 ASKED = {"attempt": 1, "reason": "its process ended", "pause_s": None}
@@ -39,20 +55,19 @@ def given_up(decided="give up", **fields):
     return run
 
 
-def test_a_job_that_failed_for_good_as_it_was_to_is_judged_by_what_it_had_committed(tmp_path):
+def test_a_job_that_failed_for_good_as_planned_is_judged_by_its_commits(tmp_path):
     assert grades(given_up(), tmp_path) == [PASS] * 4
 
 
-def test_a_job_that_failed_of_something_else_proves_nothing(tmp_path):
+def test_a_job_that_failed_with_another_error_proves_nothing(tmp_path):
     assert grades(given_up(last_words="no such .*"), tmp_path, [ended]) == [PASS]
     run = given_up(last_words="out of memory").write(tmp_path / "other")
     (finding,) = run_checkers(run, [ended])
     assert finding.verdict is UNKNOWN
-    said = "and was to say 'out of memory' last, not 'Error: no such file'"
-    assert finding.reason == f"The job failed for good, {said}"
+    assert finding.reason == REASONS["other_error"]
 
 
-def test_the_same_run_proves_nothing_where_nobody_said_so(tmp_path):
+def test_the_same_run_proves_nothing_if_no_failure_was_planned(tmp_path):
     run = given_up()
     run.plan = plan()
     assert grades(run, tmp_path) == [PASS, UNKNOWN, UNKNOWN, UNKNOWN]
@@ -107,25 +122,23 @@ def found(run, folder):
 def test_damage_that_the_check_before_the_start_did_not_see_is_unknown(tmp_path):
     finding = found(damaged([]), tmp_path)
     assert finding.verdict is UNKNOWN
-    assert "kill_driver (offsets_lost) damaged the checkpoint" in finding.reason
+    assert REASONS["missed"] in finding.reason
 
 
-def test_what_the_check_said_of_damage_is_told(tmp_path):
+def test_the_finding_has_the_result_of_the_check_after_damage(tmp_path):
     finding = found(damaged(["offsets/0 is missing"]), tmp_path)
     assert finding.verdict is PASS
-    assert finding.reason == (
-        "Before the start after kill_driver (offsets_lost) the check said: offsets/0 is missing"
-    )
+    assert finding.reason == (REASONS["seen"])
     assert finding.numbers == {"starts": 2, "damaged": 1, "troubled": 1}
 
 
-def test_what_the_check_says_where_nobody_damaged_anything_is_told_and_decides_nothing(tmp_path):
+def test_a_problem_that_no_fault_caused_is_reported_and_decides_nothing(tmp_path):
     run = HandwrittenRun()
     again = next(one for one in run.history if one.get("attempt") == 2)
     again["proof"] = {"checkpoint": ["commits/1 is gone"]}
     finding = found(run, tmp_path)
     assert finding.verdict is PASS
-    assert finding.reason == "The check found something before 1 other start(s) too"
+    assert finding.reason == REASONS["others"]
 
 
 def test_a_checkpoint_is_unsound_at_the_end_but_for_what_a_fault_did(tmp_path):
@@ -135,7 +148,7 @@ def test_a_checkpoint_is_unsound_at_the_end_but_for_what_a_fault_did(tmp_path):
         path.write_text(path.read_text() + " ")
         return run_checkers(evidence, [offset_log])[0].verdict
 
-    assert ends_with(HandwrittenRun(), tmp_path / "nobody") is UNKNOWN
+    assert ends_with(HandwrittenRun(), tmp_path / "none") is UNKNOWN
     assert ends_with(damaged(["seen"]), tmp_path / "fault") is PASS
 
 
@@ -162,9 +175,6 @@ def test_a_row_of_a_later_batch_is_blamed_on_the_damage_that_it_rests_on(tmp_pat
     place = next(at for at, one in enumerate(run.history) if one.get("batch") == 1)
     run.history.insert(place, strike)
     run.samples = [{"class": "changed", "key": {"k": "d"}, "batch": 1}]
-    [told] = blame(run.write(tmp_path))
-    assert (told["fault"], told["step"]) == ("kill_driver", "decided")
-    assert told["sentence"] == (
-        "Batch 1 rests on the checkpoint that kill_driver damaged after batch 0: the newest offsets"
-        " are gone, and their commit is there"
-    )
+    [found] = blame(run.write(tmp_path))
+    assert (found["fault"], found["step"]) == ("kill_driver", "decided")
+    assert found["sentence"] == (REASONS["blame"])

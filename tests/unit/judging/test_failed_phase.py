@@ -1,4 +1,4 @@
-"""A run in which a phase failed: the cause is told first and once, and nothing of no rows."""
+"""A run in which a phase failed: the cause comes first and once, without differences."""
 
 import io
 import json
@@ -62,7 +62,7 @@ def test_the_one_cause_is_told_first_and_what_follows_from_it_in_one_line(unprep
     assert not any(line.startswith("?") for line in lines[3:])
 
 
-def test_the_page_tells_the_cause_first_and_keeps_the_rest_below_it(unprepared):
+def test_the_page_has_the_cause_first_and_the_rest_below_it(unprepared):
     document = verdict_of(unprepared)
     page = unprepared.report.read_text()
     header = page[page.index("<header>") : page.index("</header>")]
@@ -73,7 +73,7 @@ def test_the_page_tells_the_cause_first_and_keeps_the_rest_below_it(unprepared):
         assert f'<tr id="{finding["checker"]}"' in page
 
 
-def test_nothing_is_said_of_rows_that_nobody_compared(unprepared):
+def test_rows_that_were_not_compared_have_no_differences(unprepared):
     document = verdict_of(unprepared)
     assert document["counted"] == []
     assert "differences: not compared" in shown(document)
@@ -81,11 +81,11 @@ def test_nothing_is_said_of_rows_that_nobody_compared(unprepared):
     assert "The rows were not compared." in unprepared.report.read_text()
 
 
-def test_a_check_that_had_no_start_to_look_at_finds_nothing(unprepared):
+def test_a_check_without_a_restart_to_look_at_is_not_applicable(unprepared):
     findings = {one["checker"]: one for one in verdict_of(unprepared)["findings"]}
     assert findings["restarted"]["numbers"]["starts"] == 0
-    assert findings["restarted"]["reason"] == "The job was never started, so nothing was checked"
     assert findings["restarted"]["verdict"] == "PASS"
+    assert findings["restarted"]["status"] == "not applicable"
 
 
 def test_paths_and_commands_are_lines_of_their_own_that_nothing_breaks(unprepared):
@@ -128,7 +128,7 @@ def test_a_finding_of_its_own_is_not_put_down_to_a_phase_that_failed_after_it(tm
     assert "caused_by" not in findings["faults_landed"]
 
 
-def test_what_a_job_that_died_left_is_told_beside_the_phase_that_says_so(tmp_path):
+def test_the_evidence_of_a_job_that_crashed_is_judged_beside_its_failed_phase(tmp_path):
     made = HandwrittenRun()
     made.history.append(did("phase.start", "process"))
     made.history.append(did("phase.end", "process", "failed", reason="attempt 2 failed"))

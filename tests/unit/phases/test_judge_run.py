@@ -267,8 +267,8 @@ def test_blame_names_the_zombie_that_wrote_a_row_once_more(run, tmp_path):
     verdict, document = judged(tmp_path)
     assert verdict.as_claimed
     assert document["blame"][0]["sentence"] == (
-        "Of the rows of batch 1, attempt 2 wrote 1 as a zombie, after the batch was committed or"
-        " the attempt replaced: kill_driver at decided"
+        "Of the rows of batch 1, attempt 2 wrote 1 as a zombie: after the batch was committed or"
+        " the attempt was replaced: kill_driver at decided"
     )
 
 
@@ -287,7 +287,7 @@ def test_a_lost_row_is_blamed_on_the_fault_in_its_batch_also_without_reads(run, 
     run.differences["lost"], run.observed = 1, 5
     run.write(tmp_path)
     [blame] = judged(tmp_path)[1]["blame"]
-    assert blame["sentence"] == "Batch 1 was under way when kill_driver struck at decided"
+    assert blame["sentence"] == "Batch 1 was in progress when kill_driver struck at decided"
 
 
 def test_a_lost_row_is_blamed_on_what_the_sink_says_itself(run, tmp_path):
@@ -306,7 +306,7 @@ def test_a_transaction_that_is_open_at_the_end_is_blamed_by_its_name(run, tmp_pa
     run.write(tmp_path)
     document = judged(tmp_path)[1]
     (blamed,) = [one for one in document["blame"] if one["class"] == "stuck"]
-    assert blamed["sentence"].startswith("onceproof:orders:main:1:1:3:0:7 is open, and hides")
+    assert blamed["sentence"].startswith("onceproof:orders:main:1:1:3:0:7 is open")
 
 
 def test_a_fault_is_healed_by_its_own_cure_after_it_struck(run, tmp_path):
@@ -406,7 +406,7 @@ def test_blame_is_inferred_where_rows_tell_nothing(run, tmp_path):
     assert blame["inferred"]
     assert blame["sentence"] == (
         "Batch 1 was applied twice: by attempt 1 before kill_driver at decided, by attempt 2 after"
-        " it (inferred: it has read the key; the rows do not tell)"
+        " it (inferred from the input: the rows have no batch number)"
     )
 
 
@@ -416,6 +416,6 @@ def test_what_no_batch_has_read_is_blamed_on_the_query_that_began_behind_it(run,
     run.write(tmp_path)
     [blame] = judged(tmp_path)[1]["blame"]
     assert blame["sentence"] == (
-        "No batch has read it: batch 0 is the first of a query that began behind it; a job that"
-        " starts at the latest offsets needs starting: latest"
+        "No batch has read it: batch 0 is the first of a query that began after it; for a job that"
+        " starts at the latest offsets, write starting: latest"
     )

@@ -143,8 +143,8 @@ ADDITIONS = [
     ),
     ("claims: UNKNOWN", "9: claims: unknown value 'UNKNOWN'; choose one of FAIL, PASS"),
     ("claims: FAIL", "9: claims: FAIL names no anomalies"),
-    ("anomalies: [lost]", "9: anomalies: claims: PASS names the anomalies lost, and none"),
-    ("claims: FAIL\nanomalies: [torn]", "10: anomalies: torn cannot fail a run that is held to"),
+    ("anomalies: [lost]", "9: anomalies: claims: PASS forbids the anomalies lost"),
+    ("claims: FAIL\nanomalies: [torn]", "10: anomalies: torn cannot fail a run held to"),
     (
         "claims: FAIL\nanomalies: [duplicate]",
         "10: anomalies[0]: unknown value 'duplicate'; did you mean 'dup",

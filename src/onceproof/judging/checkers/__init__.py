@@ -1,8 +1,8 @@
-"""A checker is a function of the evidence of a run to a `Finding`; here are all of them.
+"""The checkers: functions from the evidence of a run to a `Finding`.
 
-It reads evidence and nothing else, and says UNKNOWN or raises `EvidenceError` where evidence that
-it needs is missing: never PASS. One that raises anything else is UNKNOWN too, with its traceback.
-The finding's name is the checker's name, which is its module's.
+A checker reads evidence and nothing else. If evidence that it needs is missing it returns UNKNOWN
+or raises `EvidenceError`, never PASS. Any other exception makes it UNKNOWN with a traceback. A
+checker with nothing to check is `not_applicable`. Finding, function and module share one name.
 """
 
 from __future__ import annotations
@@ -65,9 +65,9 @@ CHECKERS: tuple[Checker, ...] = (
 
 
 def run_checkers(evidence: Evidence, checkers: Sequence[Checker] = CHECKERS) -> tuple[Finding, ...]:
-    """Return the finding of every checker, in order; none can keep another from its own.
+    """Return the finding of every checker, in order; an exception in one does not stop the rest.
 
-    Before them all stands that of phases where one failed: it is why others miss their evidence.
+    If a phase failed, its finding comes first: it is why others miss their evidence.
     """
     found = [_found_by(checker, evidence) for checker in checkers]
     cause = phases.__name__, Grade.UNKNOWN
@@ -82,17 +82,17 @@ def _found_by(checker: Checker, evidence: Evidence) -> Finding:
             raise TypeError(f"the checker {name} must return its own Finding, not {finding!r}")
     except EvidenceError as error:
         return Finding(name, Grade.UNKNOWN, _sentence(str(error)))
-    except Exception as error:  # whatever it is, the run is not proved
+    except Exception as error:  # any defect leaves the run unproved
         reason = f"The checker {name} raised {type(error).__name__}: {first_line(error)}"
         return Finding(name, Grade.UNKNOWN, reason, traceback=traceback.format_exc())
     return finding
 
 
 def first_line(error: Exception) -> str:
-    """Return the first line of what an error says; the rest stands in its traceback."""
+    """Return the first line of an error's message; the rest is in its traceback."""
     return next(iter(str(error).splitlines()), "")
 
 
 def _sentence(text: str) -> str:
-    is_word = text.partition(" ")[0].isalpha()  # and no file's name
+    is_word = text.partition(" ")[0].isalpha()  # not a file name
     return text[:1].upper() + text[1:] if is_word else text

@@ -1,4 +1,4 @@
-"""What people expect of the rows holds: the suites of Great Expectations, as they were held."""
+"""The expectations of the suites of Great Expectations hold, by their recorded results."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from onceproof.documents import count, field, read_object
-from onceproof.errors import EvidenceError
+from onceproof.errors import EvidenceError, unknown
 from onceproof.guarantee import Anomaly
 from onceproof.runs.evidence import ROW_CLASSES, Evidence
-from onceproof.verdict import Finding, Grade, unless, weigh
+from onceproof.verdict import Finding, Grade, downgrade_if_inconsistent, weigh
 
 _WHERE = "validation.json"
 
 
 @dataclass(frozen=True)
 class Held:
-    """One expectation: of which rows, what became of it, and the anomaly that it looks for."""
+    """The result of one expectation: on which rows, and for which anomaly."""
 
     on: str
     name: str
@@ -27,23 +27,23 @@ class Held:
     seen: Any
 
     @classmethod
-    def of(cls, on: str, told: Mapping[str, Any]) -> Held:
-        """Return what validation.json tells of one."""
-        kwargs = field(told, "kwargs", dict, _WHERE)
+    def of(cls, on: str, result: Mapping[str, Any]) -> Held:
+        """Return one result of validation.json."""
+        kwargs = field(result, "kwargs", dict, _WHERE)
         column = kwargs.get("column") or ", ".join(kwargs.get("column_list", ()))
-        name = field(told, "type", str, _WHERE)
+        name = field(result, "type", str, _WHERE)
         return cls(
             on,
             f"{name} of {column}" if column else name,
-            field(told, "success", bool, _WHERE),
-            field(told, "error", str, _WHERE),
-            _anomaly(told.get("anomaly")),
-            told.get("samples") or told.get("observed"),
+            field(result, "success", bool, _WHERE),
+            field(result, "error", str, _WHERE),
+            _anomaly(result.get("anomaly")),
+            result.get("samples") or result.get("observed"),
         )
 
     @property
     def sentence(self) -> str:
-        """What does not hold, for people."""
+        """The failure as a sentence."""
         seen = "" if self.seen is None else f": {self.seen}"
         return f"In {self.on}, {self.name} does not hold{seen}"
 
@@ -52,18 +52,14 @@ def _anomaly(name: Any) -> Anomaly | None:
     try:
         return Anomaly(name) if name else None
     except ValueError:
-        known = ", ".join(Anomaly)
-        raise EvidenceError(
-            f"{_WHERE} names an unknown anomaly {name!r}; the known ones are {known}"
-        ) from None
+        raise EvidenceError(f"{_WHERE}: {unknown('anomaly', name, Anomaly)}") from None
 
 
 def expectations(evidence: Evidence) -> Finding:
-    """Say FAIL for an expectation that does not hold, UNKNOWN for one that could not be held.
+    """Return FAIL for an expectation that does not hold, UNKNOWN for one that was not evaluated.
 
-    One that looks for an anomaly fails only where the promise forbids that. How many rows there are
-    of it is for the comparison to say. One that looks for something else and fails is nothing that
-    a control has claimed.
+    An expectation for an anomaly fails only if the promise forbids that anomaly; its number of rows
+    comes from the comparison. A failure of any other expectation satisfies no negative control.
     """
     held, suites = _held(evidence)
     failed = [one for one in held if not one.success and not one.error]
@@ -72,15 +68,15 @@ def expectations(evidence: Evidence) -> Finding:
         if one.anomaly:
             counts[one.anomaly] = max(1, evidence.differences.counts.get(one.anomaly, 0))
     numbers = {"held": len(held), "failed": len(failed)}
-    clean = f"{len(held)} expectations hold, of the suites {', '.join(suites)}"
+    clean = f"All {len(held)} expectations hold, in the suites {', '.join(suites)}"
     finding = weigh("expectations", counts, evidence.plan.claim.promise, clean, numbers)
-    if said := "; ".join(one.sentence for one in failed if not one.anomaly):
-        return Finding("expectations", Grade.FAIL, said, numbers)
-    return unless(finding, lambda: _check(evidence, held))
+    if failures := "; ".join(one.sentence for one in failed if not one.anomaly):
+        return Finding("expectations", Grade.FAIL, failures, numbers)
+    return downgrade_if_inconsistent(finding, lambda: _check(evidence, held))
 
 
 def _held(evidence: Evidence) -> tuple[list[Held], list[str]]:
-    """Return each expectation of each suite; every row must have been there to be looked at."""
+    """Return each result of each suite; the suites must have seen every row."""
     suites = field(read_object(evidence.run.validation), "suites", list, _WHERE)
     found: list[Held] = []
     rows = {"differences": 1, "observed": evidence.differences.observed}
@@ -88,27 +84,30 @@ def _held(evidence: Evidence) -> tuple[list[Held], list[str]]:
         on, looked = field(suite, "on", str, _WHERE), count(suite, "rows", _WHERE)
         if looked != rows.get(on):
             raise EvidenceError(
-                f"expectations were held against {looked:,} rows of {on}, and there are"
-                f" {rows.get(on, 0):,}: validate again"
+                f"expectations were evaluated on {looked:,} rows of {on}, but it has"
+                f" {rows.get(on, 0):,}; validate again"
             )
-        found += [Held.of(on, told) for told in field(suite, "results", list, _WHERE)]
+        found += [Held.of(on, result) for result in field(suite, "results", list, _WHERE)]
     for on, suite in evidence.plan.expectations.items():
         wanted = len(field(suite, "expectations", list, f"the plan's suite of {on}"))
         if (there := sum(one.on == on for one in found)) != wanted:
             raise EvidenceError(
-                f"the plan has {wanted} expectations of {on}, and {there} were held: validate again"
+                f"{there} expectations of {on} were evaluated, but the plan has {wanted};"
+                " validate again"
             )
     return found, [field(suite, "suite", str, _WHERE) for suite in suites]
 
 
 def _check(evidence: Evidence, held: list[Held]) -> None:
-    """Raise `EvidenceError` where expectations pass that did not look."""
+    """Raise `EvidenceError` if an expectation passes that was not evaluated."""
     for one in held:
         if one.error:
-            raise EvidenceError(f"{one.name} could not be held: {one.error}")
+            raise EvidenceError(f"{one.name} could not be evaluated: {one.error}")
     looked = {one.anomaly: one.success for one in held if one.on == "differences" and one.anomaly}
     for anomaly in ROW_CLASSES:
         if anomaly not in looked:
-            raise EvidenceError(f"nobody expects that no row is {anomaly}: validate again")
+            raise EvidenceError(f"no expectation looks for {anomaly} rows; validate again")
         if looked[anomaly] and evidence.differences.counts[anomaly]:
-            raise EvidenceError(f"no row is said to be {anomaly}, and some are: validate again")
+            raise EvidenceError(
+                f"an expectation found no {anomaly} row, but the comparison did; validate again"
+            )

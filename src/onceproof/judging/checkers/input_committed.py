@@ -1,4 +1,4 @@
-"""All input that was acknowledged is before the position of the last commit."""
+"""The last commit covers all acknowledged input."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from onceproof.verdict import Finding, Grade
 
 
 def input_committed(evidence: Evidence) -> Finding:
-    """Say UNKNOWN unless the engine's last commit covers the whole ledger, with no batch missing.
+    """Return UNKNOWN unless the engine's last commit covers the ledger, with no batch missing.
 
-    What was not read yet is not lost yet: a run that ended too early proves nothing.
+    Input that was not read yet is not lost: a run that ended too early proves nothing.
     """
     ledger = evidence.ledger
     last = evidence.positions[-1][1] if evidence.positions else {}
@@ -20,25 +20,25 @@ def input_committed(evidence: Evidence) -> Finding:
         "acknowledged": ledger.acknowledged,
         "committed": committed,
     }
-    said = []
+    problems = []
     if not ledger.acknowledged:
-        said.append("No input was acknowledged, so nothing is proved")
+        problems.append("No input was acknowledged, so nothing is proved")
     fails = evidence.plan.fails_for_good
     if fails and committed == ledger.acknowledged:
-        said.append("The job was to fail for good, and it has committed all input")
+        problems.append("The job was planned to fail for good, but it committed all input")
     for (topic, partition), offsets in () if fails else ledger.offsets.items():
         if last.get((topic, partition), 0) <= offsets[-1]:
-            said.append(
-                f"Input was not all committed: {topic}-{partition} up to"
-                f" {last.get((topic, partition), 0):,}, and the ledger goes on to {offsets[-1]:,}"
+            problems.append(
+                f"{topic}-{partition} is committed only up to {last.get((topic, partition), 0):,},"
+                f" but the ledger has input up to {offsets[-1]:,}"
             )
-    said += _missing_batches(evidence)
-    if said:
-        return Finding("input_committed", Grade.UNKNOWN, "; ".join(said), numbers)
+    problems += _missing_batches(evidence)
+    if problems:
+        return Finding("input_committed", Grade.UNKNOWN, "; ".join(problems), numbers)
     if fails:
         reason = (
             f"{committed:,} of {ledger.acknowledged:,} acknowledged input records were committed"
-            " when the job had failed for good, as it was to"
+            " before the job failed for good, as planned"
         )
         return Finding("input_committed", Grade.PASS, reason, numbers)
     reason = f"All {ledger.acknowledged:,} acknowledged input records were committed"
@@ -51,4 +51,4 @@ def _missing_batches(evidence: Evidence) -> list[str]:
     missing = next((batch for batch in range(newest) if batch not in batches), None)
     if missing is None:
         return []
-    return [f"Batch {missing} was never committed, though batch {newest} was"]
+    return [f"Batch {missing} was never committed, but batch {newest} was"]

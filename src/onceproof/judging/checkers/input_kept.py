@@ -1,4 +1,4 @@
-"""The input topics are, at the end, still those of the start, with nothing of them expired."""
+"""The input topics are the same at the end as at the start, and none of their records expired."""
 
 from __future__ import annotations
 
@@ -15,36 +15,37 @@ from onceproof.verdict import Finding, Grade
 
 
 def input_kept(evidence: Evidence) -> Finding:
-    """Say UNKNOWN if a topic was made anew, lost its beginning, or ends before the ledger does.
+    """Return UNKNOWN if a topic was recreated, lost its beginning, or ends before the ledger does.
 
-    Spark would not notice a topic made anew that has grown past the old offsets.
+    Spark does not notice a recreated topic that has grown past the old offsets.
     """
     looks = [record for record in evidence.of(Op.INPUT_TOPICS) if record.is_ok]
     if len(looks) < 2:
-        raise EvidenceError("the input topics were not looked at both at the start and at the end")
+        raise EvidenceError("the history lacks the input topics at the start or at the end")
+    expired = _expired(evidence)
     first, last = looks[0].proof["topics"], looks[-1].proof["topics"]
-    said = [
+    problems = [
         *(
-            ["The input topics were last looked at before the last attempt had ended"]
+            ["The input topics were last described before the last attempt ended"]
             if looks[-1].seq < evidence.last_end
             else []
         ),
         *_begun_late(first),
         *_renewed(first, last),
-        *_shortened(evidence.ledger, last, _planned(evidence)),
+        *_shortened(evidence.ledger, last, expired),
     ]
-    if said:
-        return Finding("input_kept", Grade.UNKNOWN, "; ".join(said))
+    if problems:
+        return Finding("input_kept", Grade.UNKNOWN, "; ".join(problems))
     names = ", ".join(sorted(last))
-    reason = f"The input is whole from its first record: {names}"
-    if _planned(evidence):
-        reason = f"Of the input nothing has expired but by plan, and the ledger has it: {names}"
+    reason = f"All input is in its topics from the first record: {names}"
+    if expired:
+        reason = f"Input expired only as planned, and the ledger has all of it: {names}"
     return Finding("input_kept", Grade.PASS, reason)
 
 
 def _renewed(first: Mapping[str, Any], last: Mapping[str, Any]) -> list[str]:
     return [
-        f"Topic {name} is not the one of the start: it was made anew during the run"
+        f"Topic {name} was recreated during the run"
         for name in sorted(first.keys() | last.keys())
         if field(first.get(name, {}), "id", str, f"topic {name} at the start")
         != field(last.get(name, {}), "id", str, f"topic {name} at the end")
@@ -52,22 +53,22 @@ def _renewed(first: Mapping[str, Any], last: Mapping[str, Any]) -> list[str]:
 
 
 def _begun_late(first: Mapping[str, Any]) -> list[str]:
-    """Say which partitions did not begin at offset 0 at the start: the topic was not this run's."""
-    said = []
+    # A partition that does not begin at offset 0 is of a topic that this run did not create.
+    problems = []
     for name, topic in sorted(first.items()):
         partitions = field(topic, "partitions", dict, f"topic {name} at the start")
         for number in partitions:
             bounds = field(partitions, number, dict, f"{name} at the start")
             starts, _ = (count(bounds, end, f"{name}-{number}") for end in ("start", "end"))
             if starts:
-                said.append(f"{name}-{number} began at {starts:,} when the run began")
-    return said
+                problems.append(f"{name}-{number} began at offset {starts:,}, not at 0")
+    return problems
 
 
-def _planned(evidence: Evidence) -> dict[Partition, int]:
-    """Return up to where each partition expired by plan: what was there the ledger still tells.
+def _expired(evidence: Evidence) -> dict[Partition, int]:
+    """Return the offset up to which faults expired each partition; the ledger still has its input.
 
-    Faults strike the input topic of the plan, and no other.
+    Faults strike the input topic of the plan only.
     """
     found: dict[Partition, int] = {}
     topic = evidence.plan.input.topic
@@ -79,15 +80,15 @@ def _planned(evidence: Evidence) -> dict[Partition, int]:
 
 
 def _shortened(
-    ledger: Ledger, last: Mapping[str, Any], planned: Mapping[Partition, int]
+    ledger: Ledger, last: Mapping[str, Any], expired: Mapping[Partition, int]
 ) -> list[str]:
-    said = []
+    problems = []
     for (topic, partition), offsets in ledger.offsets.items():
         where = f"{topic}-{partition}"
         partitions = field(last.get(topic, {}), "partitions", dict, f"topic {topic} at the end")
         bounds = field(partitions, str(partition), dict, f"{topic} at the end")
-        if (start := count(bounds, "start", where)) > planned.get((topic, partition), 0):
-            said.append(f"{where} begins at {start:,}: the input before it has expired")
+        if (start := count(bounds, "start", where)) > expired.get((topic, partition), 0):
+            problems.append(f"{where} begins at offset {start:,}: its earlier records have expired")
         if (end := count(bounds, "end", where)) <= offsets[-1]:
-            said.append(f"{where} ends at {end:,}, before the ledger's {offsets[-1]:,}")
-    return said
+            problems.append(f"{where} ends at offset {end:,}, before the ledger's {offsets[-1]:,}")
+    return problems

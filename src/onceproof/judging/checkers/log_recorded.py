@@ -1,4 +1,4 @@
-"""The archived offset log says what the history recorded while the job ran."""
+"""The archived offset log agrees with the history recorded while the job ran."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from onceproof.runs.evidence import Evidence
 from onceproof.runs.records import Op, Record
 from onceproof.verdict import Finding, Grade
 
-Told = Mapping[tuple[Op, int], Record]
+Recorded = Mapping[tuple[Op, int], Record]
 
 
 def log_recorded(evidence: Evidence) -> Finding:
-    """Say UNKNOWN where history and archive differ on a batch: one of them was changed.
+    """Return UNKNOWN if history and archive differ on a batch: one of them was changed.
 
-    When faults struck is told by the history, and what must come out by the archive. Where a
-    checkpoint was lost and begun anew, each query has its own part of both.
+    The history dates the strikes of faults, the archive determines the expected rows. If the job
+    went on without a lost checkpoint, each query has its own part of both.
     """
     folders = queries(evidence.run.checkpoint_log)
-    told = _by_query(evidence)
-    said: list[str] = []
-    if len(told) != len(folders):
-        said.append(f"The history tells of {len(told)} queries, and {len(folders)} were archived")
-    for records, folder in zip(told, folders, strict=False):
-        said += _differences(records, folder)
-    numbers = {"batches": sum(len(records) for records in told)}
-    if said:
-        return Finding("log_recorded", Grade.UNKNOWN, "; ".join(said[:3]), numbers)
-    reason = "The archived offset log says what the history recorded of each batch"
+    recorded = _by_query(evidence)
+    problems: list[str] = []
+    if len(recorded) != len(folders):
+        problems.append(f"The history has {len(recorded)} queries, the archive {len(folders)}")
+    for records, folder in zip(recorded, folders, strict=False):
+        problems += _differences(records, folder)
+    numbers = {"batches": sum(len(records) for records in recorded)}
+    if problems:
+        return Finding("log_recorded", Grade.UNKNOWN, "; ".join(problems[:3]), numbers)
+    reason = "The archived offset log agrees with the history on every batch"
     return Finding("log_recorded", Grade.PASS, reason, numbers)
 
 
-def _by_query(evidence: Evidence) -> list[Told]:
+def _by_query(evidence: Evidence) -> list[Recorded]:
     """Return the newest record of each batch's offsets and of its commit, for each query."""
     found: list[dict[tuple[Op, int], Record]] = [{}]
     for record in evidence.of(Op.BATCH_OFFSETS, Op.BATCH_COMMIT, Op.CHECKPOINT_ANEW):
@@ -46,25 +46,25 @@ def _by_query(evidence: Evidence) -> list[Told]:
     return list(found)
 
 
-def _differences(told: Told, folder: Path) -> Iterator[str]:
+def _differences(recorded: Recorded, folder: Path) -> Iterator[str]:
     there = {
         *((Op.BATCH_OFFSETS, batch) for batch in log.batches(folder / "offsets")),
         *((Op.BATCH_COMMIT, batch) for batch in log.batches(folder / "commits")),
     }
-    for op, batch in sorted(told.keys() ^ there):
+    for op, batch in sorted(recorded.keys() ^ there):
         name = f"{_FOLDERS[op]}/{batch}"
         if (op, batch) in there:
-            yield f"{name} was archived, and the history has no record of it"
+            yield f"{name} is in the archive but not in the history"
         else:
-            yield f"The history has a record of {name}, and it is not in the archive"
-    for op, batch in sorted(told.keys() & there):
-        record = told[op, batch]
-        if record.is_ok and _said(op, folder, batch) != dict(record.proof):
-            yield f"The archived {_FOLDERS[op]}/{batch} does not say what the history recorded"
+            yield f"{name} is in the history but not in the archive"
+    for op, batch in sorted(recorded.keys() & there):
+        record = recorded[op, batch]
+        if record.is_ok and _archived(op, folder, batch) != dict(record.proof):
+            yield f"{_FOLDERS[op]}/{batch} in the archive is not as the history recorded it"
 
 
-def _said(op: Op, folder: Path, batch: int) -> dict[str, Any]:
-    """Return what an archived file says, as the history records it."""
+def _archived(op: Op, folder: Path, batch: int) -> dict[str, Any]:
+    """Return an archived file as the history records it."""
     if op is Op.BATCH_OFFSETS:
         planned = log.planned(folder, batch)
         return {"offsets": planned.offsets, "watermark_ms": planned.watermark_ms}

@@ -1,4 +1,4 @@
-"""The engine's own log tells one story, and it is that of the ledger: which input, which W."""
+"""The engine's offset log is consistent in itself and with the ledger and the watermarks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from onceproof.runs.ledger import query_parquet
 from onceproof.runs.records import Op
 from onceproof.verdict import Finding, Grade
 
-# Each row of the ledger in the batch whose range it lies in.
+# Each row of the ledger, in the batch whose range contains it.
 _NEWEST_EVENTS = """
     select batch, max(event_ms) from (
         select event_ms, batch, "offset" >= "end" as behind
@@ -29,102 +29,103 @@ _NEWEST_EVENTS = """
 
 
 def offset_log(evidence: Evidence) -> Finding:
-    """Say UNKNOWN if the offset log cannot be what the engine did: expected rows rest on it.
+    """Return UNKNOWN if the offset log cannot be what the engine did: expected rows rest on it.
 
-    Every watermark is computed again from the events that the log says were read before it.
+    Every watermark is recomputed from the events that the log places before it.
     """
     archive = evidence.run.checkpoint_log
     log = committed_batches(archive)
     found = ranges(log)
-    told = evidence.recomputed
+    recomputed = evidence.recomputed
     delay_ms = None
-    _refuse_unplanned(evidence, told)
-    if told.get("delay_ms") is not None:
-        delay_ms = count(told, "delay_ms", "recomputed.json")
-    rests = told.get("rests_on_log", True)
+    _refuse_unplanned(evidence, recomputed)
+    if recomputed.get("delay_ms") is not None:
+        delay_ms = count(recomputed, "delay_ms", "recomputed.json")
+    rests = recomputed.get("rests_on_log", True)
     wrong, held = _watermarks(evidence, log, found, delay_ms) if rests else ([], 0)
     hurt = damaged(evidence)
-    said = [
-        *whole_log(evidence, log, hurt),
-        *_beside_the_recomputed(evidence, told, log),
+    problems = [
+        *log_problems(evidence, log, hurt),
+        *_against_recomputed(evidence, recomputed, log),
         *wrong,
     ]
     numbers = {"batches": len(log), "watermarks_held_back": held}
-    if said:
-        return Finding("offset_log", Grade.UNKNOWN, "; ".join(said), numbers)
-    reason = f"The offset log of {len(log):,} batches is whole{_beside(evidence, rests, hurt)}"
-    if delay_ms is not None:
-        reason += ", and every watermark follows from the events"
+    if problems:
+        return Finding("offset_log", Grade.UNKNOWN, "; ".join(problems), numbers)
+    reason = f"The offset log of {len(log):,} batches is complete{_remarks(evidence, rests, hurt)}"
+    if delay_ms is None:
+        reason += "; no watermark: late rows cannot occur"
+    else:
+        reason += "; every watermark follows from the events"
     if held:
-        reason += f", but for {held:,} that a repeated batch held back, which makes no row late"
+        reason += f" except {held:,} that a repeated batch held back, which makes no row late"
     return Finding("offset_log", Grade.PASS, reason, numbers)
 
 
-def _beside(evidence: Evidence, rests: bool, hurt: set[str]) -> str:
-    """Return what is to be known of the log that was found whole."""
+def _remarks(evidence: Evidence, rests: bool, hurt: set[str]) -> str:
     anew = len(queries(evidence.run.checkpoint_log)) - 1
-    told = {
+    remarks = {
         " and covers the ledger": not evidence.plan.fails_for_good,
-        ", as the engine wrote it and not as a fault left it": bool(hurt),
-        "; what is expected does not rest on it": not rests,
-        f"; the checkpoint was lost and begun anew {anew:,} time(s)": bool(anew),
+        ", in the copy archived before a fault damaged it": bool(hurt),
+        "; the expected rows do not rest on it": not rests,
+        f"; the job went on without its lost checkpoint {anew:,} time(s)": bool(anew),
     }
-    return "".join(words for words, is_so in told.items() if is_so)
+    return "".join(words for words, holds in remarks.items() if holds)
 
 
-def whole_log(evidence: Evidence, log: list[Planned], hurt: set[str]) -> Iterator[str]:
-    """Yield what is wrong with the archived log of a run, beside its ledger and its checkpoint."""
+def log_problems(evidence: Evidence, log: list[Planned], hurt: set[str]) -> Iterator[str]:
+    """Yield what is wrong with a run's archived log, compared with its ledger and checkpoint."""
     yield from unexplained(log_troubles(evidence.run.checkpoint, evidence.run.checkpoint_log), hurt)
-    yield from _beside_the_ledger(evidence, log)
+    yield from _against_ledger(evidence, log)
     _, last = newest(evidence.run.checkpoint)
     if last >= len(log):
-        yield f"commits/{last} is in the checkpoint and was never archived"
+        yield f"commits/{last} is in the checkpoint but not in the archive"
 
 
-def _refuse_unplanned(evidence: Evidence, told: dict[str, Any]) -> None:
-    """Raise `EvidenceError` where the reference that was recomputed is not the plan's."""
+def _refuse_unplanned(evidence: Evidence, recomputed: dict[str, Any]) -> None:
     for name in ("delay_ms", "rests_on_log"):
-        if (planned := getattr(evidence.reference, name)) != (found := told.get(name)):
+        if (planned := getattr(evidence.reference, name)) != (found := recomputed.get(name)):
             raise EvidenceError(
-                f"the plan's reference has {name} {planned}, and recomputed.json says {found}:"
+                f"{name} is {found} in recomputed.json, but {planned} in the plan's reference;"
                 " recompute"
             )
 
 
-def _beside_the_ledger(evidence: Evidence, log: list[Planned]) -> Iterator[str]:
+def _against_ledger(evidence: Evidence, log: list[Planned]) -> Iterator[str]:
     if evidence.plan.fails_for_good:
         return
     ends = position(log)
     for (topic, partition), offsets in evidence.ledger.offsets.items():
         if (end := ends.get((topic, partition), 0)) <= offsets[-1]:
             yield (
-                f"the offset log reads {topic}-{partition} up to {end:,}, and the ledger goes on to"
+                f"the offset log has {topic}-{partition} up to {end:,}, but the ledger goes up to"
                 f" {offsets[-1]:,}"
             )
 
 
-def _beside_the_recomputed(
-    evidence: Evidence, told: dict[str, Any], log: list[Planned]
+def _against_recomputed(
+    evidence: Evidence, recomputed: dict[str, Any], log: list[Planned]
 ) -> Iterator[str]:
-    if (batches := count(told, "batches", "recomputed.json")) != len(log):
+    if (batches := count(recomputed, "batches", "recomputed.json")) != len(log):
         yield (
-            f"the expected rows were recomputed from {batches:,} batches, and {len(log):,} are"
-            " committed: recompute"
+            f"the expected rows were recomputed from {batches:,} batches, but {len(log):,} are"
+            " committed; recompute"
         )
     covered = evidence.ledger.covered_by(position(log))
-    if (recomputed := count(told, "covered", "recomputed.json")) != covered:
+    if (counted := count(recomputed, "covered", "recomputed.json")) != covered:
         yield (
-            f"the expected rows were recomputed from {recomputed:,} records, and the log covers"
-            f" {covered:,} of the ledger: recompute"
+            f"the expected rows were recomputed from {counted:,} records, but the log covers"
+            f" {covered:,} of the ledger; recompute"
         )
 
 
 def _watermarks(
     evidence: Evidence, log: list[Planned], found: list[Range], delay_ms: int | None
 ) -> tuple[list[str], int]:
-    """Return what is wrong with W, and how often it stood still where it need not have.
+    """Return the wrong watermarks, and the number of those that a repeated batch held back.
 
-    A sink that skips a repeated batch keeps the engine from seeing its events; then W stands still.
+    If a sink skips a repeated batch, the engine does not see its events and the watermark does not
+    advance.
     """
     events = _newest_events(evidence, found) if delay_ms is not None else {}
     repeated = _repeated(evidence)
@@ -139,7 +140,7 @@ def _watermarks(
             held += 1
         else:
             wrong.append(
-                f"batch {step.batch} moved the watermark to {after}, and by its events it is"
+                f"batch {step.batch} moved the watermark to {after}, but by its events it is"
                 f" {wanted}"
             )
     if log[0].watermark_ms:
@@ -158,7 +159,7 @@ def _newest_events(evidence: Evidence, found: list[Range]) -> dict[int, int]:
 
 
 def _repeated(evidence: Evidence) -> set[int | None]:
-    """Return the batches during which an attempt was started: one that was planned before it."""
+    """Return the batches that were planned before the start of an attempt and committed after."""
     planned: dict[int | None, int] = {}
     starts = [record.seq for record in evidence.of(Op.ATTEMPT_START)]
     found = set()

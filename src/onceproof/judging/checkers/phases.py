@@ -1,4 +1,4 @@
-"""Every phase of a run came to its end, and none failed."""
+"""Every phase of a run ended, and none failed."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from onceproof.verdict import Finding, Grade
 
 
 def phases(evidence: Evidence, needed: Iterable[str] = USED) -> Finding:
-    """Say UNKNOWN for a phase that failed, with what it said, or whose end is not recorded.
+    """Return UNKNOWN for a phase that failed, with its error, or whose end is not recorded.
 
-    A phase that was repeated counts as it ended last. Where one failed, those that it kept from
-    beginning are not named.
+    Of a repeated phase the last end counts. If a phase failed, phases that never began are not
+    named.
     """
     last = {record.actor: record for record in evidence.of(Op.PHASE_START, Op.PHASE_END)}
-    said = []
+    problems = []
     for name, record in last.items():
         if record.op is Op.PHASE_START:
-            said.append(f"Nobody saw the end of {name}")
+            problems.append(f"{name} has no recorded end")
         elif not record.is_ok:
-            said.append(f"{name} failed: {record.proof.get('reason', 'it did not say why')}")
+            problems.append(f"{name} failed: {record.proof.get('reason', 'no reason recorded')}")
     missing = [name for name in needed if name not in last]
-    if missing and not said:
-        said.append(f"The history has no record of {', '.join(missing)}: run the scenario again")
+    if missing and not problems:
+        problems.append(f"No record of {', '.join(missing)} in the history; run the scenario again")
     numbers = {"phases": len(last)}
-    if said:
-        return Finding("phases", Grade.UNKNOWN, "; ".join(said), numbers)
-    reason = f"Every phase came to its end: {', '.join(last)}"
+    if problems:
+        return Finding("phases", Grade.UNKNOWN, "; ".join(problems), numbers)
+    reason = f"Every phase ended without an error: {', '.join(last)}"
     return Finding("phases", Grade.PASS, reason, numbers)

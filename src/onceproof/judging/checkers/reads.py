@@ -1,4 +1,4 @@
-"""Readers read: during the faults, after them, and at the end twice with the same result."""
+"""Readers read during the faults, after them, and twice at the end with the same result."""
 
 from __future__ import annotations
 
@@ -13,33 +13,32 @@ from onceproof.verdict import Finding, Grade
 
 
 def reads(evidence: Evidence) -> Finding:
-    """Say UNKNOWN if nothing was read, no poll came after a fault, or two last reads disagree.
+    """Return UNKNOWN if nothing was read, no poll followed a fault, or the last two reads differ.
 
-    Polls are also needed in the quiet at the end: what was seen and is gone by then was not real.
-    What the last of them saw, and what was read twice, must be the rows of `observed/`.
+    A poll is also needed after the end of the job: rows that were visible and are gone by then were
+    not committed. The last poll and the last two reads must have the rows of `observed/`.
     """
     seen = evidence.reads.count("select count(*) from reads where copies > 0")
-    said = [
-        *([] if seen else ["The reader saw no row in the whole run"]),
-        *_not_polled_meanwhile(evidence),
+    problems = [
+        *([] if seen else ["The reader saw no row during the run"]),
+        *_not_polled_while_running(evidence),
         *_polled_too_early(evidence),
         *_blind_since(evidence),
         *_not_at_rest(evidence),
     ]
     polls = len(evidence.polls)
     numbers = {"polls": polls, "rows_polled": seen}
-    if said:
-        return Finding("reads", Grade.UNKNOWN, "; ".join(said), numbers)
-    reason = f"The sink was read {polls:,} times during the run, and at the end twice alike"
+    if problems:
+        return Finding("reads", Grade.UNKNOWN, "; ".join(problems), numbers)
+    reason = f"The sink was polled {polls:,} times, and its last two reads are equal"
     return Finding("reads", Grade.PASS, reason, numbers)
 
 
-def _not_polled_meanwhile(evidence: Evidence) -> list[str]:
-    """Say if nobody looked while the job wrote: all that readers must not see went unseen."""
+def _not_polled_while_running(evidence: Evidence) -> list[str]:
     first, last = evidence.first_planned, evidence.last_end
     if first is None or any(first <= poll.since < last for poll in evidence.polls):
         return []
-    return ["No poll began while the job had a batch under way and lived"]
+    return ["No poll began while the job was writing a batch"]
 
 
 def _polled_too_early(evidence: Evidence) -> list[str]:
@@ -47,12 +46,12 @@ def _polled_too_early(evidence: Evidence) -> list[str]:
     quiet = max((r.seq for r in evidence.of(Op.ATTEMPT_END, Op.SINK_RECOVER)), default=0)
     return [
         *(
-            f"No poll began after {name} had struck"
+            f"No poll began after {name} struck"
             for name, strike in landed(evidence).items()
             if newest < strike.seq
         ),
         *(
-            ["No poll began after the last attempt had ended and the sink was recovered"]
+            ["No poll began after the last attempt ended and the sink was recovered"]
             if newest < quiet
             else []
         ),
@@ -60,7 +59,7 @@ def _polled_too_early(evidence: Evidence) -> list[str]:
 
 
 def _blind_since(evidence: Evidence) -> list[str]:
-    """Say if no poll began between a strike and the end, though the job committed meanwhile."""
+    # Only if the job committed in that time did the reader miss anything.
     commits = [record.seq for record in evidence.of(Op.BATCH_COMMIT)]
     end = evidence.last_end
 
@@ -69,7 +68,7 @@ def _blind_since(evidence: Evidence) -> list[str]:
         return not looked and any(strike.seq < commit < end for commit in commits)
 
     return [
-        f"The reader was blind from the strike of {name} until the last attempt had ended"
+        f"No poll began between the strike of {name} and the end of the last attempt"
         for name, strike in landed(evidence).items()
         if is_blind(strike)
     ]
@@ -81,16 +80,16 @@ def _not_at_rest(evidence: Evidence) -> list[str]:
         return ["The sink was not read twice at the end"]
     last, before = finals[-1], finals[-2]
     if (last["rows"], last["digest"]) != (before["rows"], before["digest"]):
-        return ["The last two reads of the sink do not agree: it had not come to rest"]
+        return ["The last two reads of the sink differ: it was still changing"]
     if not last["rows"]:
-        return ["Nothing was read at the end"]
+        return ["The last read of the sink has no rows"]
     if (kept := count_rows(evidence.run.observed)) != last["rows"]:
-        return [f"The last read had {last['rows']:,} rows, and observed/ holds {kept:,}"]
+        return [f"The last read had {last['rows']:,} rows, but observed/ has {kept:,}"]
     if (polled := evidence.reads.count("select sum(copies) from reads")) != last["rows"]:
-        return [f"The last poll saw {polled:,} rows, and the last read had {last['rows']:,}"]
+        return [f"The last poll saw {polled:,} rows, but the last read had {last['rows']:,}"]
     if last["digest"] != content_digest(evidence.run.observed):
-        return ["observed/ does not hold the rows of the last read"]
-    return _seen_others(evidence)
+        return ["observed/ does not have the rows of the last read"]
+    return _other_rows(evidence)
 
 
 _LAST = """
@@ -98,11 +97,8 @@ _LAST = """
     group by all having sum(copies) <> 0"""
 
 
-def _seen_others(evidence: Evidence) -> list[str]:
-    """Say if the last poll saw other rows than were read at the end.
-
-    What the texts of `reads/` mean only the readers of Onceproof's own sinks and outputs define.
-    """
+def _other_rows(evidence: Evidence) -> list[str]:
+    # Only readers of Onceproof's own sinks and outputs define what the texts of reads/ mean.
     if evidence.plan.output.sink not in SINKS.keys() | OUTPUTS.keys():
         return []
     planned = evidence.reference
@@ -111,4 +107,4 @@ def _seen_others(evidence: Evidence) -> list[str]:
         return []
     if shape.polled(evidence.reads.each(_LAST)) == shape.observed(evidence.run.observed):
         return []
-    return ["The rows that the last poll saw are not those of observed/"]
+    return ["The last poll saw other rows than observed/ has"]

@@ -1,4 +1,4 @@
-"""A value that a reader has seen never goes back."""
+"""A value that a reader has seen is never replaced by an older one."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _GONE_BACK = """
 def regressed(evidence: Evidence) -> Finding:
     """Count the values that a reader saw after a newer value of their key.
 
-    Where the plan says that rows carry a version, rows that tell none are UNKNOWN.
+    If the plan promises a version column, rows without a version are UNKNOWN.
     """
     plan, promise = evidence.plan, evidence.plan.claim.promise
     if plan.output.writes is Writes.APPEND:
-        return not_applicable("regressed", "Rows are only added, so no value can go back")
+        return not_applicable("regressed", "Rows are only appended: no value can be replaced")
     if not evidence.reads.tells("version"):
         if plan.output.versioned:
-            raise EvidenceError("the plan says that rows carry a version, and no row tells one")
-        why = "Rows carry no version, so a value that goes back cannot be seen"
+            raise EvidenceError("the plan promises a version column, but no row has a version")
+        why = "Rows have no version: an older value cannot be recognized"
         return not_applicable("regressed", why)
     counts = {Anomaly.REGRESSED: evidence.reads.count(_GONE_BACK)}
-    return weigh("regressed", counts, promise, "No value that a reader had seen went back")
+    return weigh("regressed", counts, promise, "No visible value was replaced by an older one")

@@ -1,4 +1,4 @@
-"""Rows of one key come into sight in their order."""
+"""The rows of each key become visible in order."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from onceproof.runs.evidence import Evidence
 from onceproof.runs.plan import Writes
 from onceproof.verdict import Finding, not_applicable, weigh
 
-# Only the first copy of a row counts: what is written twice is duplicated, not reordered. Rows of
-# one poll without a position have no order among themselves.
+# Only the first copy of a row counts: a second one is duplicated, not reordered. Rows of one poll
+# without a position have no order among themselves.
 _LATE_ROWS = """
     with firsts as (
         select key, version, poll, position from reads where copies > 0
@@ -24,18 +24,18 @@ _LATE_ROWS = """
 
 
 def reordered(evidence: Evidence) -> Finding:
-    """Count the rows that came into sight after a newer row of their key.
+    """Count the rows that became visible after a newer row of their key.
 
-    Where the sink declares an order, rows that tell no version are UNKNOWN.
+    If the sink declares an order, rows without a version are UNKNOWN.
     """
     plan, promise = evidence.plan, evidence.plan.claim.promise
     if plan.output.writes is Writes.UPSERT:
-        why = "Rows replace each other: one that goes back counts as regressed"
+        why = "Rows replace each other: an older one counts as regressed"
         return not_applicable("reordered", why)
     if not evidence.reads.tells("version"):
         if promise.ordered or plan.output.versioned:
-            raise EvidenceError("the plan says that rows have an order, and no row tells a version")
-        why = "Rows carry no version, so their order cannot be seen"
+            raise EvidenceError("the plan promises ordered rows, but no row has a version")
+        why = "Rows have no version: their order cannot be recognized"
         return not_applicable("reordered", why)
     counts = {Anomaly.REORDERED: evidence.reads.count(_LATE_ROWS)}
-    return weigh("reordered", counts, promise, "The rows of each key came in their order")
+    return weigh("reordered", counts, promise, "The rows of each key became visible in order")

@@ -1,4 +1,4 @@
-"""What the checks of the checkpoint said before each start, beside the damage that faults did."""
+"""The checks of the checkpoint before each start found the damage that faults did."""
 
 from __future__ import annotations
 
@@ -9,59 +9,63 @@ from onceproof.documents import field
 from onceproof.judging.checkers.faults_landed import landed
 from onceproof.runs.evidence import Evidence
 from onceproof.runs.records import Op, Record
-from onceproof.verdict import Finding, Grade
+from onceproof.verdict import Finding, Grade, not_applicable
 
 STATE = "state"
 _DAMAGE = "damage"
 
 
 def restarted(evidence: Evidence) -> Finding:
-    """Say UNKNOWN where a fault damaged the checkpoint and the check before the next start did not.
+    """Return UNKNOWN if a fault damaged the checkpoint and the next check found nothing wrong.
 
-    What the check says where nobody damaged anything is told and decides nothing: a kill may leave
-    a file half made, which Spark takes care of.
+    Problems that no fault caused are reported and decide nothing: a kill may leave a partial file,
+    which Spark handles.
     """
     starts = evidence.of(Op.ATTEMPT_START)
-    told = {record.seq: _told(record) for record in starts}
-    missed, shown = [], []
+    checks = {record.seq: _check(record) for record in starts}
+    missed, remarks = [], []
     strikes = [record for record in landed(evidence).values() if _DAMAGE in record.proof]
     for strike in strikes:
         name = f"{strike.actor} ({strike.proof[_DAMAGE]})"
-        after = next((seq for seq in told if seq > strike.seq), None)
+        after = next((seq for seq in checks if seq > strike.seq), None)
         if after is None:
-            shown.append(f"after {name} the job was not started again")
-        elif not told[after]:
+            remarks.append(f"after {name} the job was not started again")
+        elif not checks[after]:
             missed.append(f"{name} damaged the checkpoint, and the check before the next start")
         else:
-            shown.append(f"before the start after {name} the check said: {told[after][0]}")
+            remarks.append(f"the check before the start after {name} found: {checks[after][0]}")
     numbers = {
         "starts": len(starts),
         "damaged": len(strikes),
-        "troubled": sum(map(bool, told.values())),
+        "troubled": sum(map(bool, checks.values())),
     }
     if missed:
         reason = "; ".join(f"{one} found nothing wrong" for one in missed)
         return Finding("restarted", Grade.UNKNOWN, reason, numbers)
-    others = numbers["troubled"] - sum("the check said" in one for one in shown)
+    others = numbers["troubled"] - sum(one.startswith("the check") for one in remarks)
     if others:
-        shown.append(f"the check found something before {others:,} other start(s) too")
-    clean = "Before each start the check found nothing wrong"
-    nothing = "The job was never started, so nothing was checked"
-    reason = "; ".join(shown) or (clean if starts else nothing)
+        remarks.append(f"{others:,} other start(s) had problems in the checkpoint too")
+    if not remarks and not any(map(_has_check, starts)):
+        why = "The job was not restarted: no checkpoint was checked"
+        return not_applicable("restarted", why, numbers)
+    reason = "; ".join(remarks) or "The checks of the checkpoint before restarts found no problem"
     return Finding("restarted", Grade.PASS, reason[:1].upper() + reason[1:], numbers)
 
 
-def _told(record: Record) -> list[str]:
-    """Return what the check before a start said; the first start and a rival have none."""
-    if record.attempt == 1 or "beside" in record.proof:
+def _has_check(start: Record) -> bool:
+    return start.attempt != 1 and "beside" not in start.proof  # a rival's start has none either
+
+
+def _check(record: Record) -> list[str]:
+    if not _has_check(record):
         return []
     return list(map(str, field(record.proof, "checkpoint", list, f"attempt {record.attempt}")))
 
 
 def damaged(evidence: Evidence) -> set[str]:
-    """Return the files of the checkpoint that faults have damaged, as their proofs name them.
+    """Return the files of the checkpoint that faults damaged, as their proofs name them.
 
-    Of state its folders too, which may be gone with them.
+    Folders of state are included: they may be gone with their files.
     """
     files = {
         PurePath(name)
@@ -73,6 +77,6 @@ def damaged(evidence: Evidence) -> set[str]:
     return {str(path) for path in files | folders}
 
 
-def unexplained(troubles: Iterable[str], files: set[str]) -> list[str]:
-    """Return the troubles that name no file which a fault has damaged."""
-    return [one for one in troubles if not files & {word.strip(",:;") for word in one.split()}]
+def unexplained(problems: Iterable[str], files: set[str]) -> list[str]:
+    """Return the problems that do not name a file damaged by a fault."""
+    return [one for one in problems if not files & {word.strip(",:;") for word in one.split()}]

@@ -1,4 +1,4 @@
-"""All parts of the evidence are of one run, and as its phases left them."""
+"""All parts of the evidence are of one run and unchanged since its phases."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from onceproof.verdict import Finding, Grade
 
 
 def same_run(evidence: Evidence) -> Finding:
-    """Say UNKNOWN where a part is not the one that a phase recorded, or is of another run.
+    """Return UNKNOWN if a part is not the one that a phase recorded, or is of another run.
 
-    Each phase recorded the digests of what it read and wrote. Documents that tell from which rows
-    they were made are held against those too, and the ledger against the plan's number of events.
+    Each phase records the digests of its input and output. Documents with the digests of the rows
+    they were made from are checked against those, and the ledger against the plan's event count.
     """
     ends = _ends(evidence)
-    said = [
+    problems = [
         *([] if ends else ["No phase recorded the digests of its parts"]),
         *_of_other_runs(evidence, ends),
         *_altered(evidence, ends),
@@ -31,15 +31,15 @@ def same_run(evidence: Evidence) -> Finding:
         *_not_as_planned(evidence, ends),
         *_ran_on_others(evidence),
     ]
-    if said:
-        return Finding("same_run", Grade.UNKNOWN, "; ".join(said))
+    if problems:
+        return Finding("same_run", Grade.UNKNOWN, "; ".join(problems))
     numbers = {"phases": len(ends), "parts": len({part for name in ends for part in USED[name]})}
-    reason = f"All parts are of the run {evidence.plan.run}, as its phases left them"
+    reason = f"All parts are of the run {evidence.plan.run} and unchanged since its phases"
     return Finding("same_run", Grade.PASS, reason, numbers)
 
 
 def _ends(evidence: Evidence) -> dict[str, Record]:
-    """Return how each phase that uses parts ended last, where it ended well."""
+    """Return the last end of each phase that uses parts, if it succeeded."""
     last = {record.actor: record for record in evidence.of(Op.PHASE_START, Op.PHASE_END)}
     ended = {
         name: record
@@ -54,25 +54,25 @@ def _ends(evidence: Evidence) -> dict[str, Record]:
 def _of_other_runs(evidence: Evidence, ends: Mapping[str, Record]) -> Iterator[str]:
     for name, record in ends.items():
         if (run := record.proof.get("run")) != evidence.plan.run:
-            yield f"{name} was a phase of the run {run}, and the plan is of {evidence.plan.run}"
+            yield f"{name} was a phase of the run {run}, but the plan is of {evidence.plan.run}"
 
 
 def _altered(evidence: Evidence, ends: Mapping[str, Record]) -> Iterator[str]:
     by: dict[str, list[str]] = defaultdict(list)
     for name, record in ends.items():
-        told = field(record.proof, "digests", dict, f"the end of {name}")
+        digests = field(record.proof, "digests", dict, f"the end of {name}")
         for part in USED[name]:
-            if told.get(part) != evidence.digest(part):
+            if digests.get(part) != evidence.digest(part):
                 by[part].append(name)
     for part, names in by.items():
         yield (
-            f"The part {part!r} is not the one that {', '.join(names)} recorded: it was changed"
+            f"The part {part!r} is not the one recorded by {', '.join(names)}: it was changed"
             " afterwards, or is of another run"
         )
 
 
 def _documents(evidence: Evidence, ends: Mapping[str, Record]) -> Iterator[str]:
-    """Yield what is wrong with the documents that say from which rows they were made."""
+    """Yield what is wrong with the documents that name the rows they were made from."""
     run = evidence.run
     made = {
         "recompute": ("recomputed", run.recomputed),
@@ -82,11 +82,13 @@ def _documents(evidence: Evidence, ends: Mapping[str, Record]) -> Iterator[str]:
     for phase in (phase for phase in made if phase in ends):
         yield from _made_of_others(evidence, *made[phase])
     if "recompute" in ends:
-        ledger, told = evidence.ledger, evidence.recomputed
-        counted = [count(told, name, run.recomputed.name) for name in ("covered", "uncovered")]
+        ledger, recomputed = evidence.ledger, evidence.recomputed
+        counted = [
+            count(recomputed, name, run.recomputed.name) for name in ("covered", "uncovered")
+        ]
         if sum(counted) != ledger.acknowledged:
             yield (
-                f"recomputed.json counts {sum(counted):,} acknowledged records, and the ledger has"
+                f"recomputed.json counts {sum(counted):,} acknowledged records, but the ledger has"
                 f" {ledger.acknowledged:,}"
             )
 
@@ -94,11 +96,11 @@ def _documents(evidence: Evidence, ends: Mapping[str, Record]) -> Iterator[str]:
 def _made_of_others(evidence: Evidence, part: str, path: Path) -> Iterator[str]:
     document: Mapping[str, Any] = read_object(path)
     if (run := document.get("run")) != evidence.plan.run:
-        yield f"{path.name} is of the run {run}, and the plan of {evidence.plan.run}"
-    told = field(document, "digests", dict, path.name)
+        yield f"{path.name} is of the run {run}, but the plan is of {evidence.plan.run}"
+    digests = field(document, "digests", dict, path.name)
     for one in MADE_OF[part]:
-        if told.get(one) != evidence.digest(one):
-            yield f"{path.name} was made of another {one!r} than is there: repeat that phase"
+        if digests.get(one) != evidence.digest(one):
+            yield f"{path.name} was made from another {one!r} than is in the run; repeat that phase"
 
 
 def _not_as_planned(evidence: Evidence, ends: Mapping[str, Record]) -> Iterator[str]:
@@ -106,18 +108,17 @@ def _not_as_planned(evidence: Evidence, ends: Mapping[str, Record]) -> Iterator[
         return
     if (planned := evidence.plan.input.events) != evidence.ledger.events:
         yield (
-            f"The plan has {planned:,} events, and the ledger {evidence.ledger.events:,}: it is not"
-            " the ledger of this plan"
+            f"The plan has {planned:,} events, but the ledger has {evidence.ledger.events:,}: it is"
+            " not the ledger of this plan"
         )
 
 
 def _ran_on_others(evidence: Evidence) -> Iterator[str]:
-    """Yield which records of what an attempt ran on do not name the file that is there."""
-    told = {f"{one.attempt}.json": one for one in evidence.of(Op.ATTEMPT_RAN_ON)}
+    recorded = {f"{one.attempt}.json": one for one in evidence.of(Op.ATTEMPT_RAN_ON)}
     kept = {path.name: path for path in evidence.run.ran_on.glob("*.json")}
-    for name in sorted(told.keys() | kept.keys()):
-        if name not in told or name not in kept:
-            where = "ran-on/" if name in told else "the history"
-            yield f"{where} does not tell what attempt {name.removesuffix('.json')} ran on"
-        elif file_digest(kept[name]) != told[name].proof["sha256"]:
-            yield f"ran-on/{name} is not the file that the history names: it was changed"
+    for name in sorted(recorded.keys() | kept.keys()):
+        if name not in recorded or name not in kept:
+            where = "ran-on/" if name in recorded else "The history"
+            yield f"{where} lacks what attempt {name.removesuffix('.json')} ran on"
+        elif file_digest(kept[name]) != recorded[name].proof["sha256"]:
+            yield f"ran-on/{name} is not the file recorded in the history: it was changed"

@@ -1,4 +1,4 @@
-"""What the engine holds open at the end is what the reference says: the stream kept its part."""
+"""The engine's state at the end is the state that the reference expects."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from onceproof.verdict import Finding, Grade, not_applicable
 
 
 def state(evidence: Evidence) -> Finding:
-    """Say FAIL if Spark's state differs from the reference's: rows were lost before any sink.
+    """Return FAIL if Spark's state differs from the reference's: rows were lost before any sink.
 
-    State that could not be read is UNKNOWN, unless a fault has damaged it and the job failed for
-    good, as it was to. Where log, watermarks and state agree with the reference, what differs in
-    the output came after the stream.
+    State that cannot be read is UNKNOWN, unless a fault damaged it and the job failed for good as
+    planned. If log, watermarks and state agree with the reference, differences in the output arose
+    after the stream.
     """
-    told = evidence.recomputed
-    if "state" not in told:
-        raise EvidenceError("recomputed.json does not tell what the engine holds open")
-    if told["state"] is None:
+    recomputed = evidence.recomputed
+    if "state" not in recomputed:
+        raise EvidenceError("recomputed.json has no field 'state'; recompute")
+    if recomputed["state"] is None:
         if evidence.reference.keeps_state:
-            raise EvidenceError("the pipeline keeps state, and recomputed.json tells of none")
-        return not_applicable("state", _nothing_kept(evidence, told.get("rests_on_log", True)))
-    found = field(told, "state", dict, "recomputed.json")
+            raise EvidenceError("the pipeline keeps state, but recomputed.json has none; recompute")
+        return not_applicable("state", _no_state(evidence, recomputed.get("rests_on_log", True)))
+    found = field(recomputed, "state", dict, "recomputed.json")
     if "error" in found:
         return _unread(evidence, found["error"])
     where = "the state in recomputed.json"
@@ -33,7 +33,7 @@ def state(evidence: Evidence) -> Finding:
     numbers = {"expected": expected, "found": there, "differ": differ}
     _, last = newest(evidence.run.checkpoint_log)
     if batch != last:
-        reason = f"The state was read after batch {batch}, and batch {last} was the last: recompute"
+        reason = f"The state was read after batch {batch}, but batch {last} is the last; recompute"
         return Finding("state", Grade.UNKNOWN, reason, numbers)
     if differ:
         reason = (
@@ -43,32 +43,30 @@ def state(evidence: Evidence) -> Finding:
         return Finding("state", Grade.FAIL, reason, numbers)
     if there != expected:
         raise EvidenceError(
-            f"{where} has {there:,} rows for {expected:,} expected, and none is said to differ"
+            f"{where} has {there:,} rows for {expected:,} expected ones, but no difference"
         )
-    reason = f"All {expected:,} rows of the engine's state are what the reference says"
+    reason = f"All {expected:,} rows of the engine's state are as the reference expects"
     return Finding("state", Grade.PASS, reason + _blame(evidence), numbers)
 
 
-def _nothing_kept(evidence: Evidence, rests_on_log: bool) -> str:
+def _no_state(evidence: Evidence, rests_on_log: bool) -> str:
     if not rests_on_log:
-        return "Nobody says what the pipeline should hold open"
+        return "The reference does not define the state of the pipeline"
     return f"The pipeline keeps no state{_blame(evidence)}"
 
 
 def _unread(evidence: Evidence, error: str) -> Finding:
     if evidence.plan.fails_for_good and STATE in damaged(evidence):
-        reason = "A fault has damaged the engine's state, and the job would not go on with it"
-        return Finding("state", Grade.PASS, reason)
+        reason = "A fault damaged the engine's state, and the job failed for good, as planned"
+        return not_applicable("state", reason)
     raise EvidenceError(f"the engine's state could not be read: {error}")
 
 
 def _blame(evidence: Evidence) -> str:
-    """Return who made the differences, if there are any and the stream is clear of them."""
+    """Return the origin of the differences, if there are any and the stream did not cause them."""
     compared = known(lambda: evidence.differences)
     if compared is None or not any(compared.counts.values()):
         return ""
     if known(lambda: damaged(evidence)):
-        return (
-            ": but a fault had damaged its checkpoint, so the stream may have made the differences"
-        )
-    return ": if the offset log holds too, the sink made the differences"
+        return ": but a fault damaged its checkpoint, so the stream may have caused the differences"
+    return ": if the offset log is sound too, the sink caused the differences"

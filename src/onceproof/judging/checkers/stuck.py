@@ -1,4 +1,4 @@
-"""No committed row is hidden from readers by a transaction that was left open."""
+"""No open transaction hides committed rows from readers."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _MOST_NAMED = 3
 
 
 def stuck(evidence: Evidence) -> Finding:
-    """Count the hidden rows of the last look for open transactions, which must be after the end.
+    """Count the rows hidden by open transactions, as found after the end of the last attempt.
 
-    A transaction that hides nobody knows how many rows counts as one. Those whose names the store
-    tells are named.
+    A transaction with an unknown number of hidden rows counts as one. The reason names those whose
+    name the store reports.
     """
     looks = [r for r in evidence.of(Op.SINK_OPEN) if r.is_ok and r.seq > evidence.last_end]
     if not looks:
-        raise EvidenceError("nobody looked for open transactions after the last attempt had ended")
+        raise EvidenceError("no search for open transactions after the last attempt ended")
     proof = looks[-1].proof
     counts = {Anomaly.STUCK: max(proof["hidden"], proof["open"])}
     clean = "No transaction is open, so nothing is hidden from readers"
@@ -29,6 +29,6 @@ def stuck(evidence: Evidence) -> Finding:
     finding = weigh("stuck", counts, evidence.plan.claim.promise, clean, numbers)
     if names := proof.get("names"):
         more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-        told = f"{finding.reason}; open is {', '.join(names[:_MOST_NAMED])}{more}"
-        return replace(finding, reason=told)
+        reason = f"{finding.reason}; open is {', '.join(names[:_MOST_NAMED])}{more}"
+        return replace(finding, reason=reason)
     return finding

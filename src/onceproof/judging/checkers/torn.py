@@ -1,4 +1,4 @@
-"""Each batch came into sight whole."""
+"""Each batch became visible as a whole."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from onceproof.guarantee import Anomaly
 from onceproof.runs.evidence import Evidence
 from onceproof.verdict import Finding, not_applicable, weigh
 
-# A batch is whole at the poll that shows the last of its rows that are new. Not new is what a
-# later attempt wrote once more, and what had been gone before.
+# A batch is whole at the poll that shows the last of its new rows. Rows that a later attempt wrote
+# again, and rows that were gone in between, are not new.
 _PART_VISIBLE = """
     with every as (
         select batch, attempt, copies, poll,
@@ -26,13 +26,15 @@ _PART_VISIBLE = """
 def torn(evidence: Evidence) -> Finding:
     """Count the rows that a reader saw before the rest of their batch.
 
-    Where the sink promises atomic batches, rows that do not tell their batch are UNKNOWN.
+    If the sink promises atomic batches, rows without a batch number are UNKNOWN.
     """
     reads, promise = evidence.reads, evidence.plan.claim.promise
     if not reads.tells("batch"):
         if promise.atomic_batches:
-            raise EvidenceError("the sink declares atomic batches, and no row tells its batch")
-        return not_applicable("torn", "Rows carry no batch number, so torn batches cannot be seen")
+            raise EvidenceError("the sink declares atomic batches, but no row has a batch number")
+        return not_applicable(
+            "torn", "Rows have no batch number: torn batches cannot be recognized"
+        )
     rows, batches = reads.ask(_PART_VISIBLE)[0]
-    clean = "Every batch came into sight whole"
+    clean = "Every batch became visible as a whole"
     return weigh("torn", {Anomaly.TORN: rows}, promise, clean, {"torn_batches": batches})

@@ -1,4 +1,4 @@
-"""No reader saw rows that were later taken back."""
+"""No reader saw rows that were removed later."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from onceproof.runs.records import Op, Outcome
 from onceproof.verdict import Finding, Grade, weigh
 
 BatchAttempt = tuple[int | None, int | None]
-# A row that is added for good must be there at the end; one that is replaced, at least its key.
+# An appended row must be there at the end; of an upserted row, at least its key.
 _TAKEN_BACK = {
     Writes.APPEND: """
         select count(*) from (
@@ -23,7 +23,7 @@ _TAKEN_BACK = {
             from reads left join decisions using (batch, attempt)
         ) where copies > 0 and (decided = 'abort' or at_the_end = 0)""",
 }
-# Nor may a row that is added for good be gone for a while, unless another like it came at once.
+# An appended row must not be gone in between, unless an equal row replaced it in the same poll.
 _GONE = """
     select -sum(copies) from (
         select sum(copies) as copies from reads group by poll, key, value
@@ -34,9 +34,9 @@ _UNDECIDED = """
 
 
 def uncommitted_read(evidence: Evidence) -> Finding:
-    """Count the rows seen of attempts that were aborted, and rows seen that were gone later.
+    """Count the visible rows of attempts that were aborted, and visible rows that were gone later.
 
-    Rows of a decision whose outcome nobody read back are neither, so the finding is UNKNOWN.
+    Visible rows of a decision with an unknown outcome are neither: they make the finding UNKNOWN.
     """
     reads = evidence.reads
     decided = [(*key, word) for key, word in decisions(evidence).items()]
@@ -49,17 +49,17 @@ def uncommitted_read(evidence: Evidence) -> Finding:
         "uncommitted_read",
         {Anomaly.UNCOMMITTED_READ: taken_back},
         evidence.plan.claim.promise,
-        "Every row that a reader saw during the run stayed",
+        "Every row that a reader saw stayed visible",
         {"undecided": undecided},
     )
     if undecided and finding.verdict is Grade.PASS:
-        reason = f"{undecided:,} rows were seen of a decision whose outcome nobody read back"
+        reason = f"{undecided:,} visible rows are of a decision with an unknown outcome"
         return Finding("uncommitted_read", Grade.UNKNOWN, reason, finding.numbers)
     return finding
 
 
 def decisions(evidence: Evidence) -> dict[BatchAttempt, str]:
-    """Return what is known of each attempt at a batch: `commit`, `abort` or `unknown`."""
+    """Return the decision on each attempt at a batch: `commit`, `abort` or `unknown`."""
     found: dict[BatchAttempt, str] = {}
     for record in evidence.of(Op.DECISION):
         at = (record.batch, record.attempt)
@@ -69,7 +69,9 @@ def decisions(evidence: Evidence) -> dict[BatchAttempt, str]:
             continue
         word = record.proof["decided"]
         if word not in ("commit", "abort"):
-            raise EvidenceError(f"batch {record.batch} was decided {word!r}, not commit or abort")
+            raise EvidenceError(
+                f"batch {record.batch} has the decision {word!r}, not commit or abort"
+            )
         if found.get(at, word) not in (word, "unknown"):
             raise EvidenceError(
                 f"batch {record.batch} of attempt {record.attempt} was both committed and aborted"

@@ -1,4 +1,4 @@
-"""No attempt died and no task failed without a planned fault that explains it."""
+"""Every crash of an attempt and every failed task is explained by a planned fault."""
 
 from __future__ import annotations
 
@@ -11,41 +11,44 @@ _MOST_SHOWN = 5
 
 
 def unexplained(evidence: Evidence) -> Finding:
-    """Say UNKNOWN for failures outside of the windows of all faults, unless the scenario allows it.
+    """Return UNKNOWN for failures outside the windows of all faults, unless the scenario allows it.
 
-    Only an attempt after which the restart strategy was asked has died: others were ended.
+    Only attempts that the restart strategy was asked about crashed: the others were ended.
     """
     found = failures(evidence)
     asked = {one.attempt: one for one in evidence.of(Op.RESTART)}
-    died = [
+    crashed = [
         asked[end.attempt]
         for end, cause in found.attempts
         if cause is None and end.attempt in asked
     ]
     tasks = [one for one, cause in found.events if cause is None and one.what == "task_failed"]
-    numbers = {"attempts": len(died), "tasks": len(tasks)}
-    said = [_attempt(one) for one in died[:_MOST_SHOWN]]
+    numbers = {"attempts": len(crashed), "tasks": len(tasks)}
+    failed = [_attempt(one) for one in crashed[:_MOST_SHOWN]]
     if tasks:
         first = tasks[0]
-        said.append(
+        failed.append(
             f"{len(tasks)} task(s) failed, the first in attempt {first.attempt}:"
-            f" {first.told.get('why', 'no reason is known')}"
+            f" {first.fields.get('why', 'no reason recorded')}"
         )
-    if said:
+    if failed:
         is_allowed = evidence.plan.unexplained_allowed
         grade = Grade.PASS if is_allowed else Grade.UNKNOWN
-        words = "allowed by the scenario" if is_allowed else "no planned fault explains it"
-        return Finding("unexplained", grade, f"{'; '.join(said)}: {words}", numbers)
-    reason = "Each attempt that died and each task that failed is explained by a planned fault"
+        remark = "allowed by the scenario" if is_allowed else "no planned fault explains it"
+        reason = f"{'; '.join(failed)}: {remark}"
+        return Finding("unexplained", grade, reason, numbers, is_allowed=is_allowed)
+    reason = "A planned fault explains every crash of an attempt and every failed task"
+    if not found.attempts and not found.events:
+        reason = "No attempt crashed and no task failed"
     if found.engine.unknown:
         attempt, why = next(iter(found.engine.unknown.items()))
         reason = (
-            "Each attempt that died is explained by a planned fault; failed tasks are unknown:"
+            "A planned fault explains every crash of an attempt; failed tasks are unknown:"
             f" {why} (attempt {attempt})"
         )
     return Finding("unexplained", Grade.PASS, reason, numbers)
 
 
 def _attempt(restart: Record) -> str:
-    said = restart.proof.get("said")
-    return f"Attempt {restart.attempt} died{f' ({said})' if said else ''}"
+    message = restart.proof.get("said")
+    return f"Attempt {restart.attempt} crashed{f' ({message})' if message else ''}"

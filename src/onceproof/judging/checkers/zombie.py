@@ -1,4 +1,4 @@
-"""An attempt that was replaced writes no more, and nobody adds to a batch that was committed."""
+"""A replaced attempt writes no rows, and no attempt adds rows to a committed batch."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from onceproof.runs.evidence import Evidence
 from onceproof.runs.records import Op
 from onceproof.verdict import Finding, not_applicable, weigh
 
-# The families of sinks whose rows are all in sight when their batch is committed, for good. A log
-# applies them later, and a transaction that was decided may be carried out later.
+# The families of sinks whose rows are all visible once their batch is committed. A log applies them
+# later, and a decided transaction may be carried out later.
 _AT_ONCE = ("append", "idempotent")
-# Two polls must have begun after the replacement, or the commit: one that did not show the row, and
-# the one that did. What was decided or committed before a replacement may be carried out after it.
+# Two polls must have begun after the replacement or commit: one without the row, and the one that
+# showed it. A decision or commit before a replacement may be carried out after it.
 _TOO_LATE = """
     with looks as (select number, lag(since) over (order by number) as since_before from polls),
-    -- when each batch was committed first since an attempt began, which may run it again
+    -- the first commit of each batch since an attempt began, which may run the batch again
     closed as (
         select batch, attempt, min(committed_at) as closed_at from committed
         join began on began_at < committed_at group by all
@@ -33,27 +33,27 @@ _TOO_LATE = """
 
 
 def zombie(evidence: Evidence) -> Finding:
-    """Count the rows that came into sight only when nobody had the right to write them any more.
+    """Count the rows that became visible after their attempt had lost the right to write them.
 
-    Their attempt was replaced: it had ended and another had started; of two that live at once
-    neither is. Or their batch was committed, by that attempt or by another beside it. Rows of an
-    attempt that was never started are UNKNOWN.
+    Either the attempt was replaced: it had ended and another had started; of two that run at the
+    same time, neither is replaced. Or the batch was committed, by this attempt or by a concurrent
+    one. Rows of an attempt that never started are UNKNOWN.
     """
     reads, promise = evidence.reads, evidence.plan.claim.promise
     if not (reads.tells("attempt") and reads.tells("batch")):
-        why = "Rows carry no attempt and batch number, so zombies cannot be seen"
+        why = "Rows have no attempt and batch number: zombies cannot be recognized"
         return not_applicable("zombie", why)
     starts = {record.attempt for record in evidence.of(Op.ATTEMPT_START)}
-    strange = {row[0] for row in reads.ask("select distinct attempt from reads")} - starts
-    if strange:
-        raise EvidenceError(f"the reader saw rows of attempt {min(strange)}, which never started")
+    unknown = {row[0] for row in reads.ask("select distinct attempt from reads")} - starts
+    if unknown:
+        raise EvidenceError(f"the reader saw rows of attempt {min(unknown)}, which never started")
     counts = {Anomaly.ZOMBIE: sum(rows for _, _, rows in written_too_late(evidence))}
-    clean = "No attempt was seen to write after it had been replaced"
+    clean = "No attempt wrote rows after it was replaced"
     return weigh("zombie", counts, promise, clean, {"attempts": len(starts)})
 
 
 def written_too_late(evidence: Evidence) -> list[tuple[int, int, int]]:
-    """Return how many rows came too late, by batch and attempt."""
+    """Return the number of rows written too late, by batch and attempt."""
     starts, ends = (
         {record.attempt: record.seq for record in evidence.of(op)}
         for op in (Op.ATTEMPT_START, Op.ATTEMPT_END)
@@ -89,7 +89,7 @@ def _settled(evidence: Evidence) -> list[tuple[int | None, ...]]:
 
 
 def _committed(evidence: Evidence) -> list[tuple[int | None, ...]]:
-    """Return the commits after which nobody may add to the batch, for sinks of which that holds."""
+    """Return the commits that close their batch; none for sinks that apply rows later."""
     if evidence.plan.output.family not in _AT_ONCE:
         return []
     return [(record.batch, record.seq) for record in evidence.of(Op.BATCH_COMMIT) if record.is_ok]

@@ -1,7 +1,7 @@
-"""Effects: what a strike changed in the job, measured from the engine's own record.
+"""Effects: the changes that a strike caused in the job, measured from the engine's own record.
 
-`engine_log` extracts that record from Spark's event log while the run goes on; `windows` says which
-fault explains what, and `measure` reads the extract and counts. Nothing here judges.
+`engine_log` extracts that record from Spark's event log during the run; `windows` assigns failures
+to faults, and `measure` reads the extract and counts. Nothing here affects the verdict.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from enum import StrEnum
 
 
 class Degree(StrEnum):
-    """How much a strike changed, from the least to the most."""
+    """The degree of a strike's effect, from the least to the greatest."""
 
     NONE = "none"
     FELT = "felt"

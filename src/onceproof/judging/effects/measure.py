@@ -1,8 +1,8 @@
-"""The effect of each strike: the failures that belong to it, counted, and the degree they make.
+"""The effect of each strike: the number of failures that it caused, and their degree.
 
 The extract of the engine's record is read in order of time. A commit, a poll or an acknowledgement
-counts as slower after a strike only where it took at least `LEAST_S` longer than the longest before
-the strike and at least `TIMES` as long. A job of which nothing is known before the strike was not
+counts as slower after a strike only if it took at least `LEAST_S` longer than the longest before
+the strike, and at least `TIMES` as long. Without a measurement before the strike, nothing counts as
 slower.
 """
 
@@ -17,7 +17,7 @@ from typing import Any
 
 from onceproof.digests import file_digest
 from onceproof.documents import count, field, parse_object
-from onceproof.errors import EvidenceError
+from onceproof.errors import EvidenceError, unknown
 from onceproof.judging.effects import Degree
 from onceproof.judging.effects.windows import Window, cause_of_end, newest, windows
 from onceproof.runs.engine_log import NO_LOG
@@ -25,7 +25,7 @@ from onceproof.runs.evidence import Evidence, by_partition
 from onceproof.runs.ledger import Partition
 from onceproof.runs.records import Op, Outcome, Record
 
-# What each number shows; the first degree that one of its numbers reaches is the effect's.
+# The numbers of each degree; the effect has the first degree with a number above 0.
 RESTARTED = ("attempts_ended",)
 RETRIED = ("tasks_failed", "stages_again", "batches_again")
 FELT = ("executors_lost", "polls_failed", "links", "input_passed")
@@ -45,9 +45,9 @@ Spans = Iterable[tuple[Record, Record]]
 
 @dataclass(frozen=True)
 class Failures:
-    """All that failed in a run, each with the window of the fault that explains it, if one does.
+    """All failures of a run, each with the window of the fault that explains it, or None.
 
-    What the engine tells after the last commit of an attempt that ended well was ended with it.
+    Events after the last commit of an attempt that ended well are left out: the end caused them.
     """
 
     windows: list[Window]
@@ -78,7 +78,7 @@ def failures(evidence: Evidence) -> Failures:
 
 
 def _cause_of(event: Event, found: list[Window], ended_by: Window | None) -> Window | None:
-    """Return the fault that an event belongs to: by its time, or as the one that ended the job."""
+    """Return the fault that an event belongs to: by its time, or that ended the attempt."""
     if by_time := newest(window for window in found if window.has_time(event.at_s)):
         return by_time
     return ended_by if ended_by and event.at_s >= ended_by.begins_s else None
@@ -94,52 +94,56 @@ def measure(evidence: Evidence, found: Failures, strike: Record) -> dict[str, An
     )
     counts["links"] = _links(evidence, strike)
     counts["input_passed"] = passed_input(evidence, strike)
-    told: dict[str, Any] = {name: counts[name] for name in (*RESTARTED, *RETRIED, *FELT)}
-    told |= slower(evidence, window)
-    unknown = _unknown(evidence, found.engine, window)
-    return {"degree": str(_degree(told)), **told, **({"engine": unknown} if unknown else {})}
+    effect: dict[str, Any] = {name: counts[name] for name in (*RESTARTED, *RETRIED, *FELT)}
+    effect |= slower(evidence, window)
+    no_record = _no_record(evidence, found.engine, window)
+    return {
+        "degree": str(_degree(effect)),
+        **effect,
+        **({"engine": no_record} if no_record else {}),
+    }
 
 
-def _degree(told: Mapping[str, Any]) -> Degree:
-    if any(told[name] for name in RESTARTED):
+def _degree(effect: Mapping[str, Any]) -> Degree:
+    if any(effect[name] for name in RESTARTED):
         return Degree.RESTARTED
-    if any(told[name] for name in RETRIED):
+    if any(effect[name] for name in RETRIED):
         return Degree.RETRIED
-    is_felt = any(value for name, value in told.items() if name not in (*RESTARTED, *RETRIED))
+    is_felt = any(value for name, value in effect.items() if name not in (*RESTARTED, *RETRIED))
     return Degree.FELT if is_felt else Degree.NONE
 
 
 def _links(evidence: Evidence, strike: Record) -> int:
-    """Count what links did to the job and its producer alone: connections, or bytes of them."""
+    """Count what link faults did to the job and its producer only: connections, or bytes."""
     rule = strike.proof.get("rule")
     pairs = rule.get("pairs", []) if isinstance(rule, dict) else []
     if not pairs or not all(str(who).startswith(_OF_THE_JOB) for who, _ in pairs):
         return 0
     heals = [one for one in evidence.of(Op.FAULT_HEAL) if one.actor == strike.actor]
     counts = [one.proof.get("counts") for one in (strike, *heals)]
-    told = [one for one in counts if isinstance(one, dict)]
-    return max((sum(value for value in one.values()) for one in told), default=0)
+    found = [one for one in counts if isinstance(one, dict)]
+    return max((sum(value for value in one.values()) for one in found), default=0)
 
 
-def _unknown(evidence: Evidence, engine: Engine, window: Window) -> str:
-    """Return why an attempt that lived in the window left no record; empty if each left one."""
+def _no_record(evidence: Evidence, engine: Engine, window: Window) -> str:
+    """Return why an attempt that ran in the window left no record; empty if each left one."""
     ends = {one.attempt: one.seq for one in evidence.of(Op.ATTEMPT_END)}
-    lived = {
+    ran = {
         one.attempt
         for one in evidence.of(Op.ATTEMPT_START)
         if one.seq <= window.last and ends.get(one.attempt, window.last) >= window.first
     }
-    return next((why for attempt, why in engine.unknown.items() if attempt in lived), "")
+    return next((why for attempt, why in engine.unknown.items() if attempt in ran), "")
 
 
 @dataclass(frozen=True)
 class Event:
-    """One event of the engine: what, in which attempt, and when by the wall clock."""
+    """One event of the engine: its kind, attempt, time by the wall clock, and other fields."""
 
     what: str
     attempt: int
     at_s: float
-    told: dict[str, Any]
+    fields: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -151,7 +155,7 @@ class Engine:
 
 
 def read_engine(evidence: Evidence) -> Engine:
-    """Return the engine's record, or raise `EvidenceError` if it is not what the history names."""
+    """Return the engine's record; raise `EvidenceError` if it is not the one in the history."""
     found: list[Event] = []
     known: set[int] = set()
     reasons: dict[int | None, str] = {}
@@ -165,33 +169,33 @@ def read_engine(evidence: Evidence) -> Engine:
     if files := {path.name for path in evidence.run.engine.glob("*")} - {
         f"{one}.jsonl" for one in known
     }:
-        raise EvidenceError(f"engine/{min(files)} is in no record of the history")
+        raise EvidenceError(f"engine/{min(files)} is not in the history")
     found.sort(key=lambda one: one.at_s)
-    unknown = {one: reasons.get(one, NO_LOG) for one in sorted(started - known)}
-    return Engine(tuple(found), unknown)
+    lacking = {one: reasons.get(one, NO_LOG) for one in sorted(started - known)}
+    return Engine(tuple(found), lacking)
 
 
 def _events(evidence: Evidence, attempt: int, proof: Mapping[str, Any]) -> list[Event]:
     path = evidence.run.engine / f"{attempt}.jsonl"
     name = f"engine/{path.name}"
     if file_digest(path) != proof["sha256"]:
-        raise EvidenceError(f"{name} is not the file that the history names: it was changed")
+        raise EvidenceError(f"{name} is not the file recorded in the history: it was changed")
     found = []
     for line in path.read_text(encoding="utf-8").splitlines():
         one = parse_object(line, name)
         what = field(one, "event", str, name)
         if what not in EVENTS:
-            raise EvidenceError(f"{name} has the unknown event {what!r}")
+            raise EvidenceError(f"{name}: {unknown('event', what, EVENTS)}")
         found.append(Event(what, attempt, count(one, "at_ms", name) / 1000, one))
     if len(found) != proof["events"]:
         raise EvidenceError(
-            f"{name} holds {len(found):,} events, and the history says {proof['events']:,}"
+            f"{name} has {len(found):,} events, but the history recorded {proof['events']:,}"
         )
     return found
 
 
 def slower(evidence: Evidence, window: Window) -> dict[str, float]:
-    """Return the seconds of what was slower in a window, by name: `commit_s` and the like."""
+    """Return the seconds of operations that were slower in a window, as `commit_s` or `poll_s`."""
     found = {}
     for name, make in _SPANS.items():
         usual, longest = 0.0, 0.0
@@ -207,17 +211,17 @@ def slower(evidence: Evidence, window: Window) -> dict[str, float]:
 
 
 def _commits(evidence: Evidence) -> Spans:
-    """Yield each two commits that follow each other."""
+    """Yield each two consecutive commits."""
     return pairwise(one for one in evidence.of(Op.BATCH_COMMIT) if one.is_ok)
 
 
 def _polls(evidence: Evidence) -> Spans:
-    """Yield the ends of each two looks of the reader that follow each other."""
+    """Yield the ends of each two consecutive polls."""
     return pairwise(evidence.of(Op.POLL))
 
 
 def _acknowledgements(evidence: Evidence) -> Spans:
-    """Yield the times from one acknowledgement to the next, while records were under way."""
+    """Yield the times from one acknowledgement to the next, while records were in flight."""
     since: Record | None = None
     for record in evidence.of(Op.INPUT_PROGRESS):
         is_waiting = since is not None and _done(since) < int(since.proof.get("offered", 0))
@@ -239,7 +243,7 @@ _SPANS: dict[str, Callable[[Evidence], Spans]] = {
 
 
 def passed_input(evidence: Evidence, strike: Record) -> int:
-    """Count the partitions in which batches after a strike went past what it changed."""
+    """Count the partitions in which batches after a strike read past the input that it changed."""
     proof = strike.proof
     before, after = _reached(evidence, strike)
     if isinstance(had := proof.get("partitions_before"), int):
@@ -253,7 +257,7 @@ def passed_input(evidence: Evidence, strike: Record) -> int:
 
 
 def _bounds(proof: Any) -> dict[str, int]:
-    """Return by partition the offset behind what was changed."""
+    """Return the offset after the changed input, by partition."""
     if "aborted" in proof and isinstance(spans := proof.get("offsets"), dict):
         return {at: int(last) + 1 for at, (_, last) in spans.items()}
     begins = proof.get("begins")
@@ -263,7 +267,7 @@ def _bounds(proof: Any) -> dict[str, int]:
 def _reached(
     evidence: Evidence, strike: Record
 ) -> tuple[dict[Partition, int], dict[Partition, int]]:
-    """Return how far batches were planned when a fault struck, and at the end."""
+    """Return the offsets of planned batches at the strike, and at the end."""
     before: dict[Partition, int] = {}
     after: dict[Partition, int] = {}
     for record in evidence.of(Op.BATCH_OFFSETS):

@@ -1,7 +1,7 @@
-"""Which fault a failure belongs to: the window of each strike, and the attempts that it ended.
+"""The fault that a failure belongs to: the window of each strike, and the attempts that it ended.
 
-Records of the history are ordered by `seq`. The engine's events have only their wall-clock time, in
-milliseconds of the same machine, so they are compared with the wall clock of records.
+Records of the history are ordered by `seq`. The engine's events have only a wall-clock time, in
+milliseconds of the same machine, which is compared with the wall clock of records.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _FOREVER = 1 << 62
 class Window:
     """The time in which a fault explains failures.
 
-    It begins when the fault began to strike, and ends with the first commit of a batch that was
-    planned after strike and cure: from then on the job works as if nothing had happened.
+    It begins when the fault begins to strike and ends with the first commit of a batch that was
+    planned after strike and heal: from then on the job works as before.
     """
 
     fault: FaultPart
@@ -35,15 +35,15 @@ class Window:
     ends_s: float
 
     def has(self, seq: int) -> bool:
-        """Whether a record of the history lies in it."""
+        """Whether a record of the history is in the window."""
         return self.first < seq <= self.last
 
     def has_time(self, at_s: float) -> bool:
-        """Whether an event of the engine lies in it."""
+        """Whether an event of the engine is in the window."""
         return self.begins_s - SLACK_S <= at_s <= self.ends_s + SLACK_S
 
     def killed(self, attempt: Record | None) -> bool:
-        """Whether its proof names the driver of this attempt among the dead."""
+        """Whether the fault's proof names the driver of this attempt as killed."""
         if attempt is None:
             return False
         driver = {name: attempt.proof.get(name) for name in ("pid", "started")}
@@ -52,9 +52,9 @@ class Window:
 
 
 def windows(evidence: Evidence) -> list[Window]:
-    """Return the window of each strike at the job, in the order of their beginnings.
+    """Return the windows of all strikes, by their beginning.
 
-    A strike that missed its moment has one too: it killed somebody, and another followed it.
+    A strike that missed its moment has a window too: it killed a process, and another followed.
     """
     faults = {fault.name: fault for fault in evidence.plan.faults}
     strikes = [one for one in evidence.of(Op.FAULT_STRIKE) if one.actor in faults]
@@ -63,15 +63,15 @@ def windows(evidence: Evidence) -> list[Window]:
 
 
 def newest(found: Iterable[Window]) -> Window | None:
-    """Return the window that began last: a failure belongs to one fault alone."""
+    """Return the window that began last: a failure belongs to one fault only."""
     return max(found, key=lambda one: one.first, default=None)
 
 
 def cause_of_end(end: Record, start: Record | None, found: list[Window]) -> Window | None:
-    """Return the fault that ended an attempt, None if none did.
+    """Return the fault that ended an attempt, or None.
 
-    A fault that killed drivers ended those that it names, and no later one: a job must come back
-    from a crash. Damage may also keep the next attempts from their first commit.
+    A fault that killed drivers explains those it names and no later one: a job must recover from a
+    crash. Damage may also keep later attempts from their first commit.
     """
     named = [one for one in found if one.killed(start)]
     if named:
@@ -81,7 +81,7 @@ def cause_of_end(end: Record, start: Record | None, found: list[Window]) -> Wind
 
 def _may_end(window: Window, end: Record, start: Record | None) -> bool:
     ends = ends_of(window.fault.verb, window.fault.target)
-    if ends is Ends.EITHER:  # of two drivers, either may notice the other much later
+    if ends is Ends.EITHER:  # either of two drivers may notice the other much later
         return start is not None and start.seq < window.strike.seq and end.seq > window.first
     return ends not in (Ends.DRIVER, Ends.REPLACED) and window.has(end.seq)
 
@@ -100,7 +100,7 @@ def _window(evidence: Evidence, fault: FaultPart, strike: Record) -> Window:
 
 
 def _beginning(strike: Record) -> tuple[int, float]:
-    """Return the record and the time at which the fault began to strike, as its proof says."""
+    """Return the record and the time at which the fault began to strike, by its proof."""
     began = strike.proof.get("began")
     if not isinstance(began, dict):
         return strike.seq - 1, strike.wall
@@ -111,9 +111,9 @@ def _beginning(strike: Record) -> tuple[int, float]:
 
 
 def _first_commit(evidence: Evidence, after: int) -> Record | None:
-    """Return the first commit after a record of a batch that was planned after it too.
+    """Return the first commit, after a record, of a batch that was planned after that record.
 
-    A damaged checkpoint may fail an attempt that has just committed the damaged batch once more.
+    A damaged checkpoint may fail an attempt that has just committed the damaged batch again.
     """
     planned: set[int | None] = set()
     for record in evidence.of(Op.BATCH_OFFSETS, Op.BATCH_COMMIT):

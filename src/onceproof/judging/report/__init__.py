@@ -1,6 +1,6 @@
-"""Reports of a run for people and for CI systems, all from its verdict document alone.
+"""Reports of a run for people and for CI systems, made from its verdict document only.
 
-Rendering computes nothing but places on the page: every number and sentence is the document's.
+Rendering computes only the layout: every number and sentence comes from the document.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from onceproof.runs.directory import RunDirectory
 
 
 def write_reports(run: RunDirectory) -> None:
-    """Write report.html and junit.xml beside verdict.json; text that is no Unicode shows as ?."""
+    """Write report.html and junit.xml beside verdict.json; invalid Unicode is shown as ?."""
     document = read_document(run)
     run.report.write_text(to_html(document), encoding="utf-8", errors="replace")
     run.junit.write_text(to_junit(document), encoding="utf-8", errors="replace")

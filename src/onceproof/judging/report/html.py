@@ -1,4 +1,4 @@
-"""The verdict as one page of HTML: no script, no network, readable on a telephone and on paper."""
+"""The verdict as one page of HTML: no script, no network, readable on a phone and on paper."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def _page() -> Any:
 
 
 def templates(*folders: Path) -> Any:
-    """Return the templates of the folders, with the parts and the style that our pages share.
+    """Return the templates of the folders, with the parts and the style shared by all pages.
 
-    Every value that a template shows is escaped, and a name that it does not know is an error.
+    Every value is escaped, and an undefined name is an error.
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
@@ -54,7 +54,7 @@ def templates(*folders: Path) -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    pages.filters |= {"shown": _shown, "count": _count, "clock": _clock, "minute": _minute}
+    pages.filters |= {"readable": _readable, "count": _count, "clock": _clock, "minute": _minute}
     pages.filters |= {"effect": _effect, "breakable": _breakable}
     sheets = (sheet for folder in (_HERE, *folders) for sheet in folder.glob("*.css"))
     style = "".join(sheet.read_text(encoding="utf-8") for sheet in sheets)
@@ -62,34 +62,33 @@ def templates(*folders: Path) -> Any:
     return pages
 
 
-def _shown(value: Any) -> str:
-    """Return a value as a person reads it: text as it is, nothing as a dash, the rest as JSON.
-
-    Rows stand below each other, a line for each.
-    """
+def _readable(value: Any) -> str:
+    """Return text as it is, an empty value as a dash, rows one a line, and the rest as JSON."""
     if value is None or value in ({}, [], ""):
         return NOTHING
     if isinstance(value, list) and all(isinstance(row, dict) for row in value):
-        return "\n".join(map(_shown, value))
+        return "\n".join(map(_readable, value))
     if isinstance(value, dict):
-        return ", ".join(f"{name} {_shown(each)}" for name, each in value.items())
+        return ", ".join(f"{name} {_readable(each)}" for name, each in value.items())
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _breakable(value: str) -> str:
-    """Return a text that may be broken after each __, between the parts of a scenario's name."""
+    """Return a text with a line break allowed after each __ of a scenario's name."""
     from markupsafe import Markup, escape
 
     return escape(value).replace("__", Markup("__<wbr>"))
 
 
 def _effect(value: Mapping[str, Any] | None) -> str:
-    """Return the degree of an effect, and those of its numbers that are not 0."""
+    """Return the degree of an effect, and its numbers above 0."""
     if value is None:
         return NOTHING
-    numbers = [f"{name} {_shown(one)}" for name, one in value.items() if name != "degree" and one]
-    told = f" ({', '.join(numbers)})" if numbers else ""
-    return f"{value['degree']}{told}"
+    numbers = [
+        f"{name} {_readable(one)}" for name, one in value.items() if name != "degree" and one
+    ]
+    more = f" ({', '.join(numbers)})" if numbers else ""
+    return f"{value['degree']}{more}"
 
 
 def _count(value: int | None) -> str:
@@ -101,5 +100,5 @@ def _minute(value: datetime) -> str:
 
 
 def _clock(value: str | None) -> str:
-    """Return the time of day, in UTC, of an ISO 8601 time; the run's directory tells the day."""
+    """Return the time of day, in UTC, of an ISO 8601 time; the run's directory has the date."""
     return NOTHING if value is None else value.partition("T")[2].removesuffix("+00:00")

@@ -1,4 +1,4 @@
-"""The verdict as JUnit XML: the claim is the first case, then a case for each finding."""
+"""The verdict as JUnit XML: the claim is the first case, then one case per finding."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from collections.abc import Mapping
 from typing import Any
 from xml.etree import ElementTree as Xml
 
-# XML has no way to write these at all, not even escaped.
+from onceproof.verdict import report_order
+
+# Characters that XML cannot contain, not even escaped.
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _PROBLEM = {"FAIL": "failure", "UNKNOWN": "error"}
 
 
 def to_junit(document: Mapping[str, Any]) -> str:
-    """Return the XML. What a negative control claims is no failure of its findings."""
+    """Return the XML; findings that a negative control claims are not failures."""
     suite = Xml.Element("testsuite", name=plain_text(document["scenario"] or document["run"]))
     claim = _case(suite, "as_claimed")
     as_claimed = document["as_claimed"]
@@ -21,14 +23,14 @@ def to_junit(document: Mapping[str, Any]) -> str:
         unknown = document["verdict"] == "UNKNOWN" or document["claims"] is None
         reasons = "\n".join(document["reasons"])
         _problem(claim, "error" if unknown else "failure", document["verdict"], reasons)
-    for finding in document["findings"]:
+    for finding in sorted(document["findings"], key=lambda one: report_order(one["status"])):
         case = _case(suite, finding["checker"])
         grade = finding["verdict"]
-        said = "\n".join(filter(None, [finding["reason"], finding.get("traceback")]))
+        details = "\n".join(filter(None, [finding["reason"], finding.get("traceback")]))
         if grade in _PROBLEM and not as_claimed:
-            _problem(case, _PROBLEM[grade], finding["reason"], said)
+            _problem(case, _PROBLEM[grade], finding["reason"], details)
         else:
-            Xml.SubElement(case, "system-out").text = plain_text(f"{finding['status']}: {said}")
+            Xml.SubElement(case, "system-out").text = plain_text(f"{finding['status']}: {details}")
     suite.set("tests", str(len(suite)))
     for name in _PROBLEM.values():
         suite.set(f"{name}s", str(len(suite.findall(f"testcase/{name}"))))
@@ -45,5 +47,5 @@ def _problem(case: Xml.Element, kind: str, message: str, text: str) -> None:
 
 
 def plain_text(value: Any) -> str:
-    """Return a text that XML can hold."""
+    """Return a text without the characters that XML cannot contain."""
     return _NO_XML.sub("\ufffd", str(value))

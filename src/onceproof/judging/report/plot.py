@@ -1,4 +1,4 @@
-"""Places on the page for the plot of a run; the template draws what stands here."""
+"""Coordinates for the plot of a run; the template draws them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SERIES = ("offered", "committed", "seen")
 
 @dataclass(frozen=True)
 class Tick:
-    """A mark of an axis: where, and its label."""
+    """A mark on an axis: its position and its label."""
 
     at: float
     label: str
@@ -20,7 +20,7 @@ class Tick:
 
 @dataclass(frozen=True)
 class Bar:
-    """A fault: when it was at work, and until when the pipeline was not back, and was behind."""
+    """A fault as drawn: its time of effect, the recovery after it, and the backlog."""
 
     number: int
     left: float
@@ -31,7 +31,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Plot:
-    """One drawing of a width of its own, so that its letters are as large on every screen."""
+    """One drawing of a fixed width, so that its text has the same size on every screen."""
 
     width: int
     height: int
@@ -44,12 +44,12 @@ class Plot:
 
     @property
     def right(self) -> int:
-        """Where the drawing's field ends."""
+        """The right edge of the plotting area."""
         return self.width - RIGHT
 
     @property
     def bottom(self) -> int:
-        """Where the time axis lies."""
+        """The position of the time axis."""
         return self.height - BOTTOM
 
 

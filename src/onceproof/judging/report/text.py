@@ -1,6 +1,6 @@
 """The verdict as coloured text for a terminal.
 
-No line is broken here: a terminal does that, and a path or a command is still copied whole.
+Lines are not wrapped, so that a path or a command can be copied from the terminal.
 """
 
 from __future__ import annotations
@@ -13,37 +13,38 @@ from rich.text import Text
 
 from onceproof.judging.report.html import NOTHING
 from onceproof.runs.evidence import ROW_CLASSES
-from onceproof.verdict import Status
+from onceproof.verdict import Status, report_order
 
 _STYLE = {"PASS": "bold green", "UNKNOWN": "bold yellow", "FAIL": "bold red"}
 _MARK = {"PASS": "✓", "UNKNOWN": "?", "FAIL": "✗"}
-# How a finding is marked, in the order in which they are shown.
+# The mark and the style of a finding, by its status.
 _MARKS = {
     Status.FAILED: (_MARK["FAIL"], _STYLE["FAIL"]),
     Status.UNKNOWN: (_MARK["UNKNOWN"], _STYLE["UNKNOWN"]),
-    Status.ALLOWED: ("•", ""),
     Status.PASSED: (_MARK["PASS"], _STYLE["PASS"]),
+    Status.ALLOWED: ("•", ""),
     Status.NOT_APPLICABLE: (NOTHING, "dim"),
 }
 
 
 def print_verdict(document: Mapping[str, Any], console: Console | None = None) -> None:
-    """Print the verdict first, then its reasons, findings, faults and how to replay."""
+    """Print the verdict, its reasons and findings, the differences and the replay command."""
     document = printable(document)
-    shown = [
+    of_findings = {finding["reason"] for finding in document["findings"]}
+    parts = [
         _headline(document),
-        _lines(set(document["reasons"]) - {f["reason"] for f in document["findings"]}),
+        _lines(one for one in document["reasons"] if one not in of_findings),
         _findings(document["findings"]),
         _differences(document),
         _lines(one["sentence"] for one in document["blame"]),
         Text(f"replay  {document['replay']}\nreport  {document['run']}/report.html"),
     ]
-    told = [part for part in shown if part is not None]
-    (console or Console(highlight=False)).print(Text("\n\n").join(told), soft_wrap=True)
+    text = Text("\n\n").join(part for part in parts if part is not None)
+    (console or Console(highlight=False)).print(text, soft_wrap=True)
 
 
 def printable(value: Any) -> Any:
-    """Return the document without anything that a terminal would obey or could not show."""
+    """Return the document without control sequences and characters that cannot be printed."""
     if isinstance(value, dict):
         return {name: printable(each) for name, each in value.items()}
     if isinstance(value, list):
@@ -57,45 +58,42 @@ def printable(value: Any) -> Any:
 
 def _headline(document: Mapping[str, Any]) -> Text:
     grade = document["verdict"]
-    said = "as claimed" if document["as_claimed"] else "not as claimed"
+    outcome = "as claimed" if document["as_claimed"] else "not as claimed"
     return Text.assemble(
         (f"{_MARK[grade]} {grade}", _STYLE[grade]),
-        f"  {document['scenario'] or document['run']}, {said}",
+        f"  {document['scenario'] or document['run']}, {outcome}",
         f" ({document['claims'] or 'no claim is known'}"
         f" under {document['hold_to'] or 'no known guarantee'})",
     )
 
 
 def _lines(sentences: Iterable[str]) -> Text | None:
-    said = sorted(set(filter(None, sentences)))
-    return Text("\n".join(said)) if said else None
+    lines = list(dict.fromkeys(filter(None, sentences)))
+    return Text("\n".join(lines)) if lines else None
 
 
 def _findings(findings: list[Mapping[str, Any]]) -> Text:
-    """Return a line for each finding, and one for all that follow from another.
-
-    First is what decided the verdict, then what was checked, then what did not apply.
-    """
+    """Return a line for each finding, in the order of `Status`, and one for all follow-ups."""
     own = [one for one in findings if "caused_by" not in one]
     width = max(len(one["checker"]) for one in own)
     lines = []
-    for one in sorted(own, key=lambda one: list(_MARKS).index(one["status"])):
+    for one in sorted(own, key=lambda one: report_order(one["status"])):
         lines.append(_marked(one["status"], f"{one['checker']:{width}}  {one['reason']}"))
         follow = [each["checker"] for each in findings if each.get("caused_by") == one["checker"]]
         if follow:
-            said = f"{len(follow)} more are UNKNOWN because of it: {', '.join(follow)}"
-            lines.append(_marked(Status.UNKNOWN, said))
+            more = f"{len(follow)} more are UNKNOWN because of it: {', '.join(follow)}"
+            lines.append(_marked(Status.UNKNOWN, more))
     return Text("\n").join(lines)
 
 
-def _marked(status: str, said: str) -> Text:
+def _marked(status: str, line: str) -> Text:
     mark, style = _MARKS[Status(status)]
-    return Text.assemble((mark, style), (f"  {said}", style if style == "dim" else ""))
+    return Text.assemble((mark, style), (f"  {line}", style if style == "dim" else ""))
 
 
 def _differences(document: Mapping[str, Any]) -> Text:
     found = {name: count for name, count in document["differences"].items() if count}
-    said = [f"{count:,} {name}" for name, count in found.items()]
+    parts = [f"{count:,} {name}" for name, count in found.items()]
     if not set(ROW_CLASSES) & set(document["counted"]):
-        said.append("not compared" if not said else "rows not compared")
-    return Text(f"differences: {', '.join(said) or 'none'}")
+        parts.append("not compared" if not parts else "rows not compared")
+    return Text(f"differences: {', '.join(parts) or 'none'}")
