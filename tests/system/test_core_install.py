@@ -111,7 +111,7 @@ def test_it_has_no_library_of_an_extra(core):
         (
             ["gate", *POLICY, GREEN],
             2,
-            rf"The gate for {GREEN} is closed: the evidence is not enough",
+            rf"The gate for {GREEN} is closed: not enough evidence",
         ),
         (["gate", *POLICY, RED], 1, rf"The gate for {RED} is closed: a run failed"),
     ],

@@ -90,7 +90,7 @@ def test_the_gate_of_a_folder_without_runs_is_closed_and_leaves_it_alone(asked, 
 def test_three_runs_open_the_gate_and_one_byte_of_a_ledger_closes_it(asked, runs):
     first, *_ = [lived(runs, seed) for seed in (1, 2, 3)]
     code, reasons = decision(asked("--format", "json"))
-    assert (code, reasons) == (0, ["As asked for: runs: 3, seeds: 3, faults that struck: 3"])
+    assert (code, reasons) == (0, ["As required: runs: 3, seeds: 3, faults that struck: 3"])
     part = first.ledger / "part-0.parquet"
     part.write_bytes(part.read_bytes()[:-1] + b"2")
     code, reasons = decision(asked("--format", "json"))
@@ -103,7 +103,7 @@ def test_three_runs_open_the_gate_and_one_byte_of_a_ledger_closes_it(asked, runs
 def test_a_verdict_that_was_altered_closes_the_gate(asked, runs):
     first, *_ = [lived(runs, seed) for seed in (1, 2, 3)]
     first.verdict.write_text(first.verdict.read_text() + "\n")
-    said = ["Its verdict.json is not the one that was recorded"]
+    said = ["Its verdict.json is not the recorded one"]
     assert decision(asked("--format", "json")) == (2, said)
     assert run("judge", first.root)[0] == 0
     assert decision(asked("--format", "json"))[0] == 0

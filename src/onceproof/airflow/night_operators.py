@@ -100,7 +100,7 @@ class GateOperator(BaseOperator):
 
     def execute(self, context: Any) -> dict[str, Any]:  # noqa: ARG002
         """Return the decision as a document."""
-        from onceproof.gates.asking import ask
+        from onceproof.gates.ask import ask
         from onceproof.gates.formats import to_document, to_text
         from onceproof.web.gates import policy_of
 

@@ -140,7 +140,7 @@ def judge(directory: str | Path) -> Run:
 
 def gate(policy: str | Path, version: str, *, runs: Path | None = None) -> Decision:
     """Return whether the verdict history proves what a policy asks of a version, and why."""
-    from onceproof.gates.asking import ask
+    from onceproof.gates.ask import ask
 
     return ask(Path(policy), version, runs_folder(runs))
 

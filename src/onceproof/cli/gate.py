@@ -45,7 +45,7 @@ def gate(
     runs: Runs = None,
 ) -> None:
     """Open the gate for a version, or not: exit 0 open, 1 a run failed, 2 evidence is missing."""
-    from onceproof.gates.asking import example_policy
+    from onceproof.gates.ask import example_policy
 
     if example:
         typer.echo(example_policy(), nl=False)

@@ -1,4 +1,4 @@
-"""What a scenario demands of a run: one whose plan demands something else is no run of it."""
+"""The demands of a scenario on a run: a run whose plan has other demands does not count."""
 
 from __future__ import annotations
 
@@ -20,39 +20,39 @@ from onceproof.scenario.model import fields_of
 
 Demands = dict[str, Any]
 _DECIDED_BY = "decided_by"
-# What is not compared is named here, so that a field to come is.
+# Fields that are not compared; every other field is, also a new one.
 _LEFT_OUT = {"name", "tags", "limits"}
 _LEFT_OUT_OF_A_JOB = {"command", "options"}  # a plan has the one with the other filled in
 
 
 def demands_of(scenario: Scenario) -> Demands:
-    """Return what is sent, what strikes, what is compared, and what the run is held to."""
+    """Return a scenario's input, faults, expected rows and promise."""
     suites = expectations_of(scenario)
     deciding = digests_of(deciding_files(scenario), suites)
     return _demands(scenario.fields()) | {_DECIDED_BY: deciding}
 
 
 def not_demanded(plan: Mapping[str, Any], demands: Demands) -> str:
-    """Return how a plan differs from what its scenario demands; empty where it does not."""
+    """Return how a plan differs from its scenario's demands; empty if it does not."""
     try:
         its = Plan.of(plan)
     except EvidenceError:
-        return _said("it cannot be read")
+        return _sentence("it cannot be read")
     deciding = {**its.decided_by, **suites_digest(its.expectations)}
     found = _demands(fields_of(its))
     ours = {name: value for name, value in demands.items() if name != _DECIDED_BY}
     other = [*_others(ours, found), *_others(demands[_DECIDED_BY], deciding)]
     if not other:
         return ""
-    return _said(f"{', '.join(other)} {'is another' if len(other) == 1 else 'are others'}")
+    return _sentence(f"{', '.join(other)} {'differs' if len(other) == 1 else 'differ'}")
 
 
 def _others(ours: Mapping[str, Any], its: Mapping[str, Any]) -> list[str]:
     return [name for name in sorted({*ours, *its}) if ours.get(name) != its.get(name)]
 
 
-def _said(why: str) -> str:
-    return f"Its plan is not the scenario's, because {why}: run the scenario that the policy names"
+def _sentence(why: str) -> str:
+    return f"Its plan is not the scenario's, because {why}; run the scenario that the policy names"
 
 
 def _demands(fields: Mapping[str, Any]) -> Demands:
@@ -65,7 +65,7 @@ def _demands(fields: Mapping[str, Any]) -> Demands:
 
 
 def _anywhere(value: Any) -> Any:
-    """Return a value that is the same in every folder: of a file's whole path, its name."""
+    """Return a value without folders: an absolute path becomes the file's name."""
     if isinstance(value, dict):
         return {name: _anywhere(one) for name, one in value.items()}
     if isinstance(value, list):

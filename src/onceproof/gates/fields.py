@@ -1,4 +1,4 @@
-"""Every field of a policy: its kind, what it is, and what holds where it is left out."""
+"""The fields of a policy: kind, meaning and default."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def _is_issue(value: object) -> bool:
 
 
 _ISSUE = Scalar(
-    "the number or the name of a known issue; `onceproof known list` has them",
+    "the number or the name of a known issue, as in `onceproof known list`",
     _is_issue,
     {"type": ["integer", "string"], "minimum": 1, "minLength": 1},
 )
@@ -29,18 +29,20 @@ NEED = Shape(
             "in place of it: every scenario of the catalogue that has this tag",
             None,
         ),
-        "passes": Field(whole(1, 1000), "so many of its newest runs must be as claimed", 1),
-        "seeds": Field(whole(1, 1000), "so many different seeds among those runs", 1),
-        "max_age": Field(_AGE, "none of those runs may be older; left out: any age", None),
-        "landed": Field(whole(), "so many faults must have struck in those runs together", 0),
+        "passes": Field(whole(1, 1000), "this many of its newest runs must be as claimed", 1),
+        "seeds": Field(whole(1, 1000), "this many different seeds among those runs", 1),
+        "max_age": Field(_AGE, "those runs may not be older; left out: any age", None),
+        "landed": Field(whole(), "this many faults must have struck in those runs together", 0),
         "effect": Field(
             Word(DEGREES[1:]), "`landed` counts only faults with at least this effect", None
         ),
-        "runs": Field(whole(1, 1000), "`rate` and `flaky` look at so many of its newest runs", 20),
-        "rate": Field(_RATE, "such a share of those must be as claimed; left out: any", None),
+        "runs": Field(
+            whole(1, 1000), "`rate` and `flaky` look at this many of its newest runs", 20
+        ),
+        "rate": Field(_RATE, "this share of those must be as claimed; left out: any", None),
         "flaky": Field(
             Word((ALLOW, REFUSE)),
-            "refuse: none of those may be UNKNOWN, and no seed may have given both results",
+            "refuse: no run may be UNKNOWN, and no seed may have both results",
             ALLOW,
         ),
     }
@@ -48,9 +50,9 @@ NEED = Shape(
 POLICY = Shape(
     {
         "require": Field(
-            Many(NEED, "is empty: a gate that asks for nothing is always open"),
+            Many(NEED, "is empty; a gate that requires nothing is always open"),
             "what must have passed",
         ),
-        "known_issues": Field(Many(_ISSUE), "known issues that are let through", ()),
+        "known_issues": Field(Many(_ISSUE), "known issues that are accepted", ()),
     }
 )

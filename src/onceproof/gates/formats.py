@@ -1,4 +1,4 @@
-"""A gate's decision for people, for programs and for CI systems; nothing here decides."""
+"""The formats of a gate's decision, for people, for programs and for CI systems."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ _ANNOTATION = {Kind.FAILURE: "error", Kind.LACK: "error", Kind.ACCEPTED: "warnin
 
 def headline(decision: Decision) -> str:
     """Return the decision in one line."""
-    said = {0: "open", 1: "closed: a run failed", 2: "closed: the evidence is not enough"}
-    return f"The gate for {printable(decision.version)} is {said[decision.exit]}"
+    states = {0: "open", 1: "closed: a run failed", 2: "closed: not enough evidence"}
+    return f"The gate for {printable(decision.version)} is {states[decision.exit]}"
 
 
 def to_text(decision: Decision) -> str:
-    """Return the decision for a terminal, what closes the gate first."""
+    """Return the decision for a terminal, with what closes the gate first."""
     return "\n".join(
         [headline(decision), *(f"{_MARK[r.kind]} {_line(r)}" for r in _sorted(decision))]
     )
 
 
 def to_document(decision: Decision) -> dict[str, Any]:
-    """Return the decision for other programs; docs/schemas/gate.json has its shape."""
+    """Return the decision for other programs; docs/schemas/gate.json is its schema."""
     reasons = [asdict(reason) | {"run": reason.run or None} for reason in _sorted(decision)]
     return {
         "open": decision.open,
@@ -41,18 +41,18 @@ def to_document(decision: Decision) -> dict[str, Any]:
 
 
 def to_junit(decision: Decision) -> str:
-    """Return the decision as JUnit XML: a case for each scenario, and one for what has none."""
+    """Return the decision as JUnit XML: one case per scenario, and one for other reasons."""
     suite = Xml.Element("testsuite", name="onceproof gate")
     for scenario in dict.fromkeys(reason.scenario for reason in decision.reasons):
         case = Xml.SubElement(
             suite, "testcase", classname="gate", name=plain_text(scenario or "version")
         )
         mine = [reason for reason in _sorted(decision) if reason.scenario == scenario]
-        said = plain_text("\n".join(map(_line, mine)))
+        text = plain_text("\n".join(map(_line, mine)))
         if problem := _PROBLEM.get(mine[0].kind):
-            Xml.SubElement(case, problem, message=plain_text(mine[0].reason)).text = said
+            Xml.SubElement(case, problem, message=plain_text(mine[0].reason)).text = text
         else:
-            Xml.SubElement(case, "system-out").text = said
+            Xml.SubElement(case, "system-out").text = text
     suite.set("tests", str(len(suite)))
     for name in _PROBLEM.values():
         suite.set(f"{name}s", str(len(suite.findall(f"testcase/{name}"))))
@@ -61,14 +61,14 @@ def to_junit(decision: Decision) -> str:
 
 
 def to_annotations(decision: Decision) -> str:
-    """Return the workflow commands of GitHub Actions: what closes the gate, and what it let by."""
-    told = [
+    """Return the workflow commands of GitHub Actions: what closes the gate or was accepted."""
+    lines = [
         f"::{_ANNOTATION[reason.kind]} title=onceproof gate::{_escaped(_line(reason))}"
         for reason in _sorted(decision)
         if reason.kind in _ANNOTATION
     ]
     kind = "notice" if decision.open else "error"
-    return "\n".join([f"::{kind} title=onceproof gate::{_escaped(headline(decision))}", *told])
+    return "\n".join([f"::{kind} title=onceproof gate::{_escaped(headline(decision))}", *lines])
 
 
 def to_summary(decision: Decision) -> str:
@@ -95,12 +95,12 @@ def _sorted(decision: Decision) -> Iterable[Reason]:
 
 def _line(reason: Reason) -> str:
     parts = [reason.scenario, reason.reason]
-    said = printable(": ".join(filter(None, parts)))
-    return f"{said} (run {printable(reason.run)})" if reason.run else str(said)
+    text = printable(": ".join(filter(None, parts)))
+    return f"{text} (run {printable(reason.run)})" if reason.run else str(text)
 
 
 def _escaped(text: str) -> str:
-    """Return a text in which a workflow command finds nothing of its own."""
+    """Return a text escaped for a workflow command."""
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 

@@ -22,11 +22,11 @@ _UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 
 @dataclass(frozen=True)
 class Need:
-    """What one scenario must show: its newest `passes` runs, and what they must have among them.
+    """The requirements on one scenario: on its newest `passes` runs, and on all of them together.
 
     `landed` counts faults with this `effect` or a greater one. Of its newest `runs` the share
-    `rate` must be as claimed, and none may be `flaky` where that is refused. A run whose plan makes
-    other `demands` than the scenario shows nothing of it.
+    `rate` must be as claimed, and none may be `flaky` if that is refused. Only runs whose plan has
+    the scenario's `demands` count.
     """
 
     scenario: str
@@ -42,25 +42,25 @@ class Need:
 
     @property
     def looks_back(self) -> bool:
-        """Whether it asks for more than the passes of the newest runs."""
+        """Whether more than the newest passing runs are required."""
         return self.rate > 0 or self.flaky != ALLOW
 
     @property
     def looks_at(self) -> int:
-        """How many of the newest runs a gate looks at."""
+        """The number of newest runs that a gate looks at."""
         return max(self.passes, self.runs) if self.looks_back else self.passes
 
 
 @dataclass(frozen=True)
 class Policy:
-    """All that a gate asks for; a tag has become the scenarios that have it."""
+    """The requirements of a gate; tags are replaced by the scenarios that have them."""
 
     needs: tuple[Need, ...]
     known_issues: tuple[int | str, ...] = ()
 
 
 def read_policy(path: Path) -> Policy:
-    """Return a file's policy; one with mistakes raises `RequestError` with each at its line."""
+    """Return a file's policy; raise `RequestError` with each mistake and its line."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -69,11 +69,11 @@ def read_policy(path: Path) -> Policy:
 
 
 def read_text(text: str, file: str) -> Policy:
-    """Return the policy of a file's text."""
+    """Return the policy in a file's text."""
     root = compose(text, Page(file), "what the gate requires; see docs/gate/policy.md")
     if (items := root.fields()) is None:
         root.page.check()
-        raise RequestError(f"{file} holds no policy: see docs/gate/policy.md")
+        raise RequestError(f"{file} has no policy; see docs/gate/policy.md")
     values = read_fields(root, items, POLICY)
     needs: list[Need] = []
     if values["require"] is not BAD:
@@ -85,19 +85,19 @@ def read_text(text: str, file: str) -> Policy:
 
 
 def _needs(item: Item, given: Mapping[str, Any], catalogue: list[Scenario]) -> list[Need]:
-    """Return the need of a scenario, or that of each scenario of a tag."""
+    """Return the need of a scenario, or of each scenario of a tag."""
     if ("scenario" in given) == ("tag" in given):
-        item.refuse("write scenario: NAME or tag: TAG, one of the two")
+        item.refuse("needs either scenario or tag; write scenario: NAME or tag: TAG")
         return []
     if given["seeds"] > given["passes"]:
-        said = f"{given['passes']} runs cannot have {given['seeds']} seeds: write"
-        item.find("seeds").refuse(f"{said} passes: {given['seeds']} or more, or fewer seeds")
+        problem = f"{given['passes']} runs cannot have {given['seeds']} seeds"
+        item.find("seeds").refuse(f"{problem}; write passes: {given['seeds']} or more")
     if "effect" in given and not given["landed"]:
-        item.find("effect").refuse("landed is 0, so no effect is counted: write landed: 1 or more")
+        item.find("effect").refuse("landed is 0, so no effect is counted; write landed: 1 or more")
     found = _found(item, given, catalogue)
-    told = {name: given[name] for name in _AS_GIVEN if name in given}
+    values = {name: given[name] for name in _AS_GIVEN if name in given}
     age = _age(given.get("max_age"))
-    return [Need(one.name, max_age=age, demands=demands_of(one), **told) for one in found]
+    return [Need(one.name, max_age=age, demands=demands_of(one), **values) for one in found]
 
 
 def _found(item: Item, given: Mapping[str, Any], catalogue: list[Scenario]) -> list[Scenario]:

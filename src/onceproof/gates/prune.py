@@ -1,4 +1,4 @@
-"""Which runs' directories may go, and their going; rows of the history always stay."""
+"""The removal of old runs' directories; rows of the history always stay."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from onceproof.runs.directory import RunDirectory
 
 @dataclass(frozen=True)
 class Kept:
-    """One run's directory: when the run ended, or was planned, and why it stays; "" if it goes."""
+    """A run's directory, the time of its end or plan, and why it stays; "" if it may be removed."""
 
     run: str
     directory: Path
@@ -29,10 +29,10 @@ class Kept:
 
 
 def rests_on(needs: Iterable[Need], entries: Sequence[Entry], now: datetime) -> set[str]:
-    """Return the runs that a gate with these needs may look at, for whichever version it is asked.
+    """Return the runs that a gate with these needs may look at, for any version.
 
-    They are, of each version, the newest runs of a scenario, as many as it looks at. What is older
-    than a need's `max_age` can open no gate, so it is not among them.
+    These are the newest runs of a scenario in each version, as many as the gate looks at. Runs
+    older than a need's `max_age` cannot open a gate, so they are left out.
     """
     newest_first = sorted(entries, key=lambda entry: entry.at, reverse=True)
     found: set[str] = set()
@@ -50,7 +50,7 @@ def rests_on(needs: Iterable[Need], entries: Sequence[Entry], now: datetime) -> 
 def look(
     runs: Path, entries: Sequence[Entry], days: int, needs: Sequence[Need], now: datetime
 ) -> list[Kept]:
-    """Return every run's directory below a folder, the oldest first, and whether it may go."""
+    """Return every run's directory below a folder, the oldest first, and why it stays."""
     known = {entry.run: entry for entry in entries}
     needed = rests_on(needs, entries, now)
     found = []
@@ -66,9 +66,9 @@ def look(
 
 
 def remove(store: Store | None, going: Sequence[Kept]) -> None:
-    """Remove directories, and note it in the history first: what is half gone proves nothing.
+    """Remove directories, after marking the runs as pruned: partial evidence proves nothing.
 
-    The plan goes last, so that a removal that was cut off is found and ended by the next.
+    The plan is removed last, so that the next call finds and finishes an interrupted removal.
     """
     places = {one.directory.resolve() for one in going}
     if store:
@@ -84,7 +84,7 @@ def remove(store: Store | None, going: Sequence[Kept]) -> None:
 
 
 def _directories(runs: Path) -> Iterator[RunDirectory]:
-    """Return the directories that hold a plan; nothing that a link leads to."""
+    """Yield the directories with a plan; links are not followed."""
     for plan in sorted(runs.glob("*/*/plan.json")):
         root = plan.parent
         if plan.is_file() and not (root.is_symlink() or root.parent.is_symlink()):
@@ -105,5 +105,5 @@ def _because(run: RunDirectory, at: datetime, days: int, now: datetime, *, is_ne
         if (agent := find_agent(run)) is not None and agent.is_alive:
             return "its agent is alive"
     except EvidenceError as error:
-        return f"its agent cannot be told: {error}"
+        return f"its agent cannot be identified: {error}"
     return "the gate rests on it" if is_needed else ""

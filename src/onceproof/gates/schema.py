@@ -1,6 +1,6 @@
 """The JSON schema of policies, made from the tables that read them.
 
-`python -m onceproof.gates.schema docs/schemas/policy.json` writes it anew.
+`python -m onceproof.gates.schema docs/schemas/policy.json` writes it.
 """
 
 from __future__ import annotations

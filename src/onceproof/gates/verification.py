@@ -1,4 +1,4 @@
-"""Whether a run counts: its evidence is that on which its row rests, and it is of the same code."""
+"""Whether a run counts: its evidence is unchanged since its verdict, and its code is the same."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from onceproof.verdict import Grade
 
 _OURS = ("onceproof", "pyspark")
 _VERSION = "the version of "
-_SHOWN = 6  # another Spark has some two hundred other jars
+_SHOWN = 6  # another version of Spark differs in some two hundred jars
 _RAN_ON = ("spark", "java", "python")
-# Of these a run may have imported less than another before it was struck.
+# A run that was struck earlier may have imported fewer of these.
 _WHERE_BOTH = ("files", "packages")
 
 
 def trouble_of(entry: Entry) -> str:
-    """Return what is wrong with a run's evidence, empty if it is as it was first judged.
+    """Return what is wrong with a run's evidence; empty if it is as first judged.
 
-    A run that nobody has judged has no evidence yet; its row says so itself.
+    A run that was not judged yet has no evidence; its row shows that.
     """
     if not entry.is_judged:
         return ""
@@ -33,33 +33,32 @@ def trouble_of(entry: Entry) -> str:
         return "Its evidence was pruned"
     run = RunDirectory(Path(entry.directory))
     if not run.root.is_dir():
-        return f"Its evidence is gone: there is no {entry.directory}"
+        return f"Its evidence is gone: no directory {entry.directory}"
     try:
         if evidence_digest(run) != entry.evidence:
             return "Its evidence was altered after it was first judged"
         if file_digest(run.verdict) != entry.verdict_digest:
-            return "Its verdict.json is not the one that was recorded"
+            return "Its verdict.json is not the recorded one"
     except EvidenceError as error:
         return f"Its evidence cannot be read: {error}"
     return ""
 
 
 def other_of(entry: Entry, demands: Demands | None, first: Entry) -> str:
-    """Return why a run does not count together with the `first`, or shows nothing of the scenario.
+    """Return why a run does not count together with the `first`, or not for the scenario.
 
-    The plan tells whether the run was one of the scenario that demands this, and of which code. An
-    UNKNOWN run may have ended before its job ran on anything. Where no evidence is left, there is
-    nothing to compare: that is trouble of its own.
+    The plan shows whether the run has the scenario's demands, and its code. An UNKNOWN run may have
+    ended before its job started. Without evidence nothing is compared: `trouble_of` reports that.
     """
     run, its = (RunDirectory(Path(one.directory)) for one in (entry, first))
     try:
         plan = read_object(run.plan)
-        said = not_demanded(plan, demands) if demands else ""
-        said = said or other_code(plan, read_object(its.plan), first.run)
-        if said or entry.verdict == Grade.UNKNOWN:
-            return said
+        difference = not_demanded(plan, demands) if demands else ""
+        difference = difference or other_code(plan, read_object(its.plan), first.run)
+        if difference or entry.verdict == Grade.UNKNOWN:
+            return difference
         if not entry.ran_on:
-            return "Nobody recorded what its job ran on: run the scenario again"
+            return "It has no record of what its job ran on; run the scenario again"
         documents = read_object(run.verdict), read_object(its.verdict)
         return other_ground(*documents, first.run)
     except EvidenceError:
@@ -67,29 +66,29 @@ def other_of(entry: Entry, demands: Demands | None, first: Entry) -> str:
 
 
 def other_code(plan: Mapping[str, Any], first: Mapping[str, Any], name: str) -> str:
-    """Return how the code of a run differs from that of the `first`, by its `name`; or nothing."""
-    return _said("is not of the same code as", name, _others(_code_of(plan), _code_of(first)))
+    """Return how a run's code differs from that of the `first`, called `name`; empty if equal."""
+    return _sentence("is not of the same code as", name, _others(_code_of(plan), _code_of(first)))
 
 
 def other_ground(verdict: Mapping[str, Any], first: Mapping[str, Any], name: str) -> str:
-    """Return how what a run's job ran on differs from that of the `first`, by their verdicts.
+    """Return how the environment of a run's job differs from that of the `first`; empty if equal.
 
-    An imported file is compared where both runs have imported one of its name.
+    An imported file is compared only if both runs imported one of this name.
     """
     mine, its = (one.get("ran_on") or {} for one in (verdict, first))
     other = _others(_ground_of(mine), _ground_of(its))
     for part in _WHERE_BOTH:
         ours, theirs = mine.get(part, {}), its.get(part, {})
         other += [one for one in sorted({*ours} & {*theirs}) if ours[one] != theirs[one]]
-    return _said("did not run on the same as", name, other)
+    return _sentence("did not run on the same as", name, other)
 
 
-def _said(how: str, name: str, other: list[str]) -> str:
+def _sentence(how: str, name: str, other: list[str]) -> str:
     if not other:
         return ""
     shown = sorted(other, key=lambda one: not one.startswith(_VERSION))[:_SHOWN]
     more = f" and {len(other) - _SHOWN} more" if len(other) > _SHOWN else ""
-    what = f"{', '.join(shown)}{more} {'is another' if len(other) == 1 else 'are others'}"
+    what = f"{', '.join(shown)}{more} {'differs' if len(other) == 1 else 'differ'}"
     return f"It {how} {name}, which has the same version: {what}"
 
 
@@ -98,9 +97,9 @@ def _others(mine: Mapping[str, Any], its: Mapping[str, Any]) -> list[str]:
 
 
 def _code_of(plan: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the digests of a job's files and of what decides its expectation, and our versions.
+    """Return the digests of a job's files and of its expectation, and our versions.
 
-    A run that is carried out again, or on another machine, finds the same file at another path.
+    Files are known by name, since their paths differ between machines and replays.
     """
     files, versions = plan.get("subject_files"), plan.get("versions")
     found: dict[str, Any] = {}
@@ -117,4 +116,4 @@ def _code_of(plan: Mapping[str, Any]) -> dict[str, Any]:
 def _ground_of(ran_on: Mapping[str, Any]) -> dict[str, Any]:
     found = {f"{_VERSION}{name}": ran_on.get(name) for name in _RAN_ON}
     unknown = [one for one in ran_on.get("unknown", []) if not one.startswith("file ")]
-    return {**found, **ran_on.get("jars", {}), "what is not known": unknown}
+    return {**found, **ran_on.get("jars", {}), "what is unknown": unknown}

@@ -74,7 +74,7 @@ def test_what_cannot_be_written_to_is_named(tmp_path, monkeypatch, capsys):
     assert run(["diff", *sides, "--key", "id", "--write", "/proc/x"]) == 3
     assert "onceproof: /proc/x: " in capsys.readouterr().err
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "none" / "summary.md"))
-    monkeypatch.setattr("onceproof.gates.asking.ask", lambda *_: Decision(True, 0, "v", ()))
+    monkeypatch.setattr("onceproof.gates.ask.ask", lambda *_: Decision(True, 0, "v", ()))
     assert run(["gate", "--policy", "x", "--version", "v", "--format", "github"]) == 3
     assert "none/summary.md: No such file or directory" in capsys.readouterr().err
 

@@ -57,7 +57,7 @@ def planned(folder, seed=1, text=SCENARIO):
 
 def said(name):
     return (
-        f"Its plan is not the scenario's, because {name} is another: run the scenario that the"
+        f"Its plan is not the scenario's, because {name} differs; run the scenario that the"
         " policy names"
     )
 
@@ -69,7 +69,7 @@ def test_a_changed_file_of_the_expectation_is_another_demand_and_other_code(fold
     (folder / name).write_text(FILES[name] + "\n")
     assert not_demanded(old, demands_of(scenario(folder))) == said(name)
     found = other_code(old, planned(folder, 2), "run_2")
-    assert found.endswith(f"which has the same version: {name} of its expectation is another")
+    assert found.endswith(f"which has the same version: {name} of its expectation differs")
 
 
 def test_a_changed_function_of_the_workload_is_another_demand(folder):

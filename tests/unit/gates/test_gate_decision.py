@@ -11,6 +11,22 @@ from onceproof.gates.policy import Need, Policy
 from onceproof.past.issues import issue_of
 from tests.unit.verdict_entries import NOW, SCENARIO, good, red, unknown
 
+REASONS = {
+    "future": "in the future",
+    "not_allowed": "known issue 1, which the policy does not allow",
+    "expired": "Known issue 1 expired on 2026-03-09: 3 rows duplicated",
+    "accepted": "Known issue 1 (a defect), accepted: 3 rows",
+    "contradiction": "Its row contradicts itself: as claimed, but not proved",
+    "met": "As required: runs: 3, seeds: 3, faults that struck: 3",
+    "no_run": "No run of version v1, but 1 must pass",
+    "other_version": "No run of version v1, but 1 must pass; its newest run is of version v2",
+    "few_runs": "Runs of version v1: 1, but 3 must pass",
+    "old": "Too old: it ended at 2026-03-08T23:00:00+00:00",
+    "unknown": "UNKNOWN: kill_driver left no proof",
+    "few_seeds": "Seeds of the newest 2 runs: 1, but 2 are required",
+    "few_faults": "Faults that struck in the newest 2 runs: 2, but 3 are required",
+}
+
 OTHER = "copy_events__upsert_table__kill_driver"
 
 
@@ -64,13 +80,11 @@ def test_a_failure_behind_enough_newer_passes_does_not():
 
 
 def test_no_run_closes_it():
-    assert closed(gate([]), Kind.LACK) == [("No run of version v1, and 1 must pass", "")]
+    assert closed(gate([]), Kind.LACK) == [(REASONS["no_run"], "")]
 
 
 def test_no_run_of_this_version_closes_it_and_the_newest_other_is_named():
-    assert closed(gate([good(subject="v2")]), Kind.LACK) == [
-        ("No run of version v1, and 1 must pass; its newest run is of version v2", "")
-    ]
+    assert closed(gate([good(subject="v2")]), Kind.LACK) == [(REASONS["other_version"], "")]
 
 
 def test_runs_of_another_scenario_count_for_nothing():
@@ -78,36 +92,28 @@ def test_runs_of_another_scenario_count_for_nothing():
 
 
 def test_too_few_runs_close_it():
-    assert closed(gate([good()], passes=3), Kind.LACK) == [
-        ("Runs of version v1: 1, and 3 must pass", "run_1")
-    ]
+    assert closed(gate([good()], passes=3), Kind.LACK) == [(REASONS["few_runs"], "run_1")]
 
 
 def test_runs_that_are_too_old_close_it():
     found = gate([good(1), good(2, 37)], passes=2, max_age=timedelta(hours=36))
-    assert closed(found, Kind.LACK) == [
-        ("Too old: it ran until 2026-03-08T23:00:00+00:00", "run_2")
-    ]
+    assert closed(found, Kind.LACK) == [(REASONS["old"], "run_2")]
     assert gate([good(1, 36)], max_age=timedelta(hours=36)).open
 
 
 def test_an_unknown_run_among_the_newest_closes_it():
-    assert closed(gate([unknown()]), Kind.LACK) == [("UNKNOWN: kill_driver left no proof", "run_1")]
+    assert closed(gate([unknown()]), Kind.LACK) == [(REASONS["unknown"], "run_1")]
     assert gate([good(1), unknown(2, 2)]).open
 
 
 def test_too_few_seeds_close_it():
     found = gate([good(1), good(2, 2, seed=1)], passes=2, seeds=2)
-    assert closed(found, Kind.LACK) == [
-        ("Seeds among the newest 2 runs: 1, and 2 must be", "run_1")
-    ]
+    assert closed(found, Kind.LACK) == [(REASONS["few_seeds"], "run_1")]
 
 
 def test_too_few_faults_that_struck_close_it():
     found = gate([good(1), good(2, 2)], passes=2, landed=3)
-    assert closed(found, Kind.LACK) == [
-        ("Faults that struck in the newest 2 runs: 2, and 3 must have", "run_1")
-    ]
+    assert closed(found, Kind.LACK) == [(REASONS["few_faults"], "run_1")]
 
 
 @pytest.mark.parametrize("version", ["git:9f2c41d+dirty", "unknown", ""])
@@ -116,7 +122,7 @@ def test_a_version_that_is_dirty_or_unknown_closes_it_whatever_passed(version):
     assert (found.open, found.exit) == (False, 2)
     ((said, run),) = [(one.reason, one.run) for one in found.reasons if one.kind is Kind.LACK]
     assert run == ""
-    assert "committed" in said or "not known" in said
+    assert "committed" in said or "is unknown" in said
 
 
 def test_a_green_row_that_contradicts_itself_closes_it():
@@ -127,7 +133,7 @@ def test_a_green_row_that_contradicts_itself_closes_it():
         good(claims=""),
     ):
         ((said, _),) = closed(gate([wrong]), Kind.LACK)
-        assert said == "Its row contradicts itself: it is as claimed, and not proved"
+        assert said == REASONS["contradiction"]
 
 
 def test_a_row_that_says_unknown_and_as_claimed_is_unknown():
@@ -148,7 +154,7 @@ def test_only_the_evidence_of_runs_that_count_is_looked_at():
 
 def test_a_run_from_the_future_closes_it():
     ((said, _),) = closed(gate([good(hours=-0.01)]), Kind.LACK)
-    assert said.endswith("which is yet to come")
+    assert said.endswith(REASONS["future"])
 
 
 def numbered(*runs):
@@ -160,7 +166,7 @@ def numbered(*runs):
 def test_a_run_that_was_recorded_last_and_is_behind_by_its_clock_closes_it(later):
     ((said, run),) = closed(gate(numbered(good(1), later)), Kind.LACK)
     assert run == "run_2"
-    assert said.startswith(f"Not as claimed, {later.verdict}, and recorded after runs that count")
+    assert said.startswith(f"Not as claimed, {later.verdict}; recorded after runs that count")
     assert gate(numbered(later, good(1))).open
     assert gate(numbered(good(1), later, good(3))).open
     closed(gate(numbered(good(1), later, good(3)), passes=2), Kind.LACK)
@@ -204,13 +210,13 @@ def issue(until=date(2026, 3, 12), number=1, **changes):
 
 def test_a_known_issue_that_the_policy_does_not_allow_is_a_failure():
     ((said, _),) = closed(gate([red()], issues=[issue()]), Kind.FAILURE)
-    assert "known issue 1, which the policy does not allow" in said
+    assert REASONS["not_allowed"] in said
 
 
 def test_an_expired_known_issue_is_a_lack():
     found = gate([red()], issues=[issue(until=date(2026, 3, 9))], allow=[1])
     ((said, _),) = closed(found, Kind.LACK)
-    assert said.startswith("Known issue 1 expired on 2026-03-09: 3 rows duplicated")
+    assert said.startswith(REASONS["expired"])
 
 
 def test_another_defect_of_the_same_scenario_is_a_failure():
@@ -233,11 +239,11 @@ def test_a_known_issue_excuses_neither_age_nor_altered_evidence():
 
 
 def test_a_known_issue_that_the_history_does_not_have_is_a_wrong_request():
-    with pytest.raises(RequestError, match="no issue '7'"):
+    with pytest.raises(RequestError, match="'7'"):
         gate([good()], allow=[7])
-    with pytest.raises(RequestError, match="no issue 'lat': did you mean 'late'"):
+    with pytest.raises(RequestError, match=r"'lat'.*'late'"):
         gate([good()], issues=[issue(name="late")], allow=["lat"])
-    with pytest.raises(RequestError, match="no issue ''"):
+    with pytest.raises(RequestError, match="''"):
         gate([good()], issues=[issue()], allow=[""])
 
 
@@ -247,16 +253,14 @@ def test_a_known_issue_that_is_allowed_lets_the_run_pass_and_says_so(allow):
     assert (found.open, found.exit) == (True, 0)
     kinds = [(one.kind, one.run) for one in found.reasons]
     assert kinds == [(Kind.ACCEPTED, "run_2"), (Kind.MET, "run_1")]
-    assert found.reasons[0].reason.startswith("Known issue 1 (a defect), accepted: 3 rows")
+    assert found.reasons[0].reason.startswith(REASONS["accepted"])
 
 
 def test_enough_fresh_passes_open_it():
     runs = [good(number, number) for number in (1, 2, 3)]
     found = gate(runs, passes=3, seeds=3, landed=3, max_age=timedelta(hours=4))
     assert (found.open, found.exit, found.version) == (True, 0, "v1")
-    assert [one.reason for one in found.reasons] == [
-        "As asked for: runs: 3, seeds: 3, faults that struck: 3"
-    ]
+    assert [one.reason for one in found.reasons] == [REASONS["met"]]
 
 
 def test_a_control_that_failed_as_claimed_opens_it():

@@ -1,4 +1,4 @@
-"""What CI systems, programs and people are told of a decision."""
+"""The formats of a decision for CI systems, programs and people."""
 
 import json
 from pathlib import Path
@@ -77,7 +77,7 @@ def test_no_reason_can_speak_to_the_workflow():
 def test_the_summary_is_a_table_that_no_reason_breaks():
     odd = Decision(False, 2, "v|1", (Reason(Kind.LACK, "a", "b|c <script> `x`", "r_1"),))
     assert to_summary(odd).splitlines() == [
-        "### The gate for v\\|1 is closed: the evidence is not enough",
+        "### The gate for v\\|1 is closed: not enough evidence",
         "",
         "| | Scenario | Why | Run |",
         "|---|---|---|---|",

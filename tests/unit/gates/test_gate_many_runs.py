@@ -7,7 +7,7 @@ import pytest
 from onceproof.errors import RequestError
 from onceproof.gates.decide import Kind
 from onceproof.gates.policy import read_text
-from onceproof.past.entry import begun_entry
+from onceproof.past.entry import NEVER_JUDGED, begun_entry
 from onceproof.past.issues import issue_of
 from onceproof.runs.directory import RunDirectory
 from onceproof.runs.plan import Plan
@@ -15,11 +15,23 @@ from tests.plans import plan_document
 from tests.unit.gates.test_gate_decision import closed, gate
 from tests.unit.verdict_entries import NOW, SCENARIO, good, red, unknown
 
+REASONS = {
+    "one_of_two": "As claimed: 1 of the newest 2 runs, but the rate must be 1",
+    "nine_of_twelve": "As claimed: 9 of the newest 12 runs, but the rate must be 0.95",
+    "one_of_three": "As claimed: 1 of the newest 3 runs, but the rate must be 0.5",
+    "flaky_seed": "Flaky: of 10 runs with seed 7, 9 not as claimed",
+    "flaky_unknown": "Flaky: 1 of the newest 2 runs UNKNOWN",
+    "effect": (
+        "Faults that struck in the newest 2 runs, with the effect retried or more: 1, but 2"
+        " are required"
+    ),
+}
+
 NINE_AND_ONE = [
     *(replace(red(one, 20 - one), seed=7, number=one) for one in range(1, 10)),
     replace(good(10, 1), seed=7, number=10),
 ]
-RATE = "As claimed: 1 of the newest 10 runs, and the rate must be 0.95"
+RATE = "As claimed: 1 of the newest 10 runs, but the rate must be 0.95"
 
 
 def test_nine_failures_and_a_pass_do_not_open_a_gate_that_asks_for_a_rate():
@@ -34,7 +46,7 @@ def test_every_second_seed_failing_does_not_open_it_either():
     ]
     assert gate(mixed, passes=3, seeds=3).open
     assert closed(gate(mixed, passes=3, seeds=3, rate=0.95), Kind.FAILURE) == [
-        ("As claimed: 9 of the newest 12 runs, and the rate must be 0.95", "run_9")
+        (REASONS["nine_of_twelve"], "run_9")
     ]
 
 
@@ -52,23 +64,19 @@ def test_a_rate_is_met_by_that_very_share():
 
 def test_a_rate_missed_for_unknown_runs_alone_is_a_lack():
     runs = [good(1, 1), unknown(2, 2), unknown(3, 3)]
-    assert closed(gate(runs, rate=0.5), Kind.LACK) == [
-        ("As claimed: 1 of the newest 3 runs, and the rate must be 0.5", "run_2")
-    ]
+    assert closed(gate(runs, rate=0.5), Kind.LACK) == [(REASONS["one_of_three"], "run_2")]
 
 
 def test_a_run_whose_evidence_is_altered_is_not_as_claimed_in_the_rate():
     trouble = {"run_2": "Its evidence was altered"}
     found = gate([good(1, 1), good(2, 2)], rate=1, trouble=lambda run: trouble.get(run.run, ""))
-    assert [said for said, _ in closed(found, Kind.LACK)] == [
-        "As claimed: 1 of the newest 2 runs, and the rate must be 1"
-    ]
+    assert [said for said, _ in closed(found, Kind.LACK)] == [REASONS["one_of_two"]]
 
 
 def test_runs_of_other_code_are_not_in_the_rate():
     other = {f"run_{one}": "It is not of the same code" for one in range(1, 10)}
-    told = gate(NINE_AND_ONE, rate=0.95, other=lambda run, *_: other.get(run.run, ""))
-    assert told.open
+    decision = gate(NINE_AND_ONE, rate=0.95, other=lambda run, *_: other.get(run.run, ""))
+    assert decision.open
 
 
 def test_a_known_issue_that_is_allowed_counts_as_claimed_in_the_rate():
@@ -78,7 +86,7 @@ def test_a_known_issue_that_is_allowed_counts_as_claimed_in_the_rate():
 
 
 def test_a_seed_with_both_results_is_flaky_and_refused():
-    said = "Flaky: of 10 runs with seed 7, 9 not as claimed"
+    said = REASONS["flaky_seed"]
     assert closed(gate(NINE_AND_ONE, flaky="refuse"), Kind.FAILURE) == [(said, "run_9")]
     other_seed = [good(1), replace(red(2, 2), seed=2)]
     assert gate(other_seed, flaky="refuse").open
@@ -86,7 +94,7 @@ def test_a_seed_with_both_results_is_flaky_and_refused():
 
 def test_an_unknown_run_is_flaky_and_refused():
     assert closed(gate([good(1), unknown(2, 2)], flaky="refuse"), Kind.LACK) == [
-        ("Flaky: 1 of the newest 2 runs UNKNOWN", "run_2")
+        (REASONS["flaky_unknown"], "run_2")
     ]
     assert gate([good(1), unknown(2, 2)]).open
 
@@ -97,27 +105,25 @@ def test_only_faults_with_the_effect_that_is_asked_for_are_counted():
     assert gate(runs, passes=2, landed=2, effect="felt").open
     assert closed(gate(runs, passes=2, landed=2, effect="retried"), Kind.LACK) == [
         (
-            "Faults that struck in the newest 2 runs, with the effect retried or more: 1, and 2"
-            " must have",
+            REASONS["effect"],
             "run_1",
         )
     ]
 
 
 @pytest.mark.parametrize("effects", [(), ("",), ("none",)])
-def test_a_fault_whose_effect_nobody_measured_counts_for_no_effect(effects):
+def test_a_fault_without_a_measured_effect_counts_for_no_effect(effects):
     assert not gate([good(effects=effects)], landed=1, effect="felt").open
 
 
 def test_an_effect_without_a_number_of_faults_is_refused():
-    with pytest.raises(RequestError, match="landed is 0, so no effect is counted: write landed: 1"):
+    with pytest.raises(RequestError, match=r"g:1: require\[0\]\.effect"):
         read_text(f"require: [{{scenario: {SCENARIO}, effect: felt}}]", "g")
 
 
 def test_a_run_that_was_begun_and_never_judged_closes_it(tmp_path):
     plan = Plan.of(plan_document(run="run_2", scenario=SCENARIO, seed=1, subject="v1"))
     begun = replace(begun_entry(RunDirectory(tmp_path), plan, NOW), number=2)
-    said = "The run was begun and not judged: it is under way, or was killed before its end"
     assert closed(gate([good(number=1, hours=2), begun]), Kind.LACK) == [
-        (f"UNKNOWN: {said}", "run_2")
+        (f"UNKNOWN: {NEVER_JUDGED}", "run_2")
     ]

@@ -22,12 +22,12 @@ SAID = "It is not of the same code as run_1, which has the same version: "
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"subject_files": {"{here}/job.py": "d9", "onceproof": "d2"}}, "job.py is another"),
-        ({"subject_files": {"{here}/job.py": "d1"}}, "onceproof is another"),
-        ({"subject_files": None}, "job.py, onceproof are others"),
+        ({"subject_files": {"{here}/job.py": "d9", "onceproof": "d2"}}, "job.py differs"),
+        ({"subject_files": {"{here}/job.py": "d1"}}, "onceproof differs"),
+        ({"subject_files": None}, "job.py, onceproof differ"),
         (
             {"versions": {"onceproof": "0.0.1", "pyspark": "3.5.0"}},
-            "the version of onceproof, the version of pyspark are others",
+            "the version of onceproof, the version of pyspark differ",
         ),
     ],
 )
@@ -43,7 +43,7 @@ def test_the_same_file_elsewhere_and_another_python_are_the_same_code():
 
 def test_two_files_of_one_name_are_both_compared():
     files = {"/a/job.py": "d1", "/b/job.py": "d3", "onceproof": "d2"}
-    assert other_code(ONE | {"subject_files": files}, ONE, "run_1") == f"{SAID}job.py is another"
+    assert other_code(ONE | {"subject_files": files}, ONE, "run_1") == f"{SAID}job.py differs"
 
 
 RAN_ON = {
@@ -70,21 +70,21 @@ def test_a_run_of_other_code_than_the_first_does_not_count_with_it(tmp_path):
     first, same = lived(tmp_path, 1), lived(tmp_path, 2)
     other = lived(tmp_path, 3, subject_files={"{here}/job.py": "d9", "onceproof": "d2"})
     found = [other_of(one, None, first) for one in (first, same, other)]
-    assert found == ["", "", f"{SAID}job.py is another"]
+    assert found == ["", "", f"{SAID}job.py differs"]
 
 
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"spark": "4.1.0"}, "the version of spark is another"),
-        ({"python": "cpython 3.12.1"}, "the version of python is another"),
-        ({"java": "21.0.1"}, "the version of java is another"),
-        ({"jars": {"iceberg.jar": "1.5.0"}}, "iceberg.jar is another"),
-        ({"jars": {}}, "iceberg.jar is another"),
-        ({"jars": RAN_ON["jars"] | {"more.jar": "x"}}, "more.jar is another"),
-        ({"files": {"common.py": "d2"}}, "common.py is another"),
-        ({"packages": {"pyspark": "4.1.0"}}, "pyspark is another"),
-        ({"unknown": ["jars"]}, "what is not known is another"),
+        ({"spark": "4.1.0"}, "the version of spark differs"),
+        ({"python": "cpython 3.12.1"}, "the version of python differs"),
+        ({"java": "21.0.1"}, "the version of java differs"),
+        ({"jars": {"iceberg.jar": "1.5.0"}}, "iceberg.jar differs"),
+        ({"jars": {}}, "iceberg.jar differs"),
+        ({"jars": RAN_ON["jars"] | {"more.jar": "x"}}, "more.jar differs"),
+        ({"files": {"common.py": "d2"}}, "common.py differs"),
+        ({"packages": {"pyspark": "4.1.0"}}, "pyspark differs"),
+        ({"unknown": ["jars"]}, "what is unknown differs"),
     ],
 )
 def test_a_run_on_other_things_does_not_count_with_the_first(tmp_path, changes, said):
@@ -99,7 +99,7 @@ def test_another_spark_is_named_before_its_many_jars(tmp_path):
     first, second = lived(tmp_path, 1), lived(tmp_path, 2, RAN_ON | other)
     said = other_of(second, None, first)
     assert "same version: the version of spark, a0.jar, a1.jar" in said
-    assert said.endswith("and 196 more are others")
+    assert said.endswith("and 196 more differ")
 
 
 def test_a_file_that_only_one_of_two_runs_imported_makes_no_other_code(tmp_path):
@@ -111,7 +111,7 @@ def test_a_file_that_only_one_of_two_runs_imported_makes_no_other_code(tmp_path)
 def test_a_run_of_which_nobody_recorded_what_it_ran_on_does_not_count(tmp_path):
     first, older = lived(tmp_path, 1), replace(lived(tmp_path, 2), ran_on="")
     assert other_of(older, None, first) == (
-        "Nobody recorded what its job ran on: run the scenario again"
+        "It has no record of what its job ran on; run the scenario again"
     )
     assert other_of(replace(older, verdict="UNKNOWN"), None, first) == ""
 

@@ -38,7 +38,7 @@ def live(runs, store, entry):
     return store.record(replace(entry, directory=str(folder)))
 
 
-def told(runs, store, days=7, needs=()):
+def reasons(runs, store, days=7, needs=()):
     return {one.run: one.because for one in look(runs, store.entries(), days, needs, NOW)}
 
 
@@ -47,11 +47,11 @@ def test_a_run_whose_agent_is_alive_is_never_removed(runs, store):
     me = Identity.of(os.getpid())
     agent = Path(entry.directory) / "agent.json"
     agent.write_text(json.dumps({"pid": me.pid, "started": me.started}))
-    assert told(runs, store) == {"run_1": "its agent is alive"}
+    assert reasons(runs, store) == {"run_1": "its agent is alive"}
     agent.write_text(json.dumps({"pid": me.pid, "started": me.started + 1}))
-    assert told(runs, store) == {"run_1": ""}
+    assert reasons(runs, store) == {"run_1": ""}
     agent.write_text("{")
-    assert told(runs, store)["run_1"].startswith("its agent cannot be told")
+    assert reasons(runs, store)["run_1"].startswith("its agent cannot be identified")
 
 
 def test_only_directories_of_runs_below_the_folder_are_looked_at(runs, store, tmp_path):
@@ -60,7 +60,7 @@ def test_only_directories_of_runs_below_the_folder_are_looked_at(runs, store, tm
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "plan.json").write_text("{}")
     (runs / SCENARIO / "link").symlink_to(tmp_path / "elsewhere")
-    assert told(runs, store) == {"run_1": ""}
+    assert reasons(runs, store) == {"run_1": ""}
 
 
 def test_young_runs_stay_and_a_run_without_a_row_goes_by_its_plan(runs, store):
@@ -69,10 +69,10 @@ def test_young_runs_stay_and_a_run_without_a_row_goes_by_its_plan(runs, store):
     bare = runs / SCENARIO / "bare"
     bare.mkdir()
     (bare / "plan.json").write_text("{")
-    assert told(runs, store) == {"run_1": "young", "run_2": "", f"{SCENARIO}/bare": "young"}
+    assert reasons(runs, store) == {"run_1": "young", "run_2": "", f"{SCENARIO}/bare": "young"}
     old = (NOW - timedelta(days=9)).timestamp()
     os.utime(bare / "plan.json", (old, old))
-    assert told(runs, store)[f"{SCENARIO}/bare"] == ""
+    assert reasons(runs, store)[f"{SCENARIO}/bare"] == ""
 
 
 def test_a_copy_of_a_run_goes_by_its_own_age_and_nothing_rests_on_it(runs, store):
@@ -80,14 +80,14 @@ def test_a_copy_of_a_run_goes_by_its_own_age_and_nothing_rests_on_it(runs, store
     os.rename(runs / SCENARIO / "run_1", runs / SCENARIO / "copy")
     old = (NOW - timedelta(days=9)).timestamp()
     os.utime(runs / SCENARIO / "copy" / "plan.json", (old, old))
-    assert told(runs, store, needs=[Need(SCENARIO)]) == {"run_1": ""}
+    assert reasons(runs, store, needs=[Need(SCENARIO)]) == {"run_1": ""}
 
 
 def test_what_a_gate_may_rest_on_stays(runs, store):
     for one in (good(1, 9 * DAY), red(2, 10 * DAY), good(3, 11 * DAY)):
         live(runs, store, one)
     live(runs, store, good(4, 12 * DAY, subject="v2"))
-    assert told(runs, store, needs=[Need(SCENARIO, passes=2)]) == {
+    assert reasons(runs, store, needs=[Need(SCENARIO, passes=2)]) == {
         "run_1": "the gate rests on it",
         "run_2": "the gate rests on it",
         "run_3": "",

@@ -176,7 +176,7 @@ def test_a_verdict_on_altered_evidence_is_not_good_when_the_evidence_is_put_back
     for path, text in texts.items():
         path.write_text(text)
     assert evidence_digest(run) == first.evidence
-    assert trouble_of(first) == "Its verdict.json is not the one that was recorded"
+    assert trouble_of(first) == "Its verdict.json is not the recorded one"
     judge_run(run.root)
     assert (judged_again(run, runs).verdict, first.verdict) == ("FAIL", "FAIL")
 
