@@ -20,7 +20,7 @@ from onceproof.airflow.client import OVER, Airflow
 from onceproof.machine.home import dags_folder, onceproof_home
 from onceproof.machine.polling import wait_for
 from onceproof.phases.plan import make_plan
-from onceproof.phases.whole_run import live_run
+from onceproof.phases.whole_run import execute_run
 from onceproof.runs.directory import RunDirectory
 from onceproof.runs.history import History
 from onceproof.runs.records import Op
@@ -43,7 +43,7 @@ print(time.monotonic() - began)
 def by_command(stack: LocalStack, seed: int, folder: Path) -> dict:
     began = time.time()
     run = make_plan(find_scenario(SCENARIO), seed, folder)
-    live_run(run, stack.state.folder)
+    execute_run(run, stack.state.folder)
     return told(run, began, time.time())
 
 

@@ -18,7 +18,7 @@ import yaml
 
 from onceproof.machine.home import onceproof_home
 from onceproof.phases.plan import make_plan
-from onceproof.phases.whole_run import live_run
+from onceproof.phases.whole_run import execute_run
 from onceproof.runs.history import History
 from onceproof.runs.records import Op
 from onceproof.scenario.catalogue import find_scenario
@@ -45,7 +45,7 @@ def scenario(folder: Path, form: str, events: int):
 def turn(folder: Path, form: str, events: int, seed: int, home: Path) -> dict:
     run = make_plan(scenario(folder, form, events), seed, folder / "runs")
     began = time.monotonic()
-    verdict = live_run(run, home)
+    verdict = execute_run(run, home)
     ended = time.monotonic()
     document = json.loads(run.verdict.read_text())
     if verdict.exit_code:

@@ -6,7 +6,7 @@ import pytest
 
 from onceproof.errors import StackError
 from onceproof.machine.home import onceproof_home
-from onceproof.phases.bodies import recomputed
+from onceproof.phases.all_phases import run_recompute
 from onceproof.phases.recompute import recompute_in
 from onceproof.phases.warm_up import warm_up
 from onceproof.runs.history import History
@@ -68,5 +68,5 @@ def test_nothing_is_recomputed_before_all_is_sent(run):
     History(run.history).append("produce", Op.PHASE_START)
     History(run.history).append("process", Op.PHASE_END)
     with pytest.raises(StackError, match="produce has not ended"):
-        recomputed(run, Plan.read(run.plan))
+        run_recompute(run, Plan.read(run.plan))
     assert not run.recomputed.exists()

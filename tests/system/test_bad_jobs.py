@@ -66,8 +66,8 @@ def nothing_is_left(stack, name):
 @pytest.mark.parametrize(
     ("command", "told"),
     [
-        (["no-such-program"], "the command's program 'no-such-program' is not there"),
-        ([sys.executable, "job.py"], "the command's file 'job.py' is not there"),
+        (["no-such-program"], "program 'no-such-program' of the command does not exist"),
+        ([sys.executable, "job.py"], "file 'job.py' of the command does not exist"),
         ([sys.executable, "{here}/gone.py"], "gone.py' is not there"),
     ],
 )
@@ -112,7 +112,7 @@ def test_a_job_that_never_commits_is_told_which_batch_it_began(said, tmp_path):
 def test_an_output_that_nobody_writes_is_named(said):
     reason = said(*FORGED, limits=LIMITS | {"stall_s": 30})
     assert reason.startswith("compare failed: no reader ever saw a row in orders_upsert_table_calm")
-    assert "and 201 are expected: see that the job writes there" in reason
+    assert "and 201 are expected" in reason
 
 
 def test_a_key_that_the_output_has_not_is_named_with_what_it_has(said):

@@ -21,8 +21,14 @@ from onceproof.job.handle import end_agent, find_agent, start_agent
 from onceproof.judging.checkers.expectations import expectations
 from onceproof.judging.checkers.faults_landed import landed, strikes_in
 from onceproof.past.record import begin_run, record_run
-from onceproof.phases.apart import end_all_apart, find_apart, is_done, refuse_undone, start_apart
-from onceproof.phases.bodies import BODIES
+from onceproof.phases.all_phases import PHASES
+from onceproof.phases.detached import (
+    end_all_detached,
+    find_detached,
+    is_done,
+    refuse_unfinished,
+    start_detached,
+)
 from onceproof.phases.judge import judge_run
 from onceproof.phases.phase import PhaseEnd, end_of, refuse_failed
 from onceproof.phases.plan import Origin
@@ -55,7 +61,7 @@ def plan_run(
 def carry_out(run: RunDirectory, name: str, *options: Any) -> None:
     """Carry out a short phase here and now."""
     run.logs.mkdir(exist_ok=True)
-    BODIES[name](run, Plan.read(run.plan), *options)
+    PHASES[name](run, Plan.read(run.plan), *options)
 
 
 def begin(run: RunDirectory, name: str, *, again: bool = False) -> None:
@@ -63,9 +69,9 @@ def begin(run: RunDirectory, name: str, *, again: bool = False) -> None:
     if name == "process":
         start_agent(run)
     elif name != "disturb" and (again or not is_done(run, name)):
-        start_apart(run, name)
+        start_detached(run, name)
     if name in _BESIDE:
-        start_apart(run, _BESIDE[name])
+        start_detached(run, _BESIDE[name])
 
 
 def longest(run: RunDirectory) -> timedelta:
@@ -89,7 +95,7 @@ class PhaseWatch:
             return not self._left or self._has_process_ended()
         if self._name == "process":
             return self._has_process_ended()
-        process = find_apart(self._run, self._name)
+        process = find_detached(self._run, self._name)
         return process is None or not process.is_alive
 
     def _has_process_ended(self) -> bool:
@@ -111,7 +117,7 @@ def outcome(run: RunDirectory, name: str) -> dict[str, Any]:
 
 
 def _of_phase(run: RunDirectory, name: str) -> dict[str, Any]:
-    refuse_undone(run, name)
+    refuse_unfinished(run, name)
     return {"run": str(run.root)}
 
 
@@ -131,7 +137,7 @@ def _of_disturb(run: RunDirectory, name: str) -> dict[str, Any]:  # noqa: ARG001
 
 
 def _of_validate(run: RunDirectory, name: str) -> dict[str, Any]:
-    refuse_undone(run, name)
+    refuse_unfinished(run, name)
     evidence = Evidence(run)
     found = expectations(evidence)
     if found.verdict is Grade.FAIL and evidence.plan.claim.verdict is Grade.PASS:
@@ -148,7 +154,7 @@ _OUTCOMES: dict[str, Callable[[RunDirectory, str], dict[str, Any]]] = {
 
 def judge_ended(run: RunDirectory) -> tuple[Verdict, dict[str, Any]]:
     """Judge and record a run, of which nothing goes on any more; return what is told of it."""
-    end_all_apart(run)
+    end_all_detached(run)
     end_agent(run)
     verdict = judge_run(run.root)
     return verdict, record_and_summarize(run)
@@ -195,7 +201,7 @@ def release_abandoned(runs: Path) -> list[str]:
 def _is_abandoned(run: RunDirectory) -> bool:
     if not read_object(run.plan).get("orchestrator"):
         return False  # a command releases its runs itself
-    living = [find_agent(run), *(find_apart(run, name) for name in BODIES)]
+    living = [find_agent(run), *(find_detached(run, name) for name in PHASES)]
     if any(one is not None and one.is_alive for one in living):
         return False
     return time.time() - run.history.stat().st_mtime > Plan.read(run.plan).limits.run_s

@@ -114,13 +114,13 @@ def replay(
     progress: Progress | None = None,
 ) -> Run:
     """Run the plan of a stored run once more, as a run of its own; see `run`."""
-    from onceproof.phases.again import plan_again
+    from onceproof.phases.replay import plan_replay
 
     folder, found = runs_folder(runs), stored(directory)
     asked = plan_in(found)
     _refuse_lacking(asked)
     refuse_unable(stack, asked.faults)
-    again = plan_again(found, folder)
+    again = plan_replay(found, folder)
     return live(again, folder, stack, say=say, progress=progress)
 
 
@@ -178,13 +178,13 @@ def live(
 ) -> Run:
     """Carry out a run that is planned, judge it, and leave nothing behind; see `run`."""
     from onceproof.past.record import begin_run, record_run
-    from onceproof.phases.whole_run import live_run
+    from onceproof.phases.whole_run import execute_run
 
     log.info("run %s", found.root)
     if is_recorded:
         recorded(lambda: begin_run(found, runs))
     try:
-        verdict: Verdict = live_run(found, Path(stack) if stack else None, say, progress)
+        verdict: Verdict = execute_run(found, Path(stack) if stack else None, say, progress)
     finally:  # an interrupted run is judged too, as UNKNOWN
         if is_recorded:
             recorded(lambda: record_run(found, runs))

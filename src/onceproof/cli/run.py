@@ -94,16 +94,16 @@ def phase(
     run: Annotated[Path, typer.Argument(help="A run's directory.")],
 ) -> None:
     """Carry out one phase of a run, which may be repeated; docs/explanation/runs.md lists them."""
-    from onceproof.phases.bodies import BODIES
+    from onceproof.phases.all_phases import PHASES
 
-    if name not in BODIES:
+    if name not in PHASES:
         raise RequestError(
-            f"there is no phase {name!r} to carry out alone: take {', '.join(BODIES)}"
+            f"there is no phase {name!r} to carry out alone: take {', '.join(PHASES)}"
         )
     found = api.stored(run)
     plan = api.plan_in(found)
     found.logs.mkdir(exist_ok=True)
-    BODIES[name](found, plan)
+    PHASES[name](found, plan)
 
 
 def _show(live: Callable[[Say, Progress | None], Run], *, as_json: bool) -> None:

@@ -1,1 +1,1 @@
-"""Phases are functions on a run directory; each may be repeated safely."""
+"""The phases of a run: functions on a run directory, each safe to repeat."""

@@ -1,6 +1,7 @@
-"""The calm run: the same seed without faults, carried out first; what it leaves is the expectation.
+"""The calm run: a run of the same seed without faults, whose output is the expected output.
 
-It is a run of its own in the folder `calm/` of the run, with its own topic, output and checkpoint.
+It is carried out first, as a separate run in the folder `calm/` of the run, with its own topic,
+output and checkpoint.
 """
 
 from __future__ import annotations
@@ -30,18 +31,18 @@ from onceproof.runs.plan import Plan
 
 
 def run_calm(run: RunDirectory, plan: Plan, home: Path) -> None:
-    """Carry out the calm run on the stack of a run, where the reference is that; once.
+    """Carry out the calm run once, on the stack of a run whose reference is `calm`.
 
-    One that was begun and did not come to its end raises `EvidenceError`: what it left is no
-    expectation, and its input cannot be sent again.
+    Raise `EvidenceError` for a calm run that was started before and not finished: its output cannot
+    be the reference, and its input cannot be sent again.
     """
     calm = run.calm
     if plan.output.reference != CALM or _is_done(calm):
         return
     if calm.plan.exists():
         raise EvidenceError(
-            "the calm run was begun before and did not come to rest, so it is no expectation: run"
-            " the scenario again"
+            "the calm run was started before and not finished, so its output cannot be the"
+            " reference; run the scenario again"
         )
     calm.logs.mkdir(parents=True, exist_ok=True)
     own = plan.calm()
@@ -55,16 +56,14 @@ def run_calm(run: RunDirectory, plan: Plan, home: Path) -> None:
         await_agent(calm, own)
         with phase(calm, "observe"):
             if not observe(calm, open_sink(calm, own, prepared.address)):
-                raise EvidenceError(
-                    "the calm run's output did not come to rest: it is no expectation"
-                )
+                raise EvidenceError("the output of the calm run still changes after its end")
             look_at_input(calm, own, prepared.brokers, "observe")
     finally:
         release(calm, own)
 
 
 def _is_done(calm: RunDirectory) -> bool:
-    """Whether the calm run came to rest, by its own history, and was released."""
+    """Whether the calm run finished, by its own history, and was released."""
     end = end_of(calm, "observe")
     return end is not None and end.is_ok and calm.released.exists()
 
@@ -75,31 +74,31 @@ def _has_ended(calm: RunDirectory) -> bool:
 
 
 def refuse_late(run: RunDirectory) -> None:
-    """Raise `EvidenceError` where rows came late in either run: then a calm one proves nothing.
+    """Raise `EvidenceError` if rows came late in either run: then a calm run proves nothing.
 
-    A fault rightly changes where batches end, and with that which rows are late and are dropped.
+    Faults change where batches end, and therefore which rows are late and dropped. That is correct.
     """
     for one, which in ((run.calm, "the calm run"), (run, "this run")):
         watermarks = _watermarks(one)
         if not any(watermarks.values()):
-            continue  # the job has no watermark, so nothing is ever late
+            continue  # without a watermark no row is late
         late = _late(one, watermarks)
         if late is None:
             raise EvidenceError(
-                "the job has a watermark, and nobody says which field holds the event time, so rows"
-                " may have come late, and which of them are dropped depends on where batches end:"
-                " write the workload's event_time, or a function as the reference"
+                "the job has a watermark, and the field of the event time is unknown: rows may have"
+                " come late, and the dropped ones depend on where batches end; write the workload's"
+                " event_time, or use a function as the reference"
             )
         if late:
             raise EvidenceError(
-                f"{late:,} rows came late in {which}: which of them are dropped depends on where"
-                " batches end, and faults rightly change that, so a calm run is the wrong test:"
-                " write a function as the reference, or input without late rows"
+                f"{late:,} rows came late in {which}: the dropped ones depend on where batches end,"
+                " which faults may change, so a calm run is no reference; use a function as the"
+                " reference, or input without late rows"
             )
 
 
 def _watermarks(run: RunDirectory) -> dict[tuple[int, int], int]:
-    """Return the watermark before which rows were late in each batch of each query."""
+    """Return the watermark that late rows were compared with, for each batch of each query."""
     found = {}
     for number, folder in enumerate(queries(run.checkpoint_log)):
         for batch in batches(folder / "offsets"):
@@ -108,7 +107,7 @@ def _watermarks(run: RunDirectory) -> dict[tuple[int, int], int]:
 
 
 def _late(run: RunDirectory, watermarks: Mapping[tuple[int, int], int]) -> int | None:
-    """Return how many rows came behind the watermark; None where a row tells no event time."""
+    """Return the number of rows behind the watermark; None if a row has no event time."""
     import pyarrow as pa
 
     def bound(one: Range) -> int:
@@ -119,8 +118,8 @@ def _late(run: RunDirectory, watermarks: Mapping[tuple[int, int], int]) -> int |
     columns = {name: [getattr(one, name) for one in reads] for name in names}
     with open_database() as store:
         store.register("ranges", pa.table(columns | {"bound": list(map(bound, reads))}))
-        ((untold, late),) = query_parquet(run.ledger, _LATE, store)
-    return None if untold else int(late)
+        ((without_time, late),) = query_parquet(run.ledger, _LATE, store)
+    return None if without_time else int(late)
 
 
 _LATE = """

@@ -1,4 +1,4 @@
-"""The phase that holds what readers see at the end against what the reference expects."""
+"""The phase that compares the final visible rows with the rows that the reference expects."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ _ORIGIN = {
 def compare_run(run: RunDirectory, plan: Plan) -> Mapping[str, Any]:
     """Compare expected/ with observed/, and write and return the summary of differences/.
 
-    Rows are the same thing by the reference's key, where rows are added also by its version; who
-    wrote a row does not make it another. May be repeated; an older answer is gone before.
+    Rows are matched by the reference's key, and by its version too if the sink appends; batch and
+    attempt of a row do not matter. May be repeated; an older result is removed first.
     """
     shutil.rmtree(run.differences, ignore_errors=True)
     part = run.differences.with_name("differences.part")
@@ -43,13 +43,13 @@ def compare_run(run: RunDirectory, plan: Plan) -> Mapping[str, Any]:
     _refuse_unwritten(run, plan)
     made = made_of(run, "differences", plan.run)
     found = _compared(run, key_of(plan), part)
-    details = _blamed(run, found.found.details)
+    details = _with_origins(run, found.found.details)
     write_details(details, part)
     summary = {
         **made,
         "differences": dict(found.counts),
         "rows": dict(found.rows) | _late(run),
-        "samples": [_shown(one) for one in samples_of(details, SAMPLES)],
+        "samples": [_without_origin(one) for one in samples_of(details, SAMPLES)],
         "columns": dict(found.columns),
         "seconds": round(found.seconds, 3),
     }
@@ -59,28 +59,28 @@ def compare_run(run: RunDirectory, plan: Plan) -> Mapping[str, Any]:
     return summary
 
 
-def _shown(sample: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a sample whose expected rows do not say again where they were read."""
-    told = set(ORIGIN) - {"_batch"}
-    rows = [{name: row[name] for name in row if name not in told} for row in sample["expected"]]
+def _without_origin(sample: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a sample whose expected rows do not repeat their place in the input."""
+    place = set(ORIGIN) - {"_batch"}
+    rows = [{name: row[name] for name in row if name not in place} for row in sample["expected"]]
     return {**sample, "expected": rows}
 
 
 def _refuse_unwritten(run: RunDirectory, plan: Plan) -> None:
-    """Raise where no reader ever saw a row: nobody knows whether the job writes there at all."""
+    """Raise `EvidenceError` if no reader ever saw a row: the job may write elsewhere."""
     if not count_rows(run.expected) or count_rows(run.observed):
         return
     query = "select count(*) from {rows} where copies > 0"
     if run.reads.exists() and not query_parquet(run.reads, query)[0][0]:
         raise EvidenceError(
             f"no reader ever saw a row in {plan.output.target} ({plan.output.sink}), and"
-            f" {count_rows(run.expected):,} are expected: see that the job writes there, to"
-            " {target} at {address}"
+            f" {count_rows(run.expected):,} are expected; make the job write to {{target}} at"
+            " {address}"
         )
 
 
 def key_of(plan: Plan) -> list[str]:
-    """Return what a row of a run is known by, as its plan says."""
+    """Return the columns by which rows of a run are matched, from its plan."""
     if plan.output.rows is None:
         raise EvidenceError(OLDER)
     return list(plan.output.rows.compared_by)
@@ -92,13 +92,13 @@ def _compared(run: RunDirectory, key: Sequence[str], part: Path) -> Differences:
     try:
         found = compare(run.expected, run.observed, key=key, ignore=ignored, write_to=part)
     except (RequestError, EngineError) as error:
-        raise EvidenceError(f"expected/ and observed/ cannot be compared: {error}") from None
+        raise EvidenceError(f"cannot compare expected/ with observed/: {error}") from None
     more = found.rows["observed"] - found.rows["expected"]
     counted = found.counts["duplicated"] + found.counts["unexpected"] - found.counts["lost"]
     if more != counted:
         raise EvidenceError(
-            f"the comparison counts differences of {counted:+,} rows, and {more:+,} were observed:"
-            " its answer is worth nothing"
+            f"the comparison is inconsistent: its differences add up to {counted:+,} rows, and"
+            f" observed/ has {more:+,} rows"
         )
     return found
 
@@ -111,8 +111,8 @@ def _columns(folder: Path) -> list[str]:
     return names
 
 
-def _blamed(run: RunDirectory, details: Any) -> Any:
-    """Add to the rows that differ where they come from."""
+def _with_origins(run: RunDirectory, details: Any) -> Any:
+    """Add the origin of each differing row as columns."""
     import pyarrow as pa
 
     if details is None:

@@ -1,4 +1,4 @@
-"""The phase that decides: from the run's directory alone, always, whatever failed before it."""
+"""The phase that judges a run from its directory alone, also after other phases failed."""
 
 from __future__ import annotations
 
@@ -17,28 +17,27 @@ from onceproof.verdict import Verdict
 
 
 def judge_run(run_directory: Path) -> Verdict:
-    """Judge a run and write verdict.json, report.html and junit.xml into its directory.
+    """Judge a run and write verdict.json, report.html and junit.xml to its directory.
 
-    May be repeated: an older verdict is gone before the new one is begun, so none outlives its
-    evidence. Only a directory that is not there is refused, and reports that are no run's.
+    May be repeated: an older verdict is removed first, so no verdict outlives its evidence. Raises
+    `RequestError` only if the directory does not exist, or has reports but no run.
     """
     if not run_directory.is_dir():
-        raise RequestError(f"{run_directory} is no directory: give one that a run has written")
+        raise RequestError(f"{run_directory} is not a directory; use the directory of a run")
     run = RunDirectory(run_directory)
     theirs = [old.name for old in (run.report, run.junit) if old.exists()]
     if theirs and not any(own.exists() for own in (run.plan, run.history, run.verdict)):
         raise RequestError(
-            f"{run_directory} holds {theirs[0]} and nothing of a run: give a directory that a run"
-            " has written"
+            f"{run_directory} has a {theirs[0]} but no files of a run; use the directory of a run"
         )
     for old in (run.verdict, run.report, run.junit):
         old.unlink(missing_ok=True)
     evidence = Evidence(run)
     findings = run_checkers(evidence)
-    told, troubles = parts(evidence)
+    document_parts, troubles = parts(evidence)
     plan = known(lambda: evidence.plan)
     verdict = Verdict((*findings, *troubles), plan.claim if plan else None)
-    document = verdict_document(evidence, verdict, told)
+    document = verdict_document(evidence, verdict, document_parts)
     write_whole(run.verdict, json.dumps(document, indent=2, allow_nan=False) + "\n")
     write_reports(run)
     seal(run)

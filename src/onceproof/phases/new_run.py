@@ -1,4 +1,4 @@
-"""A new run: its directory, which is nobody else's, its name, and its plan as a file."""
+"""A new run: its own directory, its name, and its plan as a file."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _TRIES = 100
 def make_directory(
     folder: Path, seed: int, now: datetime | None, *, is_open: bool = False
 ) -> RunDirectory:
-    """Make a directory that was not there; runs of one seed in one second are numbered.
+    """Make a new directory; runs of one seed in one second are numbered.
 
-    Only its owner may read it, unless it is open. A folder of runs that this makes is ignored by
-    git: runs are no change of what is under test.
+    Only its owner may read it, unless it is open. A folder of runs that is created here gets a
+    .gitignore: runs do not make the repository of the job dirty.
     """
     time = f"{(now or datetime.now(UTC)).astimezone(UTC):%Y%m%dT%H%M%S}"
     if not folder.parent.exists():
@@ -39,13 +39,13 @@ def make_directory(
         except FileExistsError:
             continue
         return RunDirectory(root)
-    raise RequestError(f"{folder} has {_TRIES} runs of seed {seed} of one second: wait")
+    raise RequestError(f"{folder} already has {_TRIES} runs of seed {seed} of one second; wait")
 
 
 def name_of(scenario: str, seed: int, root: Path) -> str:
-    """Return the name of a run's topics, tables and processes: scenario, time, seed, and a digest.
+    """Return the name of a run's topics, tables and processes: scenario, time, seed and a digest.
 
-    The digest is of the directory, which is made once, so that two runs of one second differ.
+    The digest of its directory distinguishes runs of one second.
     """
     time = root.name.partition("-")[0].lower()
     digest = hashlib.sha256(str(root.resolve()).encode()).hexdigest()[:6]
@@ -55,20 +55,20 @@ def name_of(scenario: str, seed: int, root: Path) -> str:
 
 
 def seal(run: RunDirectory) -> None:
-    """Let nobody but its owner read the files of a run, whoever wrote them; not of an open run.
+    """Make the files of a run readable by their owner only, unless the run is open.
 
-    Nobody else can enter its directory in any case. This is for copies of it.
+    Other users cannot enter the directory itself; this protects copies of it.
     """
     if run.root.stat().st_mode & 0o077:
         return
     for place, folders, files in os.walk(run.root):
         for path in (Path(place, name) for name in (*folders, *files)):
-            with contextlib.suppress(OSError):  # it is gone, or a job wrote it as another user
+            with contextlib.suppress(OSError):  # removed meanwhile, or written by another user
                 if not path.is_symlink() and (mode := path.stat().st_mode) & 0o077:
                     path.chmod(mode & 0o700)
 
 
 def write_plan(run: RunDirectory, plan: Plan) -> RunDirectory:
-    """Write the plan whole or not at all."""
+    """Write the plan atomically."""
     write_whole(run.plan, json.dumps(plan.document, indent=1) + "\n")
     return run

@@ -1,4 +1,4 @@
-"""The phase that reads what the run has left, as readers of the sink do, until it is at rest."""
+"""The phase that reads the output of a run, as readers of the sink do, until it is stable."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ _ACTOR = "observe"
 
 
 def observe(run: RunDirectory, sink: Sink) -> bool:
-    """Read the sink until two reads in a row agree, and say whether they did.
+    """Read the sink until two reads in a row agree; return whether they did.
 
-    The last read is `observed/`, and each is recorded, so the judge sees it too where they never
-    agree. Call it when every attempt is dead and the sink was recovered. May be repeated; what was
-    compared with an older `observed/` must be compared again.
+    The last read is written to `observed/`, and each is recorded, so that the judge can see reads
+    that never agree. Call it when no attempt lives and the sink was recovered. May be repeated;
+    then `compare` must be repeated too.
     """
     history = History(run.history)
     opened, hidden = sink.open()
     names = sink.open_names() if opened and isinstance(sink, NamesOpen) else []
-    told = {"names": names[:_MOST_NAMES]} if names else {}
-    history.append(_ACTOR, Op.SINK_OPEN, proof={"open": opened, "hidden": hidden, **told})
+    listed = {"names": names[:_MOST_NAMES]} if names else {}
+    history.append(_ACTOR, Op.SINK_OPEN, proof={"open": opened, "hidden": hidden, **listed})
     found: list[tuple[int, str, str]] = []
     digests: dict[str, str] = {}
 
@@ -45,27 +45,27 @@ def observe(run: RunDirectory, sink: Sink) -> bool:
             raise
         rows, digest, _ = found[-1]
         history.append(_ACTOR, Op.READ, proof={"rows": rows, "digest": digest})
-        return _at_rest(found) or len(found) == MOST_READS
+        return _is_stable(found) or len(found) == MOST_READS
 
-    wait_for(is_over, _LIMIT_S, "the sink was not read to its end", every_s=_BETWEEN_S)
-    return _at_rest(found)
+    wait_for(is_over, _LIMIT_S, "the sink was not read in time", every_s=_BETWEEN_S)
+    return _is_stable(found)
 
 
-def _at_rest(found: list[tuple[int, str, str]]) -> bool:
+def _is_stable(found: list[tuple[int, str, str]]) -> bool:
     return len(found) > 1 and found[-1] == found[-2]
 
 
 def _read(run: RunDirectory, sink: Sink, digests: dict[str, str]) -> tuple[int, str, str]:
-    """Return the number of rows, their digest as the judge makes it too, and the sink's own.
+    """Return the number of rows, their digest as made by the judge, and the digest by the sink.
 
-    `digests` keeps the first by that of the files: the same bytes are the same rows.
+    `digests` caches the digest of rows by that of the files: equal bytes are equal rows.
     """
     part = run.observed.with_name("observed.part")
     shutil.rmtree(part, ignore_errors=True)
-    rows, told = sink.read(part)
+    rows, of_sink = sink.read(part)
     files = files_digest(files_of((part,)), part)
     digest = digests[files] if files in digests else content_digest(part)
     digests[files] = digest
     shutil.rmtree(run.observed, ignore_errors=True)
     os.replace(part, run.observed)
-    return rows, digest, told
+    return rows, digest, of_sink

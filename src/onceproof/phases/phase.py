@@ -1,4 +1,4 @@
-"""A phase of a run: its beginning and its end in the history, and waiting for its end."""
+"""A phase of a run: its start and end records in the history, and waiting for its end."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _BEYOND_S = 120.0
 
 @contextmanager
 def phase(run: RunDirectory, name: str) -> Iterator[History]:
-    """Record that a phase began, and how it ended; what it raised goes on.
+    """Record the start and the end of a phase; an exception is recorded and raised again.
 
-    One that ended well records the digests of what it read and wrote.
-    A phase is carried out by one process at a time: who comes second waits, and repeats it.
+    The end of a successful phase has the digests of its input and output. A phase is carried out by
+    one process at a time; a second process waits, and then repeats it.
     """
     run.locks.mkdir(exist_ok=True)
     with (run.locks / name).open("w") as lock:
@@ -35,21 +35,21 @@ def phase(run: RunDirectory, name: str) -> Iterator[History]:
             yield history
         except BaseException as error:
             kind = "" if isinstance(error, OnceproofError) else f"{type(error).__name__}: "
-            said = kind + " ".join(str(error).split())
-            history.append(name, Op.PHASE_END, Outcome.FAILED, proof={"reason": said[:2000]})
+            reason = kind + " ".join(str(error).split())
+            history.append(name, Op.PHASE_END, Outcome.FAILED, proof={"reason": reason[:2000]})
             raise
         history.append(name, Op.PHASE_END, proof=used_by(run, name))
 
 
 class PhaseEnd:
-    """The end of a phase, for those who wait for it: each look reads only what is new."""
+    """The end of a phase, for waiting: each look reads only new records."""
 
     def __init__(self, run: RunDirectory, name: str) -> None:
         self._name, self._history = name, HistoryReader(run.history)
         self._newest: Record | None = None
 
     def look(self) -> Record | None:
-        """Return how the phase ended; None if it has not, or was begun anew."""
+        """Return the phase's end record; None if it has not ended, or was started again."""
         for record in self._history.read_new():
             if record.actor == self._name and record.op in (Op.PHASE_START, Op.PHASE_END):
                 self._newest = record if record.op is Op.PHASE_END else None
@@ -57,7 +57,7 @@ class PhaseEnd:
 
 
 def end_of(run: RunDirectory, name: str) -> Record | None:
-    """Return how a phase ended; None if it has not, or was begun anew."""
+    """Return a phase's end record; None if it has not ended, or was started again."""
     return PhaseEnd(run, name).look()
 
 
@@ -68,7 +68,7 @@ def is_running(run: RunDirectory) -> bool:
 
 
 def await_first_commit(run: RunDirectory, limit_s: float) -> None:
-    """Return when the job has committed a batch, or its agent has ended."""
+    """Wait until the job has committed a batch, or its agent has ended."""
 
     def look() -> bool:
         return newest(run.checkpoint_log)[1] >= 0 or not is_running(run)
@@ -77,7 +77,7 @@ def await_first_commit(run: RunDirectory, limit_s: float) -> None:
 
 
 def await_agent(run: RunDirectory, plan: Plan) -> None:
-    """Return when the agent has done its work, or raise `StackError` with what went wrong in it."""
+    """Wait until the agent has ended, and raise `StackError` with its reason if it failed."""
     ended = PhaseEnd(run, "process")
 
     def is_over() -> bool:
@@ -85,16 +85,16 @@ def await_agent(run: RunDirectory, plan: Plan) -> None:
 
     wait_for(is_over, plan.limits.run_s + _BEYOND_S, "the agent does not end")
     if (end := ended.look()) is None:
-        raise StackError(f"the agent died; see {run.logs / 'agent.log'}")
+        raise StackError(f"the agent ended early; see {run.logs / 'agent.log'}")
     refuse_failed(end)
 
 
 def await_phase(run: RunDirectory, name: str, limit_s: float) -> None:
-    """Return when a phase has ended well, or raise `StackError` with what went wrong in it."""
+    """Wait until a phase has ended, and raise `StackError` with its reason if it failed."""
     refuse_failed(wait_for(PhaseEnd(run, name).look, limit_s, f"{name} has not ended"))
 
 
 def refuse_failed(end: Record) -> None:
-    """Raise `StackError` where a phase has failed, with what it said."""
+    """Raise `StackError` with the recorded reason if a phase failed."""
     if not end.is_ok:
         raise StackError(f"{end.actor}: {end.proof.get('reason', 'it failed')}")

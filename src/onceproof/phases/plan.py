@@ -1,7 +1,7 @@
-"""The plan phase: scenario and seed become plan.json, and the run gets its directory and its name.
+"""The plan phase: makes plan.json from scenario and seed, and the run's directory and name.
 
-All that a run needs is in the plan: no later phase reads a scenario file. The same scenario and
-seed give the same plan, but for the names that hold the time.
+The plan has everything that a run needs: no later phase reads a scenario file. The same scenario
+and seed give the same plan, except for names that contain the time.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
-from onceproof.errors import RequestError
+from onceproof.errors import RequestError, out_of_range
 from onceproof.faults.triggers import sentence
 from onceproof.phases.new_run import make_directory, name_of, write_plan
 from onceproof.phases.subject import Subject, find_subject, find_versions
@@ -26,12 +26,12 @@ from onceproof.scenario.deciding import (
     expectations_of,
 )
 
-UNNAMED = "{run}"  # the run's name, before it has one
+UNNAMED = "{run}"  # a placeholder for the run's name
 
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a run comes from: the night it is part of, and the orchestrator's own name for it."""
+    """The origin of a run: the night that it is part of, and the orchestrator's name for it."""
 
     night: str = ""
     orchestrator: str = ""
@@ -47,16 +47,16 @@ def make_plan(
     now: datetime | None = None,
     is_open: bool = False,
 ) -> RunDirectory:
-    """Write the plan of a new run into a directory of its own, and return that.
+    """Write the plan of a new run to a new directory, and return the directory.
 
-    The directory is `<runs>/<scenario>/<utc>-<seed>/`; it is made here and nowhere else, so no two
-    runs share one. `subject` is the version of the job under test, where git cannot tell it. Only
-    the owner may read it, unless it `is_open`.
+    The directory is `<runs>/<scenario>/<utc>-<seed>/`, made here exclusively, so that runs never
+    share one. Only its owner may read it, unless it `is_open`. `subject` is the version of the job
+    under test, for a job that is not in git.
     """
     _refuse_seed(seed)
-    known = {"here": scenario.folder}
+    placeholders = {"here": scenario.folder}
     deciding = deciding_files(scenario)
-    under_test = find_subject(scenario.job.command, known, subject, deciding)
+    under_test = find_subject(scenario.job.command, placeholders, subject, deciding)
     plan = plan_of(scenario, seed, deciding, under_test, find_versions(), given=subject)
     run = make_directory(runs / scenario.name, seed, now, is_open=is_open)
     named = plan.named(name_of(scenario.name, seed, run.root))
@@ -72,9 +72,9 @@ def plan_of(
     *,
     given: str = "",
 ) -> Plan:
-    """Return the plan of a run that has no name of its own yet; nothing is looked up.
+    """Return the plan of a run without its name, without looking anything up.
 
-    `given` is the subject as somebody gave it, for the replay.
+    `given` is the subject that the user gave, for the replay command.
     """
     claim, suites = scenario.claim, expectations_of(scenario)
     return Plan(
@@ -107,11 +107,11 @@ def plan_of(
 
 def _refuse_seed(seed: int) -> None:
     if not 0 <= seed < 2**32:
-        raise RequestError(f"seed {seed} is out of range: take 0 to {2**32 - 1}")
+        raise RequestError(out_of_range("seed", seed, f"0 to {2**32 - 1}"))
 
 
 def _command(scenario: Scenario) -> tuple[str, ...]:
-    """Return the command; what only a run knows stays a placeholder."""
+    """Return the command with the scenario's placeholders filled in, and those of runs kept."""
     return fill(scenario.job.command, {"here": scenario.folder, **scenario.job.options})
 
 

@@ -1,4 +1,4 @@
-"""Makes what a run needs: a stack that serves, the input topic, the sink's table."""
+"""The phase that makes a run's resources: a healthy stack, the input topic, the sink's output."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from onceproof.stacks.members.airflow import Component
 from onceproof.stacks.members.store import passfile_of
 from onceproof.stacks.opening import find_stack, open_stack
 
-_SERVES_WITHIN_S = 10.0  # one that stands on a busy machine may answer late
+_SERVES_WITHIN_S = 10.0  # on a busy machine members may answer late
 
 
 def prepare(run: RunDirectory, plan: Plan, home: Path | None = None) -> Prepared:
-    """Find the stack or start one for this run alone, and make what carries the run's name.
+    """Find the stack or start one for this run alone, and make the resources of the run.
 
-    A stack that stands is used as it is; one with a member that does not come to serve is refused.
+    An existing stack is used unchanged; raise `StackError` if one of its members is not healthy.
     """
     refuse_unset(plan)
     refuse_missing(libraries_of(plan))
@@ -51,7 +51,7 @@ def prepare(run: RunDirectory, plan: Plan, home: Path | None = None) -> Prepared
 
 
 def look_at_input(run: RunDirectory, plan: Plan, brokers: Brokers, actor: str) -> None:
-    """Record what the input topic is now: the judge wants a look before the job and one after."""
+    """Record the state of the input topic; the judge needs it before and after the job."""
     found = {"topics": look(brokers, [plan.input.topic])}
     History(run.history).append(actor, Op.INPUT_TOPICS, proof=found)
 
@@ -68,12 +68,12 @@ def _stack(run: RunDirectory, plan: Plan, home: Path | None) -> Prepared:
 
 
 def await_members(stack: Stack, within_s: float = _SERVES_WITHIN_S) -> None:
-    """Wait until all members serve that are no orchestrator's, or say which of them do not."""
+    """Wait until all members except the orchestrator's are healthy; raise `StackError` if not."""
     troubles: list[str] = []
 
     def serve() -> bool:
         troubles[:] = [
-            f"{one.name} ({one.trouble})"
+            f"{one.name} is not healthy ({one.trouble})"
             for one in stack.status()
             if not one.healthy and one.kind != Component.kind
         ]
@@ -82,20 +82,20 @@ def await_members(stack: Stack, within_s: float = _SERVES_WITHIN_S) -> None:
     try:
         do_serve = comes_true(serve, within_s)
     except StackError as error:
-        said = f"the members of the stack {stack.name} cannot be seen: {error}"
-        raise StackError(said) from error
+        reason = f"cannot inspect the members of stack {stack.name}: {error}"
+        raise StackError(reason) from error
     if not do_serve:
         raise StackError(
-            f"of the stack {stack.name} there do not serve: {', '.join(troubles)}: "
-            "start what is dead, or take the stack down and bring it up"
+            f"stack {stack.name}: {', '.join(troubles)}; start the dead members, or run"
+            ' "onceproof down" and "onceproof up"'
         )
 
 
 def prepared_on(run: RunDirectory, stack: Stack, plan: Plan, *, own: bool) -> Prepared:
-    """Return where a run finds what it needs on a stack that serves."""
+    """Return the addresses of a run's resources on a healthy stack."""
     members, store = stack.members, STORES.get(plan.output.store, Store())
     if missing := [name for name in ("master", *store.needs) if name not in members]:
-        raise StackError(f"the stack {stack.name} has no {' and no '.join(missing)}: add it")
+        raise StackError(f"stack {stack.name} has no {' and no '.join(missing)}; add it")
     brokers = stack.brokers
     addresses = {
         "output": str(run.output.absolute()),
@@ -113,5 +113,5 @@ def prepared_on(run: RunDirectory, stack: Stack, plan: Plan, *, own: bool) -> Pr
 
 
 def own_stack(plan: Plan) -> Path:
-    """Return the folder of the stack that is started for one run alone."""
+    """Return the folder of a stack that belongs to one run."""
     return onceproof_home() / "stacks" / plan.run

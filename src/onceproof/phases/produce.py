@@ -1,4 +1,4 @@
-"""The phase that sends the workload, and writes down what was sent."""
+"""The phase that sends the workload and writes the ledger."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from onceproof.workloads import find_workload
 
 ACTOR = "produce"
 _BEGUN = "_begun"
-# Above any planned outage: a delivery that times out voids idempotence.
+# Longer than any planned outage: a delivery timeout would void idempotence.
 _LEAST_PATIENCE_S = 120.0
 _RECORD_EVERY_S = 0.5
 Progress = Callable[[int, int], None]
@@ -48,20 +48,20 @@ def produce(
 ) -> None:
     """Send all events, then the sentinel once the job has committed them; write the ledger.
 
-    A job that starts at the latest offsets is waited for: it would never read what is sent before.
+    If the job starts at the latest offsets, wait for its start, as it does not read earlier events.
 
-    `is_over` tells that the job will commit no more: then there is nothing to wait for. `position`
-    tells how far it has committed; by default the archived checkpoint log does. `progress` is
-    called with the acknowledged events and how many there are.
+    `is_over` returns whether the job will commit no more, which ends the waiting. `position`
+    returns the committed offsets, by default those of the archived checkpoint log. `progress` is
+    called with the number of acknowledged events and the number of all events.
 
-    Done is done: a second call changes nothing. A ledger that is half made raises `EvidenceError`.
+    A call after a complete one does nothing. An incomplete ledger raises `EvidenceError`.
     """
     if run.sent.exists():
         return
     options = find_workload(plan.input.workload).resolve(plan.input.options)
     _begin(run)
     sender = _Sender(run, plan, brokers, is_over, progress or (lambda _done, _of: None))
-    if not options["events"]:  # a sentinel alone would make an empty input look like one
+    if not options["events"]:  # with a sentinel alone the input would not be empty
         _write_ends(run, {})
         return
     if plan.query.starting == LATEST:
@@ -73,14 +73,14 @@ def produce(
 
 
 def _write_ends(run: RunDirectory, ends: Mapping[str, Mapping[str, int]]) -> None:
-    """Say that all is sent; nothing is written into the ledger after that."""
+    """Record that everything is sent; the ledger does not change after that."""
     write_whole(run.sent, json.dumps(ends) + "\n")
 
 
 def committed(run: RunDirectory) -> Mapping[Partition, int]:
-    """Return how far the archived checkpoint log says that the input was committed.
+    """Return the committed offsets of the input by the archived checkpoint log.
 
-    A log that a fault has damaged tells nothing: the job's next attempt writes it anew.
+    Return nothing for a log that a fault has damaged: the job's next attempt writes it again.
     """
     folder = run.checkpoint_log
     both = set(log.batches(folder / "offsets")) & set(log.batches(folder / "commits"))
@@ -91,14 +91,14 @@ def committed(run: RunDirectory) -> Mapping[Partition, int]:
 
 
 def _begin(run: RunDirectory) -> None:
-    """Make the ledger's folder; only one call ever gets through."""
+    """Make the ledger's folder, and raise `EvidenceError` in every call but the first."""
     run.ledger.mkdir(parents=True, exist_ok=True)
     try:
         (run.ledger / _BEGUN).touch(exist_ok=False)
     except FileExistsError:
         raise EvidenceError(
-            f"{run.ledger.name}/ is half made: it was begun before, and what was sent then would be"
-            " in the topic twice; begin a new run"
+            f"{run.ledger.name}/ is incomplete: an earlier call sent events that would be in the"
+            " topic twice; start a new run"
         ) from None
 
 
@@ -113,11 +113,11 @@ class _Sender:
 
     @property
     def patience_s(self) -> float:
-        """How long a record may wait for its acknowledgement."""
+        """The limit for the acknowledgement of a record."""
         return max(_LEAST_PATIENCE_S, self.plan.limits.run_s)
 
     def send(self, options: Mapping[str, Any]) -> tuple[int, int]:
-        """Send all events, and return how many records were offered and acknowledged."""
+        """Send all events, and return the numbers of offered and of acknowledged records."""
         order = Order.of(self.plan, options, self.brokers, self.run.ledger, self.patience_s)
         with Producers(order, options["producers"], self.run.logs) as children:
 
@@ -132,9 +132,9 @@ class _Sender:
             return children.totals()
 
     def has_committed(self, position: Position) -> bool:
-        """Wait until the job has committed all that is in the topic.
+        """Wait until the job has committed all records of the topic.
 
-        Return False where it has ended for good, as it was to.
+        Return False if the job ended before, in a run whose job must fail.
         """
         topic = self.plan.input.topic
         ends = {
@@ -153,7 +153,7 @@ class _Sender:
         return is_done
 
     def wait_for_start(self) -> None:
-        """Wait until the query has written from where it reads."""
+        """Wait until the query has written the offsets at which it starts."""
 
         def is_there() -> bool:
             is_done = bool(log.first_offsets(self.run.checkpoint))
@@ -164,7 +164,7 @@ class _Sender:
         wait_for(is_there, self.plan.limits.run_s, words)
 
     def send_sentinel(self, sent: tuple[int, int], options: Mapping[str, Any]) -> None:
-        """Send the one event that lies far ahead of all, if there is one: every window closes."""
+        """Send the workload's sentinel, if it has one: an event so late that all windows close."""
         read = self.plan.input
         newest = query_parquet(self.run.ledger, "select max(event_ms) from {rows}")[0][0]
         events = find_workload(read.workload).sentinel(options, newest)
@@ -176,7 +176,7 @@ class _Sender:
             wrong = Sending(client, files, self.plan.limits.run_s, lambda *_: None).run([sends])
         if wrong:
             raise StackError(
-                f"the sentinel could not be sent, and the ledger is half made: {wrong}"
+                f"the sentinel could not be sent, and the ledger is incomplete: {wrong}"
             )
         self._record(sent[0] + 1, sent[1] + 1, at_once=True)
 

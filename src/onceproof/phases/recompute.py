@@ -1,11 +1,11 @@
-"""The phase that says what the sink should hold: the pipeline's reference over the ledger.
+"""The phase that computes the expected output: the pipeline's reference over the ledger.
 
-It is long because ledger, log and state must be read by one idea of which batch read a row.
+The file is long because ledger, log and state need one definition of the batch that read a row.
 
 R1 follows the offset log of the run: each acknowledged record in the batch that read it, under the
-watermark of that batch. R0 is what a plain batch query over the same records gives; where the two
-differ, the watermark dropped rows, and those are the late ledger. Nothing of the streaming job but
-the two logs is used: neither its state nor its sink. Its state is read only to be compared.
+watermark of that batch. R0 is the result of a batch query over the same records; if the two differ,
+the watermark dropped rows, which are the late ledger. Of the streaming job only the two logs are
+used, not its sink; its state is read only for comparison.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from onceproof.runs.parts import made_of
 from onceproof.runs.plan import EARLIEST, Plan, Writes
 
 _LATE_TYPES = "id long, key string, event_ms long, topic string, partition int, offset long"
-_NO_QUERY = (1 << 31) - 1  # of what none has read: behind all others
+_NO_QUERY = (1 << 31) - 1  # for records that no query read: after all others
 _BEFORE_ALL_MS = -(1 << 62)
 _READ = "topic string, partition int, begin long, end long, batch int, unread boolean, query int"
 _RANGE = "topic string, partition int, begin long, end long, batch int, late_ms long, bucket long"
@@ -44,10 +44,10 @@ _FORMAT = "spark.sql.streaming.stateStore.checkpointFormatVersion"
 
 
 def recompute_in(spark: Any, run: RunDirectory, plan: Plan) -> Mapping[str, Any]:
-    """Write `expected/`, `late/` and `recomputed.json`, and return what stands in the last.
+    """Write `expected/`, `late/` and `recomputed.json`, and return the content of the last.
 
-    May be repeated: what an older call wrote is replaced, and `recomputed.json` comes last. Raises
-    `EvidenceError` where nobody can know what the input holds.
+    May be repeated: files of an older call are replaced, and `recomputed.json` is written last.
+    Raises `EvidenceError` if the content of the input is unknown.
     """
     began = time.monotonic()
     run.recomputed.unlink(missing_ok=True)
@@ -84,7 +84,7 @@ def recompute_in(spark: Any, run: RunDirectory, plan: Plan) -> Mapping[str, Any]
 
 
 def _as_sent(spark: Any, run: RunDirectory, plan: Plan, sent: Any) -> Events:
-    """Return what was sent, and what a calm run has left of it where the reference is that."""
+    """Return the sent events, with the output of the calm run if that is the reference."""
     reads = first_reads(queries(run.checkpoint_log))
     events = as_sent(sent, reads, from_the_first=plan.query.starting == EARLIEST)
     if plan.output.reference != CALM:
@@ -96,7 +96,8 @@ def _as_sent(spark: Any, run: RunDirectory, plan: Plan, sent: Any) -> Events:
 def newest(emitted: Any, reference: Reference) -> Any:
     """Return the row of each key that its newest batch emitted.
 
-    Rows of one key and batch must be alike: which of them came last, nobody could tell.
+    Rows of one key and batch must be equal, as their order is unknown; Spark raises an error if
+    they are not.
     """
     from pyspark.sql import functions as F
 
@@ -107,7 +108,7 @@ def newest(emitted: Any, reference: Reference) -> Any:
     alike = F.lit(True)
     for name in values:
         alike &= F.col(f"kept.{name}").eqNullSafe(F.col(f"least.{name}"))
-    text = F.lit("the reference emitted two rows of one key in one batch, and they differ")
+    text = F.lit("the reference emitted two different rows of one key in one batch")
     batch = F.when(alike, F.col("kept._batch")).otherwise(F.raise_error(text).cast("long"))
     return by_key.select(
         *reference.key, *(f"kept.{name}" for name in values), batch.alias("_batch")
@@ -115,14 +116,14 @@ def newest(emitted: Any, reference: Reference) -> Any:
 
 
 def _counted(run: RunDirectory, ends: Mapping[tuple[str, int], int]) -> tuple[int, int]:
-    """Return how many acknowledged records lie before and behind the last commit."""
+    """Return the numbers of acknowledged records before and after the last commit."""
     ((unknown,),) = query_parquet(
         run.ledger, "select count(*) filter (where ack = 'unknown') from {rows}"
     )
     if unknown:
         raise EvidenceError(
-            f"the input has a gap: of {unknown:,} event(s) nobody knows whether they arrived, so"
-            " nobody can say what must come out"
+            f"the input is unknown: {unknown:,} event(s) were neither acknowledged nor refused, so"
+            " the expected output cannot be computed"
         )
     ledger = Ledger.read(run.ledger)
     covered = ledger.covered_by(ends)
@@ -138,18 +139,18 @@ def _late(spark: Any, reference: Reference, events: Events) -> Any:
 def _plain(
     expected: Any, reference: Reference, events: Events, log: list[Planned]
 ) -> Mapping[str, int]:
-    """Return the rows of R0, and of how many keys the newest rows of R0 and R1 differ."""
+    """Return the number of R0's rows, and the number of keys whose newest rows differ from R1's."""
     from pyspark.sql import functions as F
 
-    if reference.lateness is None:  # nothing is dropped, and nothing closes: R0 is R1
+    if reference.lateness is None:  # without late rows and windows R0 is equal to R1
         return {"rows": expected.select(*reference.key).distinct().count(), "differ": 0}
     values = [name for name in reference.columns if name not in reference.key]
     row = F.struct("_batch", *values)
     sides = [expected, reference.emitted(as_if_at_once(events, log)).select(*expected.columns)]
     marked = [side.select("*", F.lit(nth).alias("_side")) for nth, side in enumerate(sides)]
-    told = marked[0].unionByName(marked[1]).groupBy(*reference.key)
+    by_key = marked[0].unionByName(marked[1]).groupBy(*reference.key)
     r1, r0 = (F.max(F.when(F.col("_side") == nth, row)) for nth in (0, 1))
-    both = told.agg(r1.alias("r1"), r0.alias("r0"))
+    both = by_key.agg(r1.alias("r1"), r0.alias("r0"))
     same = F.col("r1").isNotNull() & F.col("r0").isNotNull()
     for name in values:
         same &= F.col(f"r1.{name}").eqNullSafe(F.col(f"r0.{name}"))
@@ -177,22 +178,22 @@ def as_engine_read(ledger: Any, log: list[Planned]) -> Events:
 
 
 def as_sent(ledger: Any, read: list[Range], *, from_the_first: bool) -> Events:
-    """Return all rows of the ledger, with the batch that has read each first, null if none has.
+    """Return all rows of the ledger, each with the first batch that read it, or null.
 
-    `from_the_first` is false for a job that begins at the latest offsets: what the first query left
-    out is then none of its input. `unread` is true of what later ones left out.
+    `from_the_first` is false for a job that starts at the latest offsets: rows that its first query
+    skipped are then not part of its input. `unread` is true for rows that later queries skipped.
     """
     from pyspark.sql import functions as F
 
     asked = ledger.withColumns({"key": F.col("key"), "value": F.col("payload").cast("string")})
-    told = [
+    read_ranges = [
         (one.topic, one.partition, one.begin, one.end, one.batch, not one.is_read, one.query)
         for one in read
     ]
-    ranges_read = ledger.sparkSession.createDataFrame(told, _READ)
-    lies = (F.col("offset") >= F.col("begin")) & (F.col("offset") < F.col("end"))
-    beside = [asked[name] == ranges_read[name] for name in ("topic", "partition")]
-    joined = asked.join(F.broadcast(ranges_read), [*beside, lies], "left")
+    ranges_read = ledger.sparkSession.createDataFrame(read_ranges, _READ)
+    in_range = (F.col("offset") >= F.col("begin")) & (F.col("offset") < F.col("end"))
+    same = [asked[name] == ranges_read[name] for name in ("topic", "partition")]
+    joined = asked.join(F.broadcast(ranges_read), [*same, in_range], "left")
     frame = joined.select(
         *(asked[name] for name in ("id", "kind", "event_ms", "key", "value")),
         *(asked[name] for name in ("topic", "partition", "offset")),
@@ -208,7 +209,7 @@ def as_sent(ledger: Any, read: list[Range], *, from_the_first: bool) -> Events:
 def as_if_at_once(events: Events, log: list[Planned]) -> Events:
     """Return the same rows as if one batch had read them all, and none had been late.
 
-    What the log's last watermark closes is closed here too.
+    Windows that the log's last watermark closes are closed here too.
     """
     from pyspark.sql import functions as F
 
@@ -224,9 +225,10 @@ def _watermarks(spark: Any, steps: list[tuple[int, int, int]]) -> Any:
 
 
 def _with_batches(ledger: Any, log: list[Planned]) -> Any:
-    """Join each row with the batch whose range it lies in, by buckets of offsets.
+    """Join each row with the batch that read it, by buckets of offsets.
 
-    A bucket is as wide as the mean range, so a row meets one or two ranges, however many batches.
+    A bucket is as wide as the mean range, so a row meets one or two ranges for any number of
+    batches.
     """
     from pyspark.sql import functions as F
 
@@ -247,26 +249,25 @@ def _with_batches(ledger: Any, log: list[Planned]) -> Any:
 def compare_state(
     spark: Any, checkpoint: Path, batch: int, reference: Reference, events: Events
 ) -> Mapping[str, Any] | None:
-    """Return how many rows of state are expected and found, and how many differ; None if no state.
+    """Return the numbers of expected, found and differing rows of state; None without state.
 
-    State that cannot be read is no state without difference: the document then says why, as
-    `error`, and nothing else.
+    If the state cannot be read, the document has only the reason as `error`, and no counts.
     """
     if reference.state is None:
         return None
     try:
         with _format_of(spark, checkpoint, batch):
-            spark._jsparkSession.streams().stateStoreCoordinator()  # RocksDB's stores ask for it
+            spark._jsparkSession.streams().stateStoreCoordinator()  # RocksDB's stores need it
             read = spark.read.format("statestore").option("batchId", batch).load(str(checkpoint))
             found = read.selectExpr(*reference.state_columns)
             return {"batch": batch, **_compared(reference.state(events), found)}
-    except Exception as error:  # whatever it is that keeps it from being read
+    except Exception as error:  # any reason for which it cannot be read
         return {"batch": batch, "error": _cause(error)}
 
 
 @contextmanager
 def _format_of(spark: Any, checkpoint: Path, batch: int) -> Iterator[None]:
-    """Let Spark read state as the commit log says it was written; the setting is not kept there."""
+    """Set the format of state by the commit log: the checkpoint does not store the setting."""
     spark.conf.set(_FORMAT, "2" if committed(checkpoint, batch).state_ids else "1")
     try:
         yield
@@ -275,12 +276,12 @@ def _format_of(spark: Any, checkpoint: Path, batch: int) -> Iterator[None]:
 
 
 def _cause(error: Any) -> str:
-    """Return the first line of the innermost cause, which is the one that tells."""
+    """Return the first line of the innermost cause."""
     inner = getattr(error, "java_exception", None)
     while inner is not None and inner.getCause() is not None:
         inner = inner.getCause()
-    said = str(error) if inner is None else str(inner.toString())
-    return f"{type(error).__name__}: {next(iter(said.splitlines()), '')}"
+    text = str(error) if inner is None else str(inner.toString())
+    return f"{type(error).__name__}: {next(iter(text.splitlines()), '')}"
 
 
 def _compared(expected: Any, found: Any) -> dict[str, Any]:
@@ -293,12 +294,12 @@ def _compared(expected: Any, found: Any) -> dict[str, Any]:
     ]
     sums = F.sum("_expected").alias("_expected"), F.sum("_found").alias("_found")
     rows = sides[0].unionByName(sides[1]).groupBy(*columns).agg(*sums)
-    apart = F.col("_expected") != F.col("_found")
+    differ = F.col("_expected") != F.col("_found")
     total = rows.agg(
         F.sum("_expected").alias("expected"),
         F.sum("_found").alias("found"),
         F.sum(F.abs(F.col("_expected") - F.col("_found"))).alias("differ"),
     ).first()
     counts = {name: int(total[name] or 0) for name in ("expected", "found", "differ")}
-    shown = rows.where(apart).orderBy(*columns).limit(_SAMPLES) if counts["differ"] else None
-    return {**counts, "samples": [row.asDict() for row in shown.collect()] if shown else []}
+    samples = rows.where(differ).orderBy(*columns).limit(_SAMPLES) if counts["differ"] else None
+    return {**counts, "samples": [row.asDict() for row in samples.collect()] if samples else []}

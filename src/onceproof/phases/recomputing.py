@@ -1,7 +1,6 @@
-"""The recompute phase in a process of its own, whose Spark is warm by the time it is needed.
+"""The recompute phase in a separate process, whose Spark is warmed up before it is needed.
 
-Run as a program, `recomputing RUN`. Spark's own words go to a log of the run, and none to the
-terminal.
+Run as a program, `recomputing RUN`. Spark's output goes to a log of the run, not to the terminal.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ from signal import Signals
 from onceproof.errors import OnceproofError, StackError
 from onceproof.machine.leash import leashed
 from onceproof.machine.polling import wait_for
-from onceproof.phases.apart import end_sessions
-from onceproof.phases.bodies import recomputed
+from onceproof.phases.all_phases import run_recompute
+from onceproof.phases.detached import end_sessions
 from onceproof.phases.phase import PhaseEnd, refuse_failed
 from onceproof.runs.directory import RunDirectory
 from onceproof.runs.plan import Plan
@@ -26,9 +25,9 @@ from onceproof.runs.plan import Plan
 
 @contextmanager
 def recomputing(run: RunDirectory, limit_s: float) -> Iterator[Callable[[], None]]:
-    """Yield a function that returns when all is recomputed, or raises `StackError` with why not.
+    """Start the process, and yield a function that waits for its result or raises `StackError`.
 
-    The process and its JVM die with the block; with this process, too.
+    The process and its JVM end with the block, and also with this process.
     """
     log, folder = run.logs / "recompute.log", run.spark_recompute.absolute()
     folder.mkdir(exist_ok=True)
@@ -39,7 +38,7 @@ def recomputing(run: RunDirectory, limit_s: float) -> Iterator[Callable[[], None
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=out,
-            env={**os.environ, "TMPDIR": str(folder)},  # what is killed cannot clear it
+            env={**os.environ, "TMPDIR": str(folder)},  # a killed process cannot clean it up
             start_new_session=True,
         )
     ended = PhaseEnd(run, "recompute")
@@ -48,7 +47,7 @@ def recomputing(run: RunDirectory, limit_s: float) -> Iterator[Callable[[], None
         words = "recompute has not ended"
         wait_for(lambda: ended.look() or child.poll() is not None, limit_s, words)
         if (end := ended.look()) is None:
-            raise StackError(f"recompute: {_last_words(child.returncode, log)} (see {log})")
+            raise StackError(f"recompute: {_failure(child.returncode, log)} (see {log})")
         refuse_failed(end)
 
     try:
@@ -58,18 +57,18 @@ def recomputing(run: RunDirectory, limit_s: float) -> Iterator[Callable[[], None
         child.wait()
 
 
-def _last_words(code: int, log: Path) -> str:
+def _failure(code: int, log: Path) -> str:
     if code < 0:
         return f"its process was ended by {Signals(-code).name}"
-    said = log.read_text(errors="replace").strip().splitlines()[-1:]
-    return "".join(said) or f"its process ended with {code}"
+    last_line = log.read_text(errors="replace").strip().splitlines()[-1:]
+    return "".join(last_line) or f"its process ended with {code}"
 
 
 def main(root: Path) -> int:
-    """Recompute one run; what went wrong is the last line."""
+    """Recompute one run; print the reason of a failure as the last line."""
     run = RunDirectory(root)
     try:
-        recomputed(run, Plan.read(run.plan))
+        run_recompute(run, Plan.read(run.plan))
     except OnceproofError as error:
         print(error, file=sys.stderr)  # noqa: T201  a log
         return 1

@@ -1,4 +1,4 @@
-"""Takes back what a run made, whatever became of it: by its plan, not from memory."""
+"""The phase that removes a run's resources after any outcome, found by its plan."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from onceproof.faults.small_disks import unmount_disks
 from onceproof.job.handle import end_agent
 from onceproof.job.targets import open_sink
 from onceproof.kafka.topics import drop_topic
-from onceproof.phases.apart import end_all_apart
+from onceproof.phases.detached import end_all_detached
 from onceproof.phases.new_run import seal
 from onceproof.phases.prepare import own_stack
 from onceproof.runs.directory import RunDirectory
@@ -24,7 +24,7 @@ from onceproof.stacks.opening import find_stack
 def release(run: RunDirectory, plan: Plan) -> None:
     """End every process of the run, heal its stack, and remove topic and table; may be repeated.
 
-    Whoever comes while another is at it waits: an agent whose owner died starts a release too.
+    Concurrent calls wait for each other: an agent whose owner has ended starts a release too.
     """
     with (run.root / "release.lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -32,7 +32,7 @@ def release(run: RunDirectory, plan: Plan) -> None:
 
 
 def _release(run: RunDirectory, plan: Plan) -> None:
-    end_all_apart(run)
+    end_all_detached(run)
     end_agent(run)
     if run.calm.plan.exists() and not run.calm.released.exists():
         release(run.calm, Plan.read(run.calm.plan))
@@ -43,7 +43,7 @@ def _release(run: RunDirectory, plan: Plan) -> None:
     if prepared is None or prepared.own:
         _take_down(run, own_stack(plan))
     elif (found := find_stack(prepared.stack)) is not None:
-        heal_links(found)  # whom links cut off does not serve
+        heal_links(found)  # a member behind a cut link is not healthy
         found.heal()
         drop_topic(prepared.brokers, plan.input.topic)
         open_sink(run, plan, prepared.address).drop()

@@ -1,7 +1,7 @@
-"""From a run that fails to a smaller plan that fails the same way: fewer faults, then less input.
+"""Shrinks a failing run to a smaller plan that fails in the same way: fewer faults, less input.
 
-Each candidate is a run of its own. What it must share with the first is its verdict, the checkers
-that gave it and the classes that broke the promise: one whose fault never struck does not.
+Each candidate is run. It fails in the same way if it has the same verdict, from the same checkers,
+with the same forbidden classes; a candidate whose fault did not strike does not.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from onceproof.scenario.fields import LONGEST_NAME
 from onceproof.scenario.model import Fields, fields_of
 
 LEAST_EVENTS = 100
-_TOLD = {"verdict": str, "seed": int, "allowed": list, "findings": list, "differences": dict}
+_REQUIRED = {"verdict": str, "seed": int, "allowed": list, "findings": list, "differences": dict}
 _SHRUNK = "_shrunk"
 Live = Callable[[Fields, int], Mapping[str, Any]]
 Say = Callable[[str], None]
@@ -29,7 +29,7 @@ Way = tuple[str, frozenset[str], frozenset[str]]
 class Shrinking:
     """A search over plans; `live` runs one with a seed, and returns its verdict document.
 
-    No candidate goes by the `name` of the run: it is weaker, so it proves nothing of that scenario.
+    Candidates have other names than the run: they are weaker, so they prove nothing about it.
     """
 
     name: str
@@ -40,11 +40,11 @@ class Shrinking:
     left: int
 
     def smaller(self, fields: Fields) -> Fields:
-        """Return the smallest plan that was found to fail in the same way."""
+        """Return the smallest plan found that fails in the same way."""
         return self._less_input(self._fewer_faults(fields))
 
     def _fewer_faults(self, fields: Fields) -> Fields:
-        """None at all if that fails too, or one alone; else each that can be left out is."""
+        """Try no fault, then each fault alone, then remove faults one by one."""
         faults = list(fields["faults"])
         if faults and self._fails(none := self._less(fields, faults=[])):
             return none
@@ -59,7 +59,7 @@ class Shrinking:
         return fields
 
     def _less_input(self, fields: Fields) -> Fields:
-        """Half the events, as often as that still fails."""
+        """Halve the number of events as long as the run fails in the same way."""
         while (events := fields["workload"]["events"] // 2) >= LEAST_EVENTS:
             less = self._less(fields, workload=fields["workload"] | {"events": events})
             if not self._fails(less):
@@ -68,7 +68,7 @@ class Shrinking:
         return fields
 
     def _less(self, fields: Fields, **changes: Any) -> Fields:
-        """Return a candidate, whose name says that it was made smaller."""
+        """Return a candidate with changed fields and a name that ends in `_shrunk`."""
         less = fields | changes
         pipeline, sink, fault = self.name.split("__", 2)
         name = f"{pipeline}__{sink}__{fault if less['faults'] else 'calm'}"
@@ -78,13 +78,13 @@ class Shrinking:
         if not self.left:
             return False
         self.left -= 1
-        told = f"{len(fields['faults'])} fault(s), {fields['workload']['events']:,} events"
+        size = f"{len(fields['faults'])} fault(s), {fields['workload']['events']:,} events"
         try:
             is_same = way_of(self.live(fields, self.seed)) == self.way
         except RequestError as error:
-            self.say(f"{told}: no scenario: {error}")
+            self.say(f"{size}: invalid scenario: {error}")
             return False
-        self.say(f"{told}: {'fails in the same way' if is_same else 'does not'}")
+        self.say(f"{size}: {'fails in the same way' if is_same else 'does not'}")
         return is_same
 
 
@@ -100,17 +100,17 @@ def way_of(document: Mapping[str, Any]) -> Way:
 def shrink(run: RunDirectory, live: Live, say: Say, at_most: int) -> tuple[Fields, bool]:
     """Return the fields of the smallest scenario that fails as a run did, and if it is smaller.
 
-    At most so many candidates are run.
+    At most `at_most` candidates are run.
     """
     try:
         plan, document = Plan.read(run.plan), read_object(run.verdict)
-        for name, kind in _TOLD.items():
+        for name, kind in _REQUIRED.items():
             field(document, name, kind, "the verdict")
     except EvidenceError as error:
-        raise RequestError(f"{run.root} cannot be made smaller: {error}") from None
+        raise RequestError(f"cannot shrink {run.root}: {error}") from None
     fields = fields_of(plan)
     if document["verdict"] == "PASS":
-        raise RequestError(f"{run.root} passed: there is no failure to keep; name another")
+        raise RequestError(f"{run.root} passed: it has no failure to keep; use a run that failed")
     search = Shrinking(fields["name"], way_of(document), document["seed"], live, say, at_most)
     found = search.smaller(fields)
     return found, found != fields

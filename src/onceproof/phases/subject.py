@@ -1,4 +1,4 @@
-"""What is under test: the version of the job's code, and the versions of what it runs on."""
+"""The subject under test: the version of the job's code, and the versions of its runtime."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from onceproof.scenario.commands import ENTRY, fill
 from onceproof.setup.java import find_java
 
 _PYTHON_FILE = re.compile(r"[^{}:=,]+\.py")
-# A word of the command by this name starts the job, and is none of its code.
+# A word of the command with such a name is a launcher, not code of the job.
 _STARTS = re.compile(r"(?:python|pypy|java|spark-submit|spark-class|env|bash|sh)[0-9.]*")
 _DIRTY = "+dirty"
 _OURS = "onceproof"
@@ -33,11 +33,11 @@ _PACKAGES = ("onceproof", "pyspark", "kafka-python", "confluent-kafka")
 
 @dataclass(frozen=True)
 class Subject:
-    """The job's version: given, or the commits of its files' repositories; and the files' sha256.
+    """The job's version, given or by the commits of its files' repositories, and the files' sha256.
 
-    Uncommitted changes anywhere in them put `+dirty` behind the commits: nobody knows what a job
-    imports. Without git the text is made of the files. To a job of our own, all code of onceproof
-    is one file more: it is what runs.
+    Uncommitted changes anywhere in a repository add `+dirty`, since a job may import any file.
+    Without git the version is a digest of the files. For a built-in job, the code of onceproof
+    counts as one more file.
     """
 
     text: str
@@ -45,14 +45,17 @@ class Subject:
 
 
 def find_subject(
-    command: Sequence[str], known: Mapping[str, Any], given: str = "", beside: Sequence[Path] = ()
+    command: Sequence[str],
+    placeholders: Mapping[str, Any],
+    given: str = "",
+    beside: Sequence[Path] = (),
 ) -> Subject:
-    """Return what is under test: `given` as it is, else what git says of the command's folders.
+    """Return the subject: its version is `given`, otherwise that by git of the command's files.
 
-    `known` are the placeholders beside {jobs} that have a value by now. The files `beside` decide
-    what is expected: uncommitted changes in their repositories count too.
+    `placeholders` are those besides {jobs} that have a value already. The files `beside` decide the
+    expected output, so uncommitted changes in their repositories count too.
     """
-    paths = _files(command, {"jobs": jobs_folder(), **known})
+    paths = _files(command, {"jobs": jobs_folder(), **placeholders})
     files = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in paths.items()}
     of_the_job = {
         path: files[name] for name, path in paths.items() if not _STARTS.fullmatch(path.name)
@@ -65,31 +68,30 @@ def find_subject(
 
 
 def _beside(version: str, files: Sequence[Path]) -> str:
-    """Return the version, with `+dirty` where the repository of one of these files has changes."""
+    """Return the version, with `+dirty` if the repository of one of these files has changes."""
     is_dirty = any(_commit(path.resolve()).endswith(_DIRTY) for path in files)
     return version.removesuffix(_DIRTY) + _DIRTY if is_dirty else version
 
 
 def refuse_absent(job: JobPart, folder: str) -> None:
-    """Raise `RequestError` if the program of a command, or a Python file of it, is not there."""
+    """Raise `RequestError` if the program or a Python file of a command does not exist."""
     python = python_of(job.runtime)
-    known = {"jobs": jobs_folder(), "python": python, "here": folder}
-    program, *words = fill(job.command, known)
+    program, *words = fill(job.command, {"jobs": jobs_folder(), "python": python, "here": folder})
     if shutil.which(program, path=search_path(job.runtime)) is None:
         raise RequestError(
-            f"the command's program {program!r} is not there, or may not be executed: write its"
-            " whole path, {python}, or {here}/ before what is beside the scenario's file"
+            f"program {program!r} of the command does not exist or is not executable; use its"
+            " absolute path, {python}, or {here}/ for a file beside the scenario's file"
         )
     for word in words:
         if _PYTHON_FILE.fullmatch(word) and not (Path(word).is_absolute() and _is_file(Path(word))):
             raise RequestError(
-                f"the command's file {word!r} is not there: the job is started in the run's"
-                " directory; write {here}/ before what is beside the scenario's file"
+                f"file {word!r} of the command does not exist in the run's directory, where the job"
+                " is started; use {here}/ for a file beside the scenario's file"
             )
 
 
 def find_versions() -> dict[str, str]:
-    """Return the versions of what a run needs; what is not there is left out."""
+    """Return the versions of the packages and the Java that a run needs, if installed."""
     found = {"python": platform.python_version()}
     for name in _PACKAGES:
         try:
@@ -98,31 +100,32 @@ def find_versions() -> dict[str, str]:
             continue
     try:
         return found | {"java": find_java().text.splitlines()[0]}
-    except RequestError:  # doctor tells of it
+    except RequestError:  # doctor reports it
         return found
 
 
-def _files(command: Sequence[str], known: Mapping[str, Any]) -> dict[str, Path]:
-    """Return the files that a command names, and the job that our stream.py loads by its name."""
+def _files(command: Sequence[str], placeholders: Mapping[str, Any]) -> dict[str, Path]:
+    """Return the files that a command names, and the job that stream.py loads by its name."""
     words = list(command)
     if ENTRY in words:
         words.append(f"{{jobs}}/{words[words.index(ENTRY) + 1]}.py")
-    paths = {word: Path(fill([word], known)[0]) for word in words}
-    # the job is started in the run's directory, so no other word names a file of ours
+    paths = {word: Path(fill([word], placeholders)[0]) for word in words}
+    # the job is started in the run's directory, so relative paths name no file yet
     return {word: path for word, path in paths.items() if path.is_absolute() and _is_file(path)}
 
 
 def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
-    except OSError:  # a word longer than a path may be
+    except OSError:  # the word is too long for a path
         return False
 
 
 def _version(digests: Mapping[Path, str]) -> str:
-    """Return the version of files: every commit, and a digest of those that git does not keep.
+    """Return the version of files: their commits, and a digest of those that are not in git.
 
-    Where git keeps one of them, Python beside no commit is dirty: it imports what nobody sees.
+    If one of them is in git, a Python file outside git makes the version dirty, as its imports are
+    unknown.
     """
     commits = {path: _commit(path.resolve()) for path in digests}
     others = {path: digest for path, digest in digests.items() if not commits[path]}
@@ -136,18 +139,18 @@ def _version(digests: Mapping[Path, str]) -> str:
 
 
 def _commit(path: Path) -> str:
-    """Return the commit of a file's repository; empty where git does not keep the file."""
+    """Return the commit of a file's repository; empty if the file is not in git."""
     folder = path.parent
     commit = _git(folder, "rev-parse", "--short=12", "HEAD")
     if commit is None or _git(folder, "check-ignore", "--", ".", path.name) is not None:
         return ""
-    # without a path it is of the whole repository, whatever the folder
+    # without a path it covers the whole repository
     changes = _git(folder, "status", "--porcelain", "--untracked-files=normal")
     return f"git:{commit}{'' if changes == '' else _DIRTY}"
 
 
 def _git(folder: Path, *words: str) -> str | None:
-    """Return what git prints; None where it fails or is not there. It takes no locks."""
+    """Return the output of git, which takes no locks; None if it fails or is not installed."""
     env = os.environ | {"GIT_OPTIONAL_LOCKS": "0"}
     try:
         done = subprocess.run(
@@ -159,6 +162,6 @@ def _git(folder: Path, *words: str) -> str | None:
 
 
 def _of_files(digests: Mapping[Path, str]) -> str:
-    """Return a digest of names and contents, which is the same in every folder."""
-    told = "".join(sorted(f"{digest} {path.name}\n" for path, digest in digests.items()))
-    return f"sha256:{hashlib.sha256(told.encode()).hexdigest()[:12]}" if digests else "unknown"
+    """Return a digest of names and contents that does not depend on the folder."""
+    lines = "".join(sorted(f"{digest} {path.name}\n" for path, digest in digests.items()))
+    return f"sha256:{hashlib.sha256(lines.encode()).hexdigest()[:12]}" if digests else "unknown"

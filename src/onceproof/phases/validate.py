@@ -1,7 +1,7 @@
-"""The phase that holds the expectations of people against a run: with Great Expectations.
+"""The phase that validates a run against the suites of its scenario, with Great Expectations.
 
-The suites stand in the plan. `differences` is held against one row, the counts of the comparison;
-`observed` against what readers see at the end. What the results mean is the judge's to say.
+The suites are in the plan. The suite `differences` is run on one row, the counts of the comparison;
+`observed` on the final visible rows. The judge decides what the results mean.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from onceproof.runs.plan import Plan
 
 SCHEMA = 2
 _SAMPLES = 5
-_TALKS = "great_expectations.data_context.types.base"
+_VERBOSE_LOGGER = "great_expectations.data_context.types.base"
 _ONCE = '{"$PARAMETER": "once"}'
 
 
-def become_ready(when: Callable[[], object] = lambda: None) -> None:
-    """Import Great Expectations in a thread, when `when` returns: it takes five seconds."""
+def preload(when: Callable[[], object] = lambda: None) -> None:
+    """Import Great Expectations in a thread after `when` returns; the import takes five seconds."""
 
     def import_it() -> None:
         when()
@@ -39,7 +39,7 @@ def become_ready(when: Callable[[], object] = lambda: None) -> None:
 
 
 def validate_run(run: RunDirectory, plan: Plan) -> Mapping[str, Any]:
-    """Run the plan's suites, and write and return validation.json; an older one is gone before."""
+    """Run the plan's suites, and write and return validation.json; remove an older one first."""
     run.validation.unlink(missing_ok=True)
     began = time.monotonic()
     summary = read_object(run.summary)
@@ -49,31 +49,33 @@ def validate_run(run: RunDirectory, plan: Plan) -> Mapping[str, Any]:
         parameters |= {"once": _once(run, key_of(plan))}
     tables = {"differences": lambda: _counts(summary, rows), "observed": lambda: _observed(run)}
     if strange := plan.expectations.keys() - tables.keys():
-        raise EvidenceError(f"the plan has expectations of {min(strange)}, which no run has")
-    held = [
-        {"on": on, **hold(suite, tables[on](), parameters)}
+        raise EvidenceError(f"the plan has expectations of {min(strange)!r}, an unknown table")
+    suites = [
+        {"on": on, **validate_suite(suite, tables[on](), parameters)}
         for on, suite in plan.expectations.items()
     ]
     seconds = round(time.monotonic() - began, 3)
     document = {
         "schema": SCHEMA,
         **made_of(run, "validation", plan.run),
-        "suites": held,
+        "suites": suites,
         "seconds": seconds,
     }
     write_whole(run.validation, json.dumps(document, indent=2, allow_nan=False) + "\n")
     return document
 
 
-def hold(suite: Mapping[str, Any], table: Any, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Hold a suite against a table of pandas; an expectation that could not be held says why.
+def validate_suite(
+    suite: Mapping[str, Any], table: Any, parameters: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Run a suite on a pandas table; an expectation that could not be run has an error.
 
-    Great Expectations leaves out what it does not know, and an empty suite succeeds: so each
-    expectation of the suite must come back with a result of its own.
+    Great Expectations skips unknown expectations, and an empty suite succeeds. So each expectation
+    of the suite must have its own result.
     """
     import great_expectations as gx
 
-    logging.getLogger(_TALKS).setLevel(logging.WARNING)  # its import has set it to tell everything
+    logging.getLogger(_VERBOSE_LOGGER).setLevel(logging.WARNING)  # its import lowers it
     name = field(suite, "name", str, "a suite of expectations")
     wanted = field(suite, "expectations", list, f"the suite {name}")
     context = gx.get_context(mode="ephemeral")
@@ -93,21 +95,22 @@ def hold(suite: Mapping[str, Any], table: Any, parameters: Mapping[str, Any]) ->
     return {
         "suite": name,
         "rows": len(table),
-        "results": [_told(one, by_number.get(number)) for number, one in enumerate(wanted)],
+        "results": [_to_json(one, by_number.get(number)) for number, one in enumerate(wanted)],
     }
 
 
-def _told(expectation: Mapping[str, Any], result: Any) -> dict[str, Any]:
-    """Return one expectation with what became of it, in words that JSON can hold."""
-    told = {
+def _to_json(expectation: Mapping[str, Any], result: Any) -> dict[str, Any]:
+    """Return an expectation with its result, as JSON."""
+    document = {
         "type": expectation["type"],
         "kwargs": expectation.get("kwargs", {}),
         "anomaly": expectation.get("meta", {}).get("anomaly"),
     }
     if result is None:
-        return told | {"success": False, "error": "Great Expectations knows no such expectation"}
+        error = f"unknown expectation {expectation['type']!r}"
+        return document | {"success": False, "error": error}
     details = json.loads(json.dumps(result.to_json_dict()["result"], default=str))
-    return told | {
+    return document | {
         "success": bool(result.success),
         "error": _raised(result.exception_info or {}),
         "unexpected": details.get("unexpected_count"),
@@ -117,10 +120,10 @@ def _told(expectation: Mapping[str, Any], result: Any) -> dict[str, Any]:
 
 
 def _raised(info: Mapping[str, Any]) -> str:
-    """Return what was raised: flat, or told for each metric apart."""
+    """Return the first exception in a result, which has one entry, or one for each metric."""
     parts = [info] if "raised_exception" in info else [*info.values()]
-    said = [str(one["exception_message"]) for one in parts if one.get("raised_exception")]
-    return said[0] if said else ""
+    messages = [str(one["exception_message"]) for one in parts if one.get("raised_exception")]
+    return messages[0] if messages else ""
 
 
 def _counts(summary: Mapping[str, Any], rows: Mapping[str, Any]) -> Any:
@@ -131,7 +134,7 @@ def _counts(summary: Mapping[str, Any], rows: Mapping[str, Any]) -> Any:
 
 
 def _once(run: RunDirectory, key: Sequence[str]) -> float:
-    """Return the share of expected rows whose key is there once: all, if no input came twice."""
+    """Return the share of expected rows with a unique key, 1 unless input was sent twice."""
     import pyarrow.compute as pc
 
     keys = read_rows(run.expected, list(key))

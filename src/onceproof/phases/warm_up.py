@@ -1,7 +1,7 @@
-"""The reference's Spark made warm: a trial over a sample of the input, while the job still runs.
+"""The warm-up of the reference's Spark: a trial with a sample of the input, while the job runs.
 
-It compiles the plans that the recompute phase needs, which takes longer than to carry them out.
-Nothing of the trial is evidence: it has a directory of its own, which is removed.
+It compiles the plans that the recompute phase needs, which takes longer than their execution. The
+trial is no evidence: it has its own directory, which is removed.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ _ROWS = 500
 
 
 def warm_up(spark: Any, run: RunDirectory, plan: Plan, folder: Path) -> None:
-    """Recompute a sample in a session beside this one; what it raises is printed and no more.
+    """Recompute a sample in a new session; an exception is printed and ignored.
 
-    The sample is what the workload begins with, read by the batches that are committed by now.
+    The sample is the beginning of the workload, with the batches committed so far.
     """
     try:
         trial = RunDirectory(folder)
         _prepare(trial, run, plan)
         recompute_in(spark.newSession(), trial, plan)
-    except Exception as error:  # the phase itself says what is wrong
+    except Exception as error:  # the phase itself will raise it
         print(f"the warm-up failed: {type(error).__name__}: {error}", file=sys.stderr)  # noqa: T201
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -46,7 +46,7 @@ def _prepare(trial: RunDirectory, run: RunDirectory, plan: Plan) -> None:
 
 
 def _write_sample(plan: Plan, path: Path) -> None:
-    """Write the first events of the workload, as a ledger has them once they are acknowledged."""
+    """Write the first events of the workload as an acknowledged ledger."""
     read = plan.input
     workload = find_workload(read.workload)
     events = next(iter(workload.events(workload.resolve(read.options), plan.seed, 0)))

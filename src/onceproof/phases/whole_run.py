@@ -1,4 +1,4 @@
-"""One run from its plan to its verdict: the phases in their order, on one machine."""
+"""A whole run from its plan to its verdict: the phases in order, on one machine."""
 
 from __future__ import annotations
 
@@ -10,12 +10,19 @@ from pathlib import Path
 
 from onceproof.job.handle import start_agent
 from onceproof.machine.identity import Identity
-from onceproof.phases.bodies import compared, observed, prepared, produced, released, validated
+from onceproof.phases.all_phases import (
+    run_compare,
+    run_observe,
+    run_prepare,
+    run_produce,
+    run_release,
+    run_validate,
+)
 from onceproof.phases.judge import judge_run
 from onceproof.phases.phase import await_agent, await_first_commit
 from onceproof.phases.produce import Progress
 from onceproof.phases.recomputing import recomputing
-from onceproof.phases.validate import become_ready
+from onceproof.phases.validate import preload
 from onceproof.runs.directory import RunDirectory
 from onceproof.runs.plan import Plan
 from onceproof.verdict import Verdict
@@ -23,35 +30,35 @@ from onceproof.verdict import Verdict
 Say = Callable[[str], None]
 
 
-def live_run(
+def execute_run(
     run: RunDirectory,
     home: Path | None = None,
     say: Say = lambda _: None,
     progress: Progress | None = None,
 ) -> Verdict:
-    """Carry out a plan, judge it, and leave nothing behind.
+    """Carry out a plan, release its resources, and judge it.
 
-    `say` is told what is being done, `progress` how many events are acknowledged, and of how many.
-    A phase that fails, whatever it raises, ends the run, and its verdict says so: UNKNOWN. Ctrl-C
-    ends it in the same way, and is raised again once all is released and judged.
+    `say` is called with the name of each phase, `progress` with the numbers of acknowledged and of
+    all events. A phase that raises ends the run, and the verdict is UNKNOWN. Ctrl-C ends it in the
+    same way, and is raised again after release and judgement.
     """
     plan = Plan.read(run.plan)
     run.logs.mkdir(exist_ok=True)
     try:
-        with _failures_kept(run, say):
+        with _log_failure(run, say):
             _phases(run, plan, home, say, progress)
     finally:
         say("release")
-        with _failures_kept(run, say):
-            released(run, plan)
+        with _log_failure(run, say):
+            run_release(run, plan)
         say("judge")
         verdict = judge_run(run.root)
     return verdict
 
 
 @contextmanager
-def _failures_kept(run: RunDirectory, say: Say) -> Iterator[None]:
-    """Keep what a phase raised: in the history as the phase's end, and here with its traceback."""
+def _log_failure(run: RunDirectory, say: Say) -> Iterator[None]:
+    """Log a phase's exception to logs/phases.log; its end record already has the message."""
     try:
         yield
     except Exception as error:
@@ -64,19 +71,19 @@ def _phases(
     run: RunDirectory, plan: Plan, home: Path | None, say: Say, progress: Progress | None
 ) -> None:
     say("prepare")
-    prepared(run, plan, home)
+    run_prepare(run, plan, home)
     say("process")
     start_agent(run, Identity.of(os.getpid()))
     with recomputing(run, plan.limits.run_s) as result:
-        become_ready(lambda: await_first_commit(run, plan.limits.run_s))
+        preload(lambda: await_first_commit(run, plan.limits.run_s))
         say("produce")
-        produced(run, plan, progress)
-        say("process: the job reads on")
+        run_produce(run, plan, progress)
+        say("process: wait for the job")
         await_agent(run, plan)
         say("observe and recompute")
-        observed(run, plan)
+        run_observe(run, plan)
         result()
         say("compare")
-        compared(run, plan)
+        run_compare(run, plan)
         say("validate")
-        validated(run, plan)
+        run_validate(run, plan)

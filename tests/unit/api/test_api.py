@@ -47,7 +47,7 @@ def test_a_run_that_is_altered_is_not_as_claimed_any_more(tmp_path):
         (lambda: api.load_scenario("no_such"), "unknown scenario 'no_such'"),
         (lambda: api.run("no_such"), "unknown scenario 'no_such'"),
         (lambda: api.replay("/no/such"), "/no/such is no run's directory"),
-        (lambda: api.judge("/no/such"), "/no/such is no directory"),
+        (lambda: api.judge("/no/such"), "/no/such is not a directory"),
         (lambda: api.gate("/no/such.yaml", "v1"), "/no/such.yaml"),
     ],
 )

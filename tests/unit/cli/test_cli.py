@@ -133,7 +133,7 @@ def test_a_plan_that_tells_nothing_cannot_be_made_smaller(tmp_path, capsys):
     for name in ("plan.json", "verdict.json"):
         (tmp_path / name).write_text("{}")
     assert run(["shrink", str(tmp_path)]) == 3
-    wanted = f"onceproof: {tmp_path} cannot be made smaller: there is no 'workload' in the plan"
+    wanted = f"onceproof: cannot shrink {tmp_path}: there is no 'workload' in the plan"
     assert capsys.readouterr().err.startswith(wanted)
 
 

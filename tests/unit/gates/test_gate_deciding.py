@@ -10,8 +10,8 @@ import pytest
 from onceproof.documents import read_object
 from onceproof.gates.demands import demands_of, not_demanded
 from onceproof.gates.verification import other_code
-from onceproof.phases.again import plan_again
 from onceproof.phases.plan import make_plan
+from onceproof.phases.replay import plan_replay
 from onceproof.scenario import deciding, find_scenario
 
 SCENARIO = """\
@@ -120,7 +120,7 @@ def test_a_run_that_is_carried_out_again_is_decided_by_the_files_of_now(folder):
     run = make_plan(scenario(folder), 1, folder.parent / "runs")
     before = read_object(run.plan)["decided_by"]
     (folder / "ref.py").write_text("def totals(events): return events\n")
-    after = read_object(plan_again(run, folder.parent / "runs").plan)["decided_by"]
+    after = read_object(plan_replay(run, folder.parent / "runs").plan)["decided_by"]
     assert {name for name in after if before[name] != after[name]} == {"ref.py"}
 
 

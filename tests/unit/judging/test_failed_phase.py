@@ -19,7 +19,7 @@ from onceproof.runs.directory import RunDirectory
 from onceproof.scenario.catalogue import find_scenario
 from tests.unit.handwritten_run import HandwrittenRun, did
 
-WHY = "of the stack mine there do not serve: broker:1 (it is dead): start what is dead"
+WHY = "stack mine: broker:1 is not healthy (it is dead); start the dead members"
 LONG = "a-folder-with-a-name-that-is-longer-than-most-terminals-are-wide-and-has-no-blank-in-it"
 
 

@@ -1,4 +1,4 @@
-"""Expected rows held against observed ones: each class, who is blamed for it, and the files."""
+"""The comparison of expected with observed rows: each class, its origin, and the files."""
 
 import json
 import sys
@@ -42,13 +42,13 @@ UPSERT = work("VIEWS", "upsert_table")
 
 @pytest.fixture(autouse=True)
 def _in_this_process(monkeypatch):
-    """A process for each comparison takes too long; the crash of one has a test below."""
+    """Compare in this process, which is faster; a crash of the separate one has a test below."""
     in_this_process(monkeypatch)
 
 
 @pytest.fixture
 def run(tmp_path):
-    """A run of which each row that a test keeps is expected and observed."""
+    """A run whose expected and observed rows are those that a test writes."""
     return RunDirectory(tmp_path)
 
 
@@ -82,7 +82,7 @@ def blamed(summary):
     return tuple(sample[name] for name in names)
 
 
-def test_a_row_that_is_not_there_is_lost_in_the_batch_that_had_to_emit_it(run):
+def test_a_missing_row_is_lost_in_the_batch_that_had_to_emit_it(run):
     ledger(run, (1, "events", 0, 10), (2, "events", 0, 11))
     found = copies(run, [(1, 5, 0), (2, 6, 3)], [(1, 5, 0, 1)])
     assert found["differences"] == {"lost": 1, "duplicated": 0, "unexpected": 0, "changed": 0}
@@ -105,7 +105,7 @@ def test_a_second_copy_of_another_batch_is_not_by_the_sink(run):
     assert blamed(found)[:4] == ("duplicated", 4, 2, None)
 
 
-def test_what_was_to_be_written_twice_is_no_duplicate(run):
+def test_a_row_expected_twice_is_no_duplicate(run):
     found = copies(run, [(1, 5, 0), (1, 5, 2)], [(1, 5, 0, 1), (1, 5, 2, 1)])
     assert not any(found["differences"].values())
     assert found["samples"] == []
@@ -122,12 +122,12 @@ def test_of_two_deliveries_the_lost_one_is_that_of_its_batch(run):
     assert blamed(found) == ("lost", 2, None, None, "events", 0, 30)
 
 
-def test_of_two_deliveries_none_is_guessed(run):
+def test_of_two_deliveries_in_unknown_batches_none_is_guessed(run):
     ledger(run, (1, "events", 0, 10), (1, "events", 0, 30))
     assert blamed(copies(run, [(1, 5, 0)], []))[4:] == (None, None, None)
 
 
-def test_a_key_that_nobody_expected_is_unexpected_by_its_attempt(run):
+def test_an_unexpected_key_has_its_attempt(run):
     found = views(run, [("a", 3, 1)], [("a", 3, 1, 1), ("b", 1, 2, 2)])
     assert found["differences"]["unexpected"] == 1
     assert blamed(found)[:4] == ("unexpected", 2, 2, None)
@@ -152,7 +152,7 @@ def test_where_rows_are_added_a_version_is_part_of_the_key(run):
     assert found["samples"][0]["key"] == {"app": "a", "views": 2}
 
 
-def test_a_sink_that_tells_no_batch_is_compared_all_the_same(run):
+def test_rows_without_a_batch_are_compared_too(run):
     keep(run.expected, [(1, 5, 0), (2, 5, 0)], ["id", "amount", "_batch"])
     keep(run.observed, [(1, 5), (1, 5)], ["id", "amount"])
     found = compare_run(run, APPEND)
@@ -160,7 +160,7 @@ def test_a_sink_that_tells_no_batch_is_compared_all_the_same(run):
     assert [one["batch"] for one in found["samples"]] == [0, None]
 
 
-def test_the_judge_can_read_what_was_compared_and_a_second_time_is_like_the_first(run):
+def test_the_judge_can_read_the_comparison_and_it_can_be_repeated(run):
     run.recomputed.write_text('{"late": 4}')
     found = copies(run, [(1, 5, 0)], [(1, 5, 0, 1), (1, 5, 0, 2)])
     assert json.loads(run.summary.read_text()) == dict(found)
@@ -172,15 +172,15 @@ def test_the_judge_can_read_what_was_compared_and_a_second_time_is_like_the_firs
     assert not run.root.joinpath("differences.part").exists()
 
 
-def test_sides_that_do_not_fit_are_no_evidence_and_leave_no_older_answer(run):
+def test_sides_with_different_columns_are_an_error_and_leave_no_older_result(run):
     copies(run, [(1, 5, 0)], [(1, 5, 0, 1)])
     keep(run.observed, [("a", 3, 1, 1)], ["app", "views", "_batch", "_attempt"])
-    with pytest.raises(EvidenceError, match="cannot be compared: columns id, amount are only"):
+    with pytest.raises(EvidenceError, match="amount"):
         compare_run(run, APPEND)
     assert not run.differences.exists()
 
 
-def test_counts_that_do_not_add_up_are_no_evidence(run, monkeypatch):
+def test_counts_that_do_not_add_up_are_an_error(run, monkeypatch):
     honest = compare.compare
 
     def miscounts(*sides, **options):
@@ -189,19 +189,19 @@ def test_counts_that_do_not_add_up_are_no_evidence(run, monkeypatch):
         return found
 
     monkeypatch.setattr(compare, "compare", miscounts)
-    with pytest.raises(EvidenceError, match=r"differences of -1 rows, and \+0 were observed"):
+    with pytest.raises(EvidenceError, match=r"-1.*\+0"):
         copies(run, [(1, 5, 0)], [(1, 5, 0, 1)])
 
 
-def test_rows_that_tell_nothing_fall_to_the_batch_that_has_read_their_key(run):
+def test_rows_without_a_batch_get_the_batch_that_read_their_key(run):
     origin = ["_batch", "_topic", "_partition", "_offset", "_unread"]
     rows = [(1, 5, 3, "events", 0, 17, 0), (2, 5, 0, "events", 0, 30, 1)]
     run.expected.mkdir(parents=True)
     kinds = {"_topic": pa.string(), "_unread": pa.bool_()}
     schema = pa.schema([(name, kinds.get(name, pa.int64())) for name in ["id", "amount", *origin]])
     cells = [dict(zip(schema.names, row, strict=True)) for row in rows]
-    told = [{**one, "_unread": bool(one["_unread"])} for one in cells]
-    parquet.write_table(pa.Table.from_pylist(told, schema), run.expected / "part.parquet")
+    rows = [{**one, "_unread": bool(one["_unread"])} for one in cells]
+    parquet.write_table(pa.Table.from_pylist(rows, schema), run.expected / "part.parquet")
     keep(run.observed, [(1, 5, None, None)] * 2, ["id", "amount", "_batch", "_attempt"])
     found = compare_run(run, APPEND)
     assert found["differences"] == {"lost": 1, "duplicated": 1, "unexpected": 0, "changed": 0}
@@ -218,36 +218,36 @@ def test_a_run_below_a_folder_that_names_a_column_is_compared_by_its_files(tmp_p
     assert summary["differences"]["changed"] == 1
 
 
-def test_an_engine_that_crashes_is_no_evidence_and_the_phase_goes_on_to_say_so(run, monkeypatch):
+def test_an_engine_that_crashes_is_an_error(run, monkeypatch):
     fault = "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"
     monkeypatch.setattr(comparing, "compare_apart", engine_process.compare_apart)
     monkeypatch.setattr(engine_process, "COMMAND", (sys.executable, "-c", fault))
-    with pytest.raises(EvidenceError, match=r"cannot be compared: .*was killed by SIGSEGV"):
+    with pytest.raises(EvidenceError, match="SIGSEGV"):
         copies(run, [(1, 10, 0)], [(1, 10, 0, 1)])
     assert not run.differences.exists()
 
 
 @pytest.mark.parametrize("side", ["expected", "observed"])
-def test_a_damaged_file_of_a_side_is_no_evidence(run, side):
+def test_a_damaged_file_of_a_side_is_an_error(run, side):
     copies(run, [(1, 10, 0)], [(1, 10, 0, 1)])
     path = getattr(run, side) / "part.parquet"
     path.write_bytes(path.read_bytes()[:-20])
-    with pytest.raises(EvidenceError, match=f"{side}/part.parquet is not readable parquet"):
+    with pytest.raises(EvidenceError, match=f"{side}/part.parquet"):
         compare_run(run, APPEND)
 
 
-def test_a_file_that_is_no_parquet_in_a_side_is_no_evidence(run):
+def test_a_file_of_another_kind_in_a_side_is_an_error(run):
     copies(run, [(1, 10, 0)], [(1, 10, 0, 1)])
     (run.observed / "part.PARQUET").write_bytes((run.observed / "part.parquet").read_bytes())
-    with pytest.raises(EvidenceError, match=r"observed/part.PARQUET is not a parquet file"):
+    with pytest.raises(EvidenceError, match=r"observed/part\.PARQUET"):
         compare_run(run, APPEND)
 
 
-def test_rows_are_known_by_the_key_of_the_plan_whatever_the_sinks_class_says_now(monkeypatch):
+def test_rows_are_matched_by_the_key_of_the_plan_and_not_of_the_sinks_class(monkeypatch):
     monkeypatch.setattr("onceproof.sinks.tables.upsert_table.UpsertTable.writes", Writes.APPEND)
     assert compare.key_of(UPSERT) == ["app"]
 
 
-def test_a_plan_that_does_not_say_what_rows_are_known_by_is_an_older_one():
-    with pytest.raises(EvidenceError, match="recorded by an older version"):
+def test_a_plan_without_a_key_is_of_an_older_version():
+    with pytest.raises(EvidenceError, match="older"):
         compare.key_of(Plan.of(plan_document()))

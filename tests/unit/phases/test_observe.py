@@ -1,4 +1,4 @@
-"""The last reads of a sink: until two agree, each of them recorded, the last one kept."""
+"""The final reads of a sink: until two agree; each is recorded, and the last one is kept."""
 
 import pyarrow as pa
 import pyarrow.parquet as parquet
@@ -14,7 +14,7 @@ from onceproof.runs.records import Op
 
 
 class Changing:
-    """A sink that has, at each read, as many rows as its script says."""
+    """A sink with a given number of rows at each read."""
 
     def __init__(self, *counts):
         self.counts = list(counts)
@@ -52,28 +52,28 @@ def test_it_is_over_when_two_reads_in_a_row_agree(run, counts, reads):
     assert count_rows(run.observed) == reads[-1]
 
 
-def test_a_sink_that_does_not_come_to_rest_is_read_five_times_and_told_so(run):
+def test_a_sink_that_keeps_changing_is_read_five_times(run):
     assert not observe(run, Changing(1, 2, 3, 4, 5, 6))
     assert [one["rows"] for one in proofs(run, Op.READ)] == [1, 2, 3, 4, 5]
     assert count_rows(run.observed) == 5
 
 
-def test_what_is_open_is_recorded_and_a_second_time_reads_anew(run):
+def test_open_transactions_are_recorded_and_a_second_call_reads_again(run):
     observe(run, Changing(3, 3))
     observe(run, Changing(4, 4))
     assert proofs(run, Op.SINK_OPEN) == [{"open": 1, "hidden": 7}] * 2
     assert count_rows(run.observed) == 4
 
 
-def test_what_is_open_is_told_by_its_names_where_the_store_knows_them(run):
+def test_open_transactions_are_recorded_by_name_if_the_sink_has_names(run):
     sink = Changing(3, 3)
     sink.open_names = lambda: ["onceproof:orders:main:1:1:3:0:7"]
     observe(run, sink)
     assert proofs(run, Op.SINK_OPEN)[0]["names"] == ["onceproof:orders:main:1:1:3:0:7"]
 
 
-def test_a_read_that_fails_is_recorded_and_leaves_the_one_before(run):
-    with pytest.raises(StackError, match="the store is down"):
+def test_a_failed_read_is_recorded_and_the_previous_one_is_kept(run):
+    with pytest.raises(StackError, match="store"):
         observe(run, Changing(3, None))
     assert proofs(run, Op.READ)[1] == {"why": "the store is down"}
     assert count_rows(run.observed) == 3

@@ -1,4 +1,4 @@
-"""Who may read a run: its owner alone, unless it was opened."""
+"""Modes of a run's files: only the owner may read them, unless the run is open."""
 
 import os
 from datetime import UTC, datetime
@@ -27,7 +27,7 @@ def modes(folder):
     return {oct(one.stat().st_mode & 0o777) for one in (folder, *folder.rglob("*"))}
 
 
-def test_a_run_is_its_owners_and_so_is_all_that_the_judge_writes(tmp_path):
+def test_only_the_owner_may_read_a_run_and_the_files_of_the_judge(tmp_path):
     run = make_plan(find_scenario(CALM), 7, tmp_path / "runs")
     (run.root / "checkpoint/offsets").mkdir(parents=True)
     (run.root / "checkpoint/offsets/0").write_text("by an executor")
@@ -53,13 +53,13 @@ def test_links_that_lead_out_of_a_run_are_left_alone(tmp_path):
     assert modes(outside) == {"0o755", "0o644"}
 
 
-def test_the_verdict_history_is_its_owners(tmp_path):
+def test_only_the_owner_may_read_the_verdict_history(tmp_path):
     assert open_store(str(tmp_path / "history.sqlite")).shown
     assert {oct(one.stat().st_mode & 0o777) for one in tmp_path.glob("history*")} == {"0o600"}
 
 
 @pytest.mark.parametrize("is_open", [True, False])
-def test_an_orchestrated_run_is_opened_where_its_night_is(tmp_path, is_open):
+def test_an_orchestrated_run_is_open_if_its_night_is(tmp_path, is_open):
     asked = {"tags": [], "scenarios": [CALM], "seeds": 1, "first_seed": 3, "stack": ""}
     asked |= {"subject": "", "budget_minutes": 5, "open": is_open}
     (one,) = pick_runs(asked, "night", datetime(2026, 8, 1, tzinfo=UTC), tmp_path)

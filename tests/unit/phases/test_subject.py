@@ -1,4 +1,4 @@
-"""The version of a job whose command names several files: none of them may hide behind another."""
+"""The version of a job whose command names several files: each of them must count."""
 
 import re
 import subprocess
@@ -12,12 +12,12 @@ DIGEST = "sha256:[0-9a-f]{12}"
 
 
 def git(folder, *words):
-    who = ("-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false")
-    subprocess.run(["git", "-C", str(folder), *who, *words], check=True, capture_output=True)
+    identity = ("-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false")
+    subprocess.run(["git", "-C", str(folder), *identity, *words], check=True, capture_output=True)
 
 
 def keep(repository, *names):
-    """Commit all that stands in a folder."""
+    """Commit all files of a folder."""
     git(repository, "init", "-q")
     git(repository, "add", *names or ("-A",))
     git(repository, "commit", "-q", "-m", "one")
@@ -61,7 +61,7 @@ def test_a_change_anywhere_in_the_repository_is_dirty(name, tmp_path):
     assert re.fullmatch(rf"{COMMIT}\+dirty", version(job))
 
 
-def test_new_files_are_seen_where_git_is_told_not_to_show_them(files, tmp_path):
+def test_new_files_count_if_git_is_configured_to_hide_them(files, tmp_path):
     git(tmp_path / "kept", "config", "status.showUntrackedFiles", "no")
     write(tmp_path / "kept/library.py")
     assert re.fullmatch(rf"{COMMIT}\+dirty", version(*files))
@@ -69,7 +69,7 @@ def test_new_files_are_seen_where_git_is_told_not_to_show_them(files, tmp_path):
 
 @pytest.fixture
 def ours(tmp_path, monkeypatch):
-    """A package of ours with its jobs beside it, and a command that runs one of them."""
+    """The package with its built-in jobs, and a command that runs one of them."""
     package = write(tmp_path / "site/onceproof/__init__.py").parent
     write(package / "sinks/two_phase_table.py", "one")
     monkeypatch.setattr("onceproof.phases.subject._PACKAGE", package)
@@ -80,7 +80,7 @@ def ours(tmp_path, monkeypatch):
     return ["python", "{jobs}/stream.py", "copy_events"], package
 
 
-def test_another_sink_makes_another_version_of_a_job_of_ours(ours):
+def test_a_changed_sink_changes_the_version_of_a_built_in_job(ours):
     command, package = ours
     before = find_subject(command, {})
     assert re.fullmatch(DIGEST, before.text)
@@ -91,7 +91,7 @@ def test_another_sink_makes_another_version_of_a_job_of_ours(ours):
     assert after.files["onceproof"] != before.files["onceproof"]
 
 
-def test_a_job_of_ours_is_dirty_where_a_sink_was_changed(ours, tmp_path):
+def test_a_built_in_job_is_dirty_if_a_sink_was_changed(ours, tmp_path):
     command, package = ours
     keep(tmp_path / "site")
     assert re.fullmatch(COMMIT, find_subject(command, {}).text)
@@ -99,19 +99,19 @@ def test_a_job_of_ours_is_dirty_where_a_sink_was_changed(ours, tmp_path):
     assert re.fullmatch(rf"{COMMIT}\+dirty", find_subject(command, {}).text)
 
 
-def test_a_job_of_somebody_else_is_not_of_our_code(files):
+def test_the_version_of_a_users_job_is_independent_of_onceproofs_code(files):
     assert list(find_subject(["python", str(files[0])], {}).files) == [str(files[0])]
 
 
 @pytest.mark.parametrize("ignored", ["a", "b"])
-def test_code_that_git_does_not_keep_is_dirty_where_git_keeps_another(ignored, files, tmp_path):
+def test_ignored_code_is_dirty_beside_code_in_git(ignored, files, tmp_path):
     write(tmp_path / "kept/.gitignore", ignored)
     git(tmp_path / "kept", "rm", "-r", "-q", "--cached", ignored)
     git(tmp_path / "kept", "commit", "-q", "-m", "two")
     assert re.fullmatch(rf"{COMMIT}\+dirty", version(*files))
 
 
-def test_code_outside_of_git_is_dirty_where_git_keeps_another(files, tmp_path):
+def test_code_outside_git_is_dirty_beside_code_in_git(files, tmp_path):
     outside = write(tmp_path / "outside/job.py")
     assert re.fullmatch(rf"{COMMIT}\+dirty", version(files[0], outside))
     assert re.fullmatch(rf"{COMMIT}\+dirty", version(outside, files[0]))
@@ -128,7 +128,7 @@ def test_a_commit_in_any_of_two_repositories_is_another_version(files, tmp_path)
     assert version(files[0], other).partition("+")[0] == before.partition("+")[0]
 
 
-def test_a_jar_that_git_does_not_keep_is_known_by_what_it_holds(files, tmp_path):
+def test_a_jar_outside_git_has_a_version_by_its_content(files, tmp_path):
     jar = write(tmp_path / "cache/connector.jar", "one")
     before = version("--jars", jar, files[0])
     assert re.fullmatch(rf"{COMMIT}\+{DIGEST}", before)
@@ -138,7 +138,7 @@ def test_a_jar_that_git_does_not_keep_is_known_by_what_it_holds(files, tmp_path)
     assert version("--jars", jar, files[0]) != before
 
 
-def test_a_jar_that_is_ignored_beside_code_that_is_not_is_known_by_what_it_holds(files, tmp_path):
+def test_an_ignored_jar_has_a_version_by_its_content(files, tmp_path):
     write(tmp_path / "kept/.gitignore", "*.jar")
     keep(tmp_path / "kept")
     jar = write(files[0].parent / "job.jar", "one")
@@ -149,19 +149,19 @@ def test_a_jar_that_is_ignored_beside_code_that_is_not_is_known_by_what_it_holds
 
 
 @pytest.mark.parametrize("name", ["python", "python3.11", "java", "spark-submit", "bash", "env"])
-def test_what_starts_the_job_is_not_the_job(name, files, tmp_path):
+def test_a_launcher_is_not_code_of_the_job(name, files, tmp_path):
     program = write(tmp_path / "usr/bin" / name)
     assert find_subject([str(program), str(files[0])], {}).text == version(files[0])
     assert find_subject([str(program), "-m", "job"], {}).text == "unknown"
 
 
-def test_a_program_of_ones_own_is_the_job(files, tmp_path):
+def test_a_users_program_is_code_of_the_job(files, tmp_path):
     program = write(tmp_path / "opt/bin/count_orders")
     assert re.fullmatch(DIGEST, find_subject([str(program)], {}).text)
     write(files[0].parent / "new.py")
     assert find_subject([str(files[0].parent / "run.py")], {}).text.endswith("+dirty")
 
 
-def test_a_word_that_is_a_file_of_this_folder_only_by_chance_is_none(files, monkeypatch):
+def test_a_relative_path_is_not_a_file_of_the_job(files, monkeypatch):
     monkeypatch.chdir(files[0].parent)
     assert find_subject(["count-orders", "run.py"], {}).text == "unknown"

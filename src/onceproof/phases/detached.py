@@ -1,7 +1,7 @@
-"""A phase in a process of its own, which outlives whoever asked for it.
+"""A phase in a detached process, which outlives its starter.
 
-So an orchestrator may lose its worker, or start a task twice: the phase goes on and is found again.
-`python -m onceproof phase NAME RUN` is that process.
+If an orchestrator loses its worker or starts a task twice, the phase goes on and is found again.
+The process is `python -m onceproof phase NAME RUN`.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from onceproof.machine.spawning import spawn
 from onceproof.phases.phase import end_of, refuse_failed
 from onceproof.runs.directory import RunDirectory
 
-# What a phase rests on: it is done only if it ended after this one had.
+# The phase that each depends on: it is done only if it ended after that one.
 _AFTER = {"recompute": "process", "validate": "compare"}
 _ENDS_WITHIN_S = 10.0
 
 
-def start_apart(run: RunDirectory, name: str) -> Identity:
-    """Start a phase in a process of its own, and return who it is; the living one, if one lives.
+def start_detached(run: RunDirectory, name: str) -> Identity:
+    """Start a phase in a detached process, or find a living one, and return it.
 
-    Two that are started at the same moment do the phase one after the other: no harm is done.
+    Two processes started at the same moment are safe: they carry out the phase one after the other.
     """
-    if (found := find_apart(run, name)) is not None and found.is_alive:
+    if (found := find_detached(run, name)) is not None and found.is_alive:
         return found
     for folder in (run.logs, run.apart):
         folder.mkdir(exist_ok=True)
@@ -43,8 +43,8 @@ def start_apart(run: RunDirectory, name: str) -> Identity:
     return child
 
 
-def find_apart(run: RunDirectory, name: str) -> Identity | None:
-    """Return who carries out a phase, or did; None if nobody was started."""
+def find_detached(run: RunDirectory, name: str) -> Identity | None:
+    """Return the process of a phase, alive or dead; None if none was started."""
     path = run.apart / f"{name}.json"
     if not path.exists():
         return None
@@ -53,7 +53,7 @@ def find_apart(run: RunDirectory, name: str) -> Identity | None:
 
 
 def is_done(run: RunDirectory, name: str) -> bool:
-    """Whether a phase ended well, and after what it rests on."""
+    """Whether a phase succeeded, and ended after the phase that it depends on."""
     end = end_of(run, name)
     if end is None or not end.is_ok:
         return False
@@ -61,19 +61,19 @@ def is_done(run: RunDirectory, name: str) -> bool:
     return before is None or before.seq < end.seq
 
 
-def refuse_undone(run: RunDirectory, name: str) -> None:
-    """Raise `StackError` if a phase whose process has ended did not end well."""
+def refuse_unfinished(run: RunDirectory, name: str) -> None:
+    """Raise `StackError` if a phase whose process has ended did not succeed."""
     if (end := end_of(run, name)) is not None:
         refuse_failed(end)
     if not is_done(run, name):
-        raise StackError(f"{name}: its process died; see {run.logs / f'{name}.log'}")
+        raise StackError(f"{name}: its process ended early; see {run.logs / f'{name}.log'}")
 
 
-def end_all_apart(run: RunDirectory) -> None:
-    """End every phase that is carried out in a process of its own, and what that has started."""
+def end_all_detached(run: RunDirectory) -> None:
+    """End the detached processes of a run's phases, and all processes that they started."""
     if not run.apart.is_dir():
         return
-    found = [one for path in run.apart.glob("*.json") if (one := find_apart(run, path.stem))]
+    found = [one for path in run.apart.glob("*.json") if (one := find_detached(run, path.stem))]
     living = [one for one in found if one.is_alive]
     for one in living:
         one.send(signal.SIGTERM)
@@ -82,5 +82,5 @@ def end_all_apart(run: RunDirectory) -> None:
 
 
 def end_sessions(leaders: Collection[int]) -> None:
-    """Kill what lives in the sessions of these processes, such as the JVM of one that was ended."""
+    """Kill the remaining processes in these processes' sessions, such as the JVM of a phase."""
     kill_until_none(lambda: [one for one in all_processes() if one.session in leaders], "a phase")

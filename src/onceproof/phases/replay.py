@@ -1,4 +1,4 @@
-"""The plan of a stored run once more, as a new run with names of its own."""
+"""The replay of a stored run: its plan as that of a new run with a new name."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from onceproof.scenario.commands import ENTRY
 from onceproof.scenario.deciding import deciding_files, digests_of
 
 
-def plan_again(run: RunDirectory, runs: Path, now: datetime | None = None) -> RunDirectory:
-    """Write the plan of a run into a new directory; no scenario file is read.
+def plan_replay(run: RunDirectory, runs: Path, now: datetime | None = None) -> RunDirectory:
+    """Write the plan of a stored run to a new directory, without reading a scenario file.
 
-    The names that hold the time differ; subject and versions are those of now, since that is what
+    The names that contain the time differ. Subject and versions are the current ones, since these
     will run.
     """
     try:
         plan = Plan.read(run.plan)
     except EvidenceError as error:
-        raise RequestError(f"{run.root} cannot be run again: {error}") from None
+        raise RequestError(f"cannot replay {run.root}: {error}") from None
     job = replace(plan.job, command=_without_reference(plan.job.command))
     deciding = deciding_files(plan)
     found = find_subject(job.command, {}, plan.subject_given, deciding)
-    again = make_directory(runs / plan.scenario, plan.seed, now)
-    named = plan.named(name_of(plan.scenario, plan.seed, again.root))
+    new = make_directory(runs / plan.scenario, plan.seed, now)
+    named = plan.named(name_of(plan.scenario, plan.seed, new.root))
     changed = replace(
         named,
         night="",
@@ -43,17 +43,17 @@ def plan_again(run: RunDirectory, runs: Path, now: datetime | None = None) -> Ru
         decided_by=digests_of(deciding, plan.expectations),
         versions=find_versions(),
     )
-    return write_plan(again, changed)
+    return write_plan(new, changed)
 
 
 def _as_now(query: QueryPart) -> QueryPart:
-    """Return a query whose outputs have the rows that their references give now."""
+    """Return a query whose outputs have the rows of the current references."""
     outputs = (replace(one, rows=reference_of(one).in_plan(one.writes)) for one in query.outputs)
     return replace(query, outputs=tuple(outputs))
 
 
 def _without_reference(command: Sequence[str]) -> tuple[str, ...]:
-    """Return a command without `--reference`, which our job took in older plans."""
+    """Return a command without `--reference`, an option of built-in jobs in older plans."""
     words = list(command)
     if ENTRY in words and "--reference" in words:
         at = words.index("--reference")

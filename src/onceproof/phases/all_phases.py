@@ -1,6 +1,6 @@
-"""What each phase of a run does, with its beginning and end in the history: for every caller alike.
+"""The phases of a run with their start and end records, the same for every caller.
 
-The command line carries them out one after another in one process, an orchestrator each as a task.
+The command line runs them one after another in one process, an orchestrator runs each as a task.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from onceproof.phases.prepare import look_at_input, prepare
 from onceproof.phases.produce import Progress, produce
 from onceproof.phases.recompute import recompute_in
 from onceproof.phases.release import release
-from onceproof.phases.validate import become_ready, validate_run
+from onceproof.phases.validate import preload, validate_run
 from onceproof.phases.warm_up import warm_up
 from onceproof.runs.directory import RunDirectory
 from onceproof.runs.plan import Plan
@@ -33,11 +33,11 @@ from onceproof.stacks.members.programs import spark_tools
 MASTER = "local[2]"
 
 
-def prepared(run: RunDirectory, plan: Plan, home: Path | None = None) -> Prepared:
-    """Carry out `prepare`, and the calm run where what that leaves is the expectation.
+def run_prepare(run: RunDirectory, plan: Plan, home: Path | None = None) -> Prepared:
+    """Carry out `prepare`, and the calm run if its output is the reference.
 
-    A stack of this run alone is taken down if this process dies. An orchestrator's task ends long
-    before its run: there `release` takes the stack down, or the next night does.
+    A stack of this run alone is taken down if this process dies. With an orchestrator, whose tasks
+    end long before the run, `release` takes the stack down, or the next night does.
     """
     with phase(run, "prepare"):
         found = prepare(run, plan, home)
@@ -47,8 +47,8 @@ def prepared(run: RunDirectory, plan: Plan, home: Path | None = None) -> Prepare
         return found
 
 
-def produced(run: RunDirectory, plan: Plan, progress: Progress | None = None) -> None:
-    """Carry out `produce`; where the agent has ended, it gives up."""
+def run_produce(run: RunDirectory, plan: Plan, progress: Progress | None = None) -> None:
+    """Carry out `produce`; stop waiting when the agent has ended."""
 
     def is_over() -> bool:
         agent = find_agent(run)
@@ -58,22 +58,22 @@ def produced(run: RunDirectory, plan: Plan, progress: Progress | None = None) ->
         produce(run, plan, _brokers(run), is_over=is_over, progress=progress)
 
 
-def observed(run: RunDirectory, plan: Plan) -> None:
+def run_observe(run: RunDirectory, plan: Plan) -> None:
     """Carry out `observe`."""
     with phase(run, "observe"):
         observe(run, open_sink(run, plan, Prepared.read(run.prepared).address))
         look_at_input(run, plan, _brokers(run), "observe")
 
 
-def recomputed(run: RunDirectory, plan: Plan) -> None:
-    """Carry out `recompute`, on a Spark that is warm before the job has ended.
+def run_recompute(run: RunDirectory, plan: Plan) -> None:
+    """Carry out `recompute`, on a Spark that is warmed up while the job runs.
 
-    It starts when the job has committed a batch: the two cores of a small machine are the job's
-    while that starts itself. All of the input and of the log is there before anything counts.
+    Spark starts after the job's first commit, so that it does not slow the start of the job on a
+    small machine. The phase itself starts when the agent and `produce` have ended.
     """
     await_first_commit(run, plan.limits.run_s)
     with spark_session(spark_tools(onceproof_home()), MASTER, run.spark_recompute) as spark:
-        if is_running(run):  # else there is no time left that it could save
+        if is_running(run):  # otherwise a warm-up would save no time
             warm_up(spark, run, plan, run.spark_recompute / "trial")
         await_agent(run, plan)
         await_phase(run, "produce", plan.limits.run_s)
@@ -81,21 +81,21 @@ def recomputed(run: RunDirectory, plan: Plan) -> None:
             recompute_in(spark, run, plan)
 
 
-def compared(run: RunDirectory, plan: Plan) -> None:
+def run_compare(run: RunDirectory, plan: Plan) -> None:
     """Carry out `compare`."""
     with phase(run, "compare"):
         compare_run(run, plan)
 
 
-def validated(run: RunDirectory, plan: Plan) -> None:
-    """Carry out `validate`, when the rows were compared; its library is imported meanwhile."""
-    become_ready()
+def run_validate(run: RunDirectory, plan: Plan) -> None:
+    """Carry out `validate` after `compare`; its library is imported meanwhile."""
+    preload()
     await_phase(run, "compare", plan.limits.run_s)
     with phase(run, "validate"):
         validate_run(run, plan)
 
 
-def released(run: RunDirectory, plan: Plan) -> None:
+def run_release(run: RunDirectory, plan: Plan) -> None:
     """Carry out `release`."""
     with phase(run, "release"):
         release(run, plan)
@@ -105,12 +105,12 @@ def _brokers(run: RunDirectory) -> Brokers:
     return Prepared.read(run.prepared).brokers
 
 
-BODIES: dict[str, Callable[[RunDirectory, Plan], object]] = {
-    "prepare": prepared,
-    "produce": produced,
-    "observe": observed,
-    "recompute": recomputed,
-    "compare": compared,
-    "validate": validated,
-    "release": released,
+PHASES: dict[str, Callable[[RunDirectory, Plan], object]] = {
+    "prepare": run_prepare,
+    "produce": run_produce,
+    "observe": run_observe,
+    "recompute": run_recompute,
+    "compare": run_compare,
+    "validate": run_validate,
+    "release": run_release,
 }
