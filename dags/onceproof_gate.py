@@ -1,4 +1,4 @@
-"""`onceproof_gate`: whether a version may be released, by the verdicts of its runs."""
+"""`onceproof_gate`: the release decision for a version, from the verdicts of its runs."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ PARAMS = {
     "policy": Param(
         os.environ.get("ONCEPROOF_POLICY", ""),
         type="string",
-        description="The file that says what must have passed; see docs/gate/policy.md. Empty: "
+        description="The policy file with the required passes; see docs/gate/policy.md. Empty: "
         "gate.yaml beside the folder of runs.",
     ),
     "version": Param(
-        "", type="string", description="The version: the `subject` of its runs, to the letter."
+        "", type="string", description="The version: exactly the `subject` of its runs."
     ),
     "approval": Param(
         False,
         type="boolean",
-        description="Ask somebody where the gate is closed. No answer within an hour rejects it.",
+        description="Ask for approval if the gate is closed. No answer within an hour rejects it.",
     ),
 }
 REASONS = "ti.xcom_pull(task_ids='decide')['reasons']"
@@ -46,13 +46,13 @@ with DAG(
 
     @task.branch
     def route(params: dict[str, Any], ti: Any) -> str:
-        """Ask somebody only where the gate is closed and somebody is to be asked."""
+        """Ask for approval only if the gate is closed and `approval` is set."""
         is_open = ti.xcom_pull(task_ids="decide")["open"]
         return "approval" if params["approval"] and not is_open else "gate"
 
     approval = ApprovalOperator(
         task_id="approval",
-        subject="The gate is closed for {{ params.version }}. Release it all the same?",
+        subject="The gate is closed for {{ params.version }}. Release it anyway?",
         body=CLOSED,
         defaults="Reject",
         fail_on_reject=True,
@@ -61,12 +61,12 @@ with DAG(
 
     @task(trigger_rule=TriggerRule.NONE_FAILED_MIN_ONE_SUCCESS)
     def gate(ti: Any) -> dict[str, Any]:
-        """Be green where the gate is open, or somebody has approved."""
+        """Succeed if the gate is open or a person approved the release."""
         decision = ti.xcom_pull(task_ids="decide")
         approved = ti.xcom_pull(task_ids="approval")
         if not decision["open"] and not approved:
-            said = "; ".join(one["reason"] for one in decision["reasons"])
-            raise AirflowFailException(f"the gate is closed for {decision['version']}: {said}")
+            reasons = "; ".join(one["reason"] for one in decision["reasons"])
+            raise AirflowFailException(f"the gate is closed for {decision['version']}: {reasons}")
         return {"open": decision["open"], "approved": approved}
 
     routed, end = route(), gate()

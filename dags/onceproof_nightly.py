@@ -1,4 +1,4 @@
-"""`onceproof_nightly`: a night over the catalogue, one `onceproof_run` for each scenario."""
+"""`onceproof_nightly`: a nightly run of the catalogue, one `onceproof_run` for each scenario."""
 
 from __future__ import annotations
 
@@ -38,22 +38,22 @@ PARAMS = {
         [],
         type="array",
         items={"type": "string"},
-        description="Scenarios beside those, by name or by file.",
+        description="Additional scenarios, by name or by file.",
     ),
     "seeds": Param(
-        1, type="integer", minimum=1, maximum=100, description="How many seeds each scenario runs."
+        1, type="integer", minimum=1, maximum=100, description="Number of seeds for each scenario."
     ),
     "first_seed": Param(
         None,
         type=["integer", "null"],
         minimum=0,
         maximum=2**31,
-        description="The first of them. Empty: from the date, so that each night has others.",
+        description="The first seed. Empty: from the date, so that each night has different seeds.",
     ),
     "stack": Param(
         os.environ.get("ONCEPROOF_STACK_HOME", ""),
         type="string",
-        description="The folder of a stack that stands. Empty: that of `onceproof up`, else one "
+        description="The folder of a running stack. Empty: that of `onceproof up`, else a new one "
         "for each run.",
     ),
     "subject": Param(
@@ -70,7 +70,7 @@ PARAMS = {
         BUDGET_MINUTES,
         type="integer",
         minimum=1,
-        description="No run is begun after so many minutes.",
+        description="No run starts after this many minutes.",
     ),
 }
 
@@ -94,7 +94,7 @@ with DAG(
 
     @task
     def pick(params: dict[str, Any], dag_run: Any) -> list[dict[str, Any]]:
-        """Return what each run of the night is triggered with."""
+        """Return the arguments that trigger each run of the night."""
         from onceproof.airflow.night import pick_runs
         from onceproof.machine.home import runs_folder
 

@@ -1,4 +1,4 @@
-"""`onceproof_run`: one scenario and one seed, from its plan to its verdict."""
+"""`onceproof_run`: one run of a scenario with a seed, from its plan to its verdict."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ PARAMS = {
         type="string",
         minLength=1,
         examples=[one.name for one in load_catalogue()],
-        description="A scenario of the catalogue, or the path of a file that holds one.",
+        description="A scenario of the catalogue, or the path of a scenario file.",
     ),
     "seed": Param(
         0,
         type="integer",
         minimum=0,
         maximum=2**32 - 1,
-        description="What all that is random is drawn from; the same seed repeats the run.",
+        description="The source of every random choice; the same seed repeats the run.",
     ),
     "subject": Param(
         "",
@@ -39,8 +39,8 @@ PARAMS = {
     "stack": Param(
         os.environ.get("ONCEPROOF_STACK_HOME", ""),
         type="string",
-        description="The folder of a stack that stands. Empty: that of `onceproof up`, else one of "
-        "the run's own.",
+        description="The folder of a running stack. Empty: that of `onceproof up`, else a new one "
+        "for this run.",
     ),
     "night": Param(
         "",
@@ -56,7 +56,7 @@ PARAMS = {
 
 with DAG(
     "onceproof_run",
-    description="Hurts one pipeline, lets it recover, and says whether rows were lost or doubled.",
+    description="Injects faults into one pipeline, lets it recover, and checks its output rows.",
     schedule=None,
     params=PARAMS,
     max_active_runs=int(os.environ.get("ONCEPROOF_AT_ONCE", "1")),

@@ -1,7 +1,7 @@
-"""For an Airflow whose `plugins_folder` is this one: nothing is registered here.
+"""A placeholder for an Airflow whose `plugins_folder` is this folder; it registers nothing.
 
-The entry point of the installed package brings the plugin, and Airflow tells of a second one of
-its name as an error. So this file has the module, and not the class, among its names.
+The installed package's entry point registers the plugin, and Airflow reports a second plugin of the
+same name as an error. So this file imports the module and not the class.
 """
 
 import onceproof.airflow.plugin  # noqa: F401

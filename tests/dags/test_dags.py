@@ -1,4 +1,4 @@
-"""The DAGs as Airflow reads them: the arrows, the forms, and nothing heavy on the way."""
+"""The DAGs as Airflow parses them: dependencies, forms, and no heavy imports."""
 
 import json
 import os
@@ -39,7 +39,7 @@ DAGS = ("onceproof_run", "onceproof_nightly", "onceproof_gate")
 
 @pytest.fixture(scope="module")
 def read(tmp_path_factory):
-    """Returns what a DAG's file holds, read in a process of its own."""
+    """Parse a DAG's file in a process of its own."""
     home = tmp_path_factory.mktemp("airflow")
     found = {}
 
@@ -76,20 +76,20 @@ def test_a_run_has_the_arrows_of_its_phases(read):
     }
 
 
-def test_a_run_is_judged_whatever_failed_and_released_by_its_teardown(read):
+def test_a_run_is_judged_after_any_failure_and_released_by_its_teardown(read):
     found = read("onceproof_run")
     assert found["rules"]["judge"] == "all_done"
     assert (found["setups"], found["teardowns"]) == (["plan"], ["release"])
     assert found["red_with"] == ["release"]  # also where Airflow has skipped the judge
 
 
-def test_a_night_sums_up_whatever_failed(read):
+def test_a_night_is_summed_up_after_any_failure(read):
     found = read("onceproof_nightly")
     assert found["arrows"] == {"pick": ["run"], "run": ["summary"], "summary": []}
     assert found["rules"]["summary"] == "all_done"
 
 
-def test_a_closed_gate_ends_red_unless_somebody_is_asked_and_approves(read):
+def test_a_closed_gate_fails_unless_a_person_approves(read):
     found = read("onceproof_gate")
     assert found["arrows"] == {
         "decide": ["route"],
@@ -101,7 +101,7 @@ def test_a_closed_gate_ends_red_unless_somebody_is_asked_and_approves(read):
 
 
 @pytest.mark.parametrize("name", DAGS)
-def test_nothing_is_retried_by_airflow(read, name):
+def test_airflow_retries_no_task(read, name):
     assert set(read(name)["retries"]) == {0}
 
 
@@ -111,20 +111,20 @@ def test_every_field_of_the_form_is_described(read, name):
 
 
 @pytest.mark.parametrize("name", DAGS)
-def test_nothing_heavy_is_imported_with_a_dag(read, name):
+def test_parsing_a_dag_imports_no_heavy_module(read, name):
     assert set(read(name)["modules"]) & HEAVY == set()
 
 
-def test_runs_follow_one_another_unless_somebody_says_otherwise(read):
+def test_runs_follow_one_another_by_default(read):
     assert read("onceproof_run")["at_once"] == 1
     assert read("onceproof_run", ONCEPROOF_AT_ONCE="3")["at_once"] == 3
 
 
-def test_the_night_is_scheduled_unless_somebody_says_otherwise(read):
+def test_the_night_has_a_default_schedule(read):
     assert "0 2 * * *" in read("onceproof_nightly")["schedule"]
     assert read("onceproof_nightly", ONCEPROOF_SCHEDULE="")["schedule"] == "None"
 
 
-def test_the_form_knows_the_tags_of_the_catalogue(read):
+def test_the_form_offers_the_tags_of_the_catalogue(read):
     tags = read("onceproof_nightly")["params"]["tags"]
     assert tags["items"]["enum"] == ["control", "full", "late", "nightly", "quick"]

@@ -1,1 +1,1 @@
-"""What the DAGs and operators call: a run in tasks, nights, and the client of Airflow's API."""
+"""Operators and plugin for Airflow, the functions that they call, and a client of Airflow's API."""

@@ -1,4 +1,4 @@
-"""The DAGs that the package carries, as a bundle whose configuration names no path."""
+"""A DAG bundle for the DAGs in the installed package; its configuration needs no path."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from onceproof.machine.home import dags_folder
 
 
 class OnceproofDagBundle(LocalDagBundle):
-    """Our three DAGs, from wherever this machine has the package; its version is the package's."""
+    """Our three DAGs from the installed package; the bundle's version is the package's."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(path=str(dags_folder()), **kwargs)

@@ -1,4 +1,4 @@
-"""Airflow as a program meets it: its REST interface, behind its login."""
+"""A client of Airflow's REST API."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ OVER = ("success", "failed")
 
 @dataclass(frozen=True)
 class Airflow:
-    """An Airflow at an address, and the token that opens it."""
+    """An Airflow server's address and an access token for it."""
 
     address: str
     token: str
 
     @classmethod
     def of(cls, stack: LocalStack) -> Airflow:
-        """Log in to the Airflow of a stack."""
+        """Log in to a stack's Airflow."""
         member = stack.members.get("airflow:api-server")
         if member is None:
             raise RequestError(
-                f"the stack in {stack.state.folder} has no Airflow: `onceproof down`, and up "
-                "with --airflow"
+                f"the stack in {stack.state.folder} has no Airflow; run `onceproof down`, then "
+                "`onceproof up --airflow`"
             )
         return cls.login(member.address, USER, password_of(stack.state))
 
@@ -44,29 +44,29 @@ class Airflow:
         return cls(address, _call(f"{address}/auth/token", "POST", words)["access_token"])
 
     def get(self, path: str) -> dict[str, Any]:
-        """Return what stands at a path below /api/v2/."""
+        """Return the document at a path below /api/v2/."""
         return _call(f"{self.address}/api/v2/{path}", "GET", token=self.token)
 
     def send(self, method: str, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Send a document to a path below /api/v2/, and return the answer."""
+        """Send a document to a path below /api/v2/, and return the response."""
         return _call(f"{self.address}/api/v2/{path}", method, body, self.token)
 
     def trigger(self, dag: str, conf: Mapping[str, Any]) -> str:
-        """Trigger a DAG, when Airflow has read it, and return the name of its run."""
-        wait_for(lambda: self._knows(dag), _LIMIT_S, f"Airflow does not find the DAG {dag}")
+        """Wait until Airflow has parsed a DAG, trigger it, and return the DAG run's id."""
+        wait_for(lambda: self._has_dag(dag), _LIMIT_S, f"Airflow does not find the DAG {dag}")
         body = {"logical_date": None, "conf": dict(conf)}
         return str(self.send("POST", f"dags/{dag}/dagRuns", body)["dag_run_id"])
 
-    def _knows(self, dag: str) -> bool:
+    def _has_dag(self, dag: str) -> bool:
         found = self.get(f"dags?dag_id_pattern={dag}")["dags"]
         return any(one["dag_id"] == dag for one in found)
 
     def state(self, dag: str, run: str) -> str:
-        """Return the state of a DAG's run."""
+        """Return the state of a DAG run."""
         return str(self.get(f"dags/{dag}/dagRuns/{quote(run, safe='')}")["state"])
 
     def tasks(self, dag: str, run: str) -> dict[str, dict[str, Any]]:
-        """Return the tasks of a run, mapped ones by their name and number."""
+        """Return a DAG run's task instances by name; a mapped task's name ends in its index."""
         found = self.get(f"dags/{dag}/dagRuns/{quote(run, safe='')}/taskInstances?limit=1000")
         return {
             one["task_id"] + (f"[{one['map_index']}]" if one["map_index"] >= 0 else ""): one
@@ -74,7 +74,7 @@ class Airflow:
         }
 
     def xcom(self, dag: str, run: str, task: str, key: str) -> Any:
-        """Return what a task has told."""
+        """Return the value of a task's XCom."""
         path = f"dags/{dag}/dagRuns/{quote(run, safe='')}/taskInstances/{task}/xcomEntries/{key}"
         return self.get(f"{path}?deserialize=true")["value"]
 
@@ -91,7 +91,7 @@ def _call(
             found: dict[str, Any] = json.load(answer)
             return found
     except urllib.error.HTTPError as error:
-        said = error.read().decode(errors="replace")[:500]
-        raise StackError(f"Airflow refused {method} {address}: {error.code} {said}") from None
+        body_text = error.read().decode(errors="replace")[:500]
+        raise StackError(f"Airflow refused {method} {address}: {error.code} {body_text}") from None
     except OSError as error:
-        raise StackError(f"Airflow does not answer at {address}: {error}") from None
+        raise StackError(f"Airflow does not respond at {address}: {error}") from None

@@ -1,4 +1,4 @@
-"""A night: which runs it is made of."""
+"""The selection of a night's runs."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ log = logging.getLogger(__name__)
 
 
 def pick_runs(
-    asked: Mapping[str, Any], night: str, began: datetime, runs: Path
+    params: Mapping[str, Any], night: str, began: datetime, runs: Path
 ) -> list[dict[str, Any]]:
-    """Return what each run of a night is triggered with; what older nights left is released first.
+    """Return the arguments that trigger each run of a night; release abandoned runs first.
 
-    What the night was asked for is recorded in the verdict history. A seed is drawn from the date
-    where none is given, so that each night has others, and a night that is run again has the same.
+    The night's scenarios and seeds are recorded in the verdict history. Without a given seed, seeds
+    are derived from the date: each night has different ones, and a repeated night the same.
     """
     release_abandoned(runs)
-    first = asked["first_seed"]
+    first = params["first_seed"]
     if first is None:
-        first = began.date().toordinal() * asked["seeds"]
-    until = began + timedelta(minutes=asked["budget_minutes"])
-    seeds = range(first, first + asked["seeds"])
-    scenarios = scenarios_of(asked["tags"], asked["scenarios"])
+        first = began.date().toordinal() * params["seeds"]
+    until = began + timedelta(minutes=params["budget_minutes"])
+    seeds = range(first, first + params["seeds"])
+    scenarios = scenarios_of(params["tags"], params["scenarios"])
     wanted = {scenario.name: list(seeds) for scenario in scenarios}
     try:
         record_night(Night(night, began.astimezone(UTC), wanted), runs)
     except OnceproofError as error:
-        log.warning("what the night was asked for is not in the verdict history: %s", error)
-    same = {"stack": asked["stack"], "subject": asked["subject"], "night": night}
-    same["open"] = asked["open"]
+        log.warning("the night's scenarios and seeds are not in the verdict history: %s", error)
+    same = {"stack": params["stack"], "subject": params["subject"], "night": night}
+    same["open"] = params["open"]
     return [
         {
             "trigger_run_id": f"{night}__{scenario.name}__{seed}",
@@ -53,14 +53,14 @@ def pick_runs(
 
 
 def scenarios_of(tags: list[str], names: list[str]) -> list[Scenario]:
-    """Return the scenarios with one of these tags, and those that are named."""
+    """Return the scenarios with one of these tags, then the named ones."""
     catalogue = load_catalogue()
     tagged = {one.name for tag in tags for one in with_tag(tag, catalogue)}
     found = [one for one in catalogue if one.name in tagged]
     found += [one for one in map(find_scenario, names) if one not in found]
     if not found:
         raise RequestError(
-            f"the night has no scenario: none has a tag of {tags}, and none was named; "
-            "`onceproof list` shows them all"
+            f"the night has no scenario: none has one of the tags {tags}, and none is named; "
+            "choose from `onceproof list`"
         )
     return found

@@ -1,4 +1,4 @@
-"""The tasks of a night and of the gate: runs triggered one by one, their verdicts summed up."""
+"""Operators of the night and gate DAGs: they trigger runs one by one and sum up their verdicts."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from onceproof.machine.home import runs_folder
 from onceproof.runs.directory import RunDirectory
 
 RUN_DAG = "onceproof_run"
-_AGAIN = "__again"
+_RETRY = "__again"  # the suffix of a retry's DAG run id
 
 
 class ScenarioOperator(TriggerDagRunOperator):
-    """One run of a night: triggers `onceproof_run`, waits, and once more where nobody knows.
+    """One run of a night: triggers `onceproof_run`, waits, and retries once if it is undecided.
 
-    Its DAG run has the same name whenever this is called, so none is triggered twice.
+    Every call uses the same DAG run id, so no run is triggered twice.
     """
 
     def __init__(self, *, until: str, run_label: str, **kwargs: Any) -> None:
@@ -40,7 +40,7 @@ class ScenarioOperator(TriggerDagRunOperator):
     template_fields: Sequence[str] = (*TriggerDagRunOperator.template_fields, "until")
 
     def execute(self, context: Any) -> None:
-        """Trigger the run, or find it triggered; nothing is begun when the night's time is up."""
+        """Trigger the run, or wait for one already triggered; skip it after the night's budget."""
         from airflow.providers.standard.triggers.external_task import DagStateTrigger
         from airflow.sdk import timezone
 
@@ -54,43 +54,43 @@ class ScenarioOperator(TriggerDagRunOperator):
         super().execute(context)
 
     def execute_complete(self, context: Any, event: Any) -> dict[str, Any]:
-        """Return the run's verdict, or fail with it; UNKNOWN is run once more under a new name."""
+        """Return the run's summary, or fail with it; an undecided run is retried under a new id."""
         from onceproof.airflow.run_summary import is_decided
 
         ((run_id),) = event[1]["run_ids"]
-        told = _told(context["ti"], run_id)
-        if told and told["as_claimed"]:
-            return told
-        if not is_decided(told) and not run_id.endswith(_AGAIN):
-            self.trigger_run_id = run_id + _AGAIN
+        summary = _summary_of(context["ti"], run_id)
+        if summary and summary["as_claimed"]:
+            return summary
+        if not is_decided(summary) and not run_id.endswith(_RETRY):
+            self.trigger_run_id = run_id + _RETRY
             super().execute(context)
-        reasons = "; ".join(told["reasons"]) if told else "its DAG run ended without a verdict"
+        reasons = "; ".join(summary["reasons"]) if summary else "the DAG run has no verdict"
         raise AirflowFailException(f"{run_id}: {reasons}")
 
 
 class NightOperator(BaseOperator):
-    """Shows the verdicts of a night; red where one is not as claimed, or a run has none."""
+    """Sum up a night's verdicts; fails if one is not as claimed, or a run has none."""
 
     def execute(self, context: Any) -> list[dict[str, Any]]:
-        """Print a line for each run, return them, and fail where one is red."""
+        """Log a line for each run, return their summaries, and fail if one is not as claimed."""
         ti = context["ti"]
         picked = ti.xcom_pull(task_ids="pick") or []
-        found = [_that_counts(ti, one["trigger_run_id"]) for one in picked]
-        for told in found:
-            self.log.info("%-8s %s", told["verdict"], told["run"])
+        found = [_deciding_summary(ti, one["trigger_run_id"]) for one in picked]
+        for one in found:
+            self.log.info("%-8s %s", one["verdict"], one["run"])
         ti.xcom_push(key=VERDICT, value=found)
-        unreleased = [told["run"] for told in found if "name" in told and not _is_released(told)]
+        unreleased = [one["run"] for one in found if "name" in one and not _is_released(one)]
         if unreleased:
-            raise AirflowFailException(f"not all was taken back of {unreleased}")
-        if red := [told["run"] for told in found if not told["as_claimed"]]:
-            raise AirflowFailException(f"{len(red)} of {len(found)} are not as claimed: {red}")
+            raise AirflowFailException(f"runs not fully released: {unreleased}")
+        if red := [one["run"] for one in found if not one["as_claimed"]]:
+            raise AirflowFailException(f"{len(red)} of {len(found)} runs not as claimed: {red}")
         if not found:
-            raise AirflowFailException("the night had no run, so it says nothing")
+            raise AirflowFailException("the night had no runs, so it proves nothing")
         return found
 
 
 class GateOperator(BaseOperator):
-    """Asks the gate for a version and shows its reasons; what follows from it, others do."""
+    """Gate decision for a version, with its reasons; later tasks act on it."""
 
     template_fields: Sequence[str] = ("policy", "version")
 
@@ -113,29 +113,28 @@ class GateOperator(BaseOperator):
         return to_document(decision)
 
 
-def _is_released(told: dict[str, Any]) -> bool:
-    return RunDirectory(Path(told["run"])).released.exists()
+def _is_released(summary: dict[str, Any]) -> bool:
+    return RunDirectory(Path(summary["run"])).released.exists()
 
 
-def _that_counts(ti: Any, run_id: str) -> dict[str, Any]:
-    """Return what is told of a run, or of its second try where the first decided nothing."""
+def _deciding_summary(ti: Any, run_id: str) -> dict[str, Any]:
     from onceproof.airflow.run_summary import deciding_summary
 
-    told = deciding_summary(_told(ti, run_id), _told(ti, run_id + _AGAIN))
-    return dict(told or {"run": run_id, "verdict": "not run", "as_claimed": False})
+    summary = deciding_summary(_summary_of(ti, run_id), _summary_of(ti, run_id + _RETRY))
+    return dict(summary or {"run": run_id, "verdict": "not run", "as_claimed": False})
 
 
-def _told(ti: Any, run_id: str) -> dict[str, Any] | None:
-    """Return what the judge told of a run, or its directory where the judge was ended before."""
+def _summary_of(ti: Any, run_id: str) -> dict[str, Any] | None:
+    """Return the judge's XCom, or the run directory's summary if the judge task was killed."""
     from onceproof.airflow.run_summary import summary_of
 
     pulled = {"dag_id": RUN_DAG, "run_id": run_id}
-    if told := ti.xcom_pull(**pulled, task_ids="judge", key=VERDICT):
-        return dict(told)
+    if summary := ti.xcom_pull(**pulled, task_ids="judge", key=VERDICT):
+        return dict(summary)
     directory = ti.xcom_pull(**pulled, task_ids="plan")
     return summary_of(RunDirectory(Path(directory))) if directory else None
 
 
 def warn_night_over_budget(minutes: int, **kwargs: Any) -> None:  # noqa: ARG001  Airflow's context
-    """Tell that a night is longer than its budget, which then begins no run any more."""
-    logging.getLogger(__name__).error("the night is longer than its %d minutes", minutes)
+    """Log that a night has exceeded its budget; it starts no further runs."""
+    logging.getLogger(__name__).error("the night exceeded its budget of %d minutes", minutes)

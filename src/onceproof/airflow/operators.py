@@ -1,4 +1,4 @@
-"""The tasks of Onceproof's DAGs: each calls one phase of a run, and decides nothing itself."""
+"""Operators of `onceproof_run`: each calls one phase of a run and contains no logic of its own."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from onceproof.runs.directory import RunDirectory
 RUN = "{{ ti.xcom_pull(task_ids='plan') }}"
 VERDICTS = AssetAlias("onceproof-verdicts")
 VERDICT = "verdict"
-_SOON_S = 10.0  # what ends so soon is not worth a deferral
-# A task that is queued again before the scheduler has heard that its worker let it go is taken for
-# killed, and fails: the scheduler hears of workers once a second.
+_SOON_S = 10.0  # a phase that ends so soon is not worth a deferral
+# The scheduler reads workers' reports once a second. It fails a deferred task as killed if the task
+# is queued again before the scheduler has read that its worker released it.
 _NOT_BEFORE_S = 3.0
 _EVERY_S = 0.3
 
 
 def final_failure(error: OnceproofError) -> AirflowFailException:
-    """Return what ends a task for good: what a phase has said will not be otherwise next time."""
+    """Return an exception that fails the task without retries: a repeated phase fails the same."""
     return AirflowFailException(str(error))
 
 
 class PlanOperator(BaseOperator):
-    """Plans a run and returns its directory; earlier runs of this DAG run are released before."""
+    """Plan a run and return its directory; earlier runs of this DAG run are released first."""
 
     template_fields: Sequence[str] = ("scenario", "seed", "subject", "night", "is_open")
 
@@ -44,7 +44,7 @@ class PlanOperator(BaseOperator):
         self.is_open = is_open
 
     def execute(self, context: Any) -> str:
-        """Plan, purely but for the run's directory."""
+        """Plan the run; the only side effects are its directory and that release."""
         from onceproof.airflow.orchestrated import plan_run
         from onceproof.phases.plan import Origin
 
@@ -64,26 +64,26 @@ class PlanOperator(BaseOperator):
 
 
 class ReportLink(BaseOperatorLink):
-    """From a task to the report of its run, once that is judged."""
+    """A link from a task to its run's report; it works once the run is judged."""
 
     name = "Report"
     place = ""
 
     def get_link(self, operator: Any, *, ti_key: Any) -> str:  # noqa: ARG002
-        """Return the report's address; empty where no run was planned."""
+        """Return the report's path; empty if no run was planned."""
         plan = _directory(operator.directory).plan
         return f"/onceproof/report/{read_object(plan)['run']}{self.place}" if plan.exists() else ""
 
 
 class ExpectationsLink(ReportLink):
-    """From `validate` to what the report says of its expectations."""
+    """A link from `validate` to the report's section on expectations."""
 
     name = "Expectations"
     place = "#expectations"
 
 
 class PhaseOperator(BaseOperator):
-    """Carries out a short phase of a run."""
+    """A short phase of a run, carried out by the task itself."""
 
     template_fields: Sequence[str] = ("directory", "options")
 
@@ -92,7 +92,7 @@ class PhaseOperator(BaseOperator):
         self.directory, self.options = directory, options
 
     def execute(self, context: Any) -> None:  # noqa: ARG002
-        """Carry it out here: the task's name is the phase's."""
+        """Carry out the phase with the task's name."""
         from onceproof.airflow.orchestrated import carry_out
 
         try:
@@ -106,7 +106,7 @@ class PhaseOperator(BaseOperator):
 
 
 class LongPhaseOperator(BaseOperator):
-    """Begins a long phase in a process of its own, and waits for its end without a worker."""
+    """A long phase in a process of its own; the task is deferred and holds no worker."""
 
     template_fields: Sequence[str] = ("directory",)
 
@@ -115,12 +115,12 @@ class LongPhaseOperator(BaseOperator):
         self.directory = directory
 
     def execute(self, context: Any) -> Any:
-        """Begin the phase, or find it begun; a task that was cleared does it again."""
+        """Start the phase unless it already runs or is done; a cleared task repeats it."""
         from onceproof.airflow.orchestrated import PhaseWatch, begin, longest
 
         run = _directory(self.directory)
         try:
-            begin(run, self.task_id, again=context["ti"].try_number > 1)
+            begin(run, self.task_id, is_repeat=context["ti"].try_number > 1)
         except OnceproofError as error:
             raise final_failure(error) from error
         if comes_true(PhaseWatch(run, self.task_id).has_ended, _SOON_S):
@@ -129,7 +129,7 @@ class LongPhaseOperator(BaseOperator):
         return self.defer(trigger=waiting, method_name="end", timeout=longest(run))
 
     def end(self, context: Any, event: Any = None) -> Any:  # noqa: ARG002
-        """Return what the phase has to show; evidence goes out before a failure does."""
+        """Return the phase's outcome; on failure push the reason as an XCom, then fail."""
         from onceproof.airflow.orchestrated import outcome
 
         try:
@@ -147,19 +147,19 @@ class ValidateOperator(LongPhaseOperator):
 
 
 class PhaseTrigger(BaseTrigger):
-    """Waits until a long phase of a run has ended."""
+    """A trigger that fires when a long phase of a run has ended."""
 
     def __init__(self, directory: str, phase: str) -> None:
         super().__init__()
         self.directory, self.phase = directory, phase
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
-        """Return what makes this trigger anew."""
+        """Return the arguments from which Airflow recreates this trigger."""
         path = f"{type(self).__module__}.{type(self).__name__}"
         return path, {"directory": self.directory, "phase": self.phase}
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
-        """Look again and again, beside the triggerer's loop."""
+        """Poll for the phase's end without blocking the triggerer's event loop."""
         from onceproof.airflow.orchestrated import PhaseWatch
 
         watch = PhaseWatch(_directory(self.directory), self.phase)
@@ -168,7 +168,7 @@ class PhaseTrigger(BaseTrigger):
 
 
 class JudgeOperator(BaseOperator):
-    """Judges a run, whatever failed before; the task is green where the verdict is as claimed."""
+    """Judge a run even if earlier tasks failed; succeeds if the verdict is as claimed."""
 
     template_fields: Sequence[str] = ("directory",)
     operator_extra_links = (ReportLink(),)
@@ -178,30 +178,30 @@ class JudgeOperator(BaseOperator):
         self.directory = directory
 
     def execute(self, context: Any) -> dict[str, Any]:
-        """Judge, tell, and fail where the verdict is not as claimed: that is never retried."""
+        """Judge the run, push its summary, and fail without retries if it is not as claimed."""
         from onceproof.airflow.orchestrated import judge_ended
 
         if self.directory == "None":
             raise AirflowFailException("no run was planned, so there is nothing to judge")
-        verdict, told = judge_ended(_directory(self.directory))
-        context["ti"].xcom_push(key=VERDICT, value=told)
+        verdict, summary = judge_ended(_directory(self.directory))
+        context["ti"].xcom_push(key=VERDICT, value=summary)
         if verdict.exit_code:
-            raise AirflowFailException(f"{told['verdict']}: {'; '.join(told['reasons'])}")
-        asset = Asset(f"onceproof://verdict/{told['scenario']}")
-        context["outlet_events"][VERDICTS].add(asset, extra=told)
-        return told
+            raise AirflowFailException(f"{summary['verdict']}: {'; '.join(summary['reasons'])}")
+        asset = Asset(f"onceproof://verdict/{summary['scenario']}")
+        context["outlet_events"][VERDICTS].add(asset, extra=summary)
+        return summary
 
 
 class ReleaseOperator(PhaseOperator):
-    """Takes back what a run made; the teardown of `plan`."""
+    """Release of a run's topics, tables and stack; the teardown of `plan`."""
 
     def execute(self, context: Any) -> None:  # noqa: ARG002
-        """Release, and judge a run that nobody has judged: it is green as little as its verdict."""
+        """Release the run; if it was not judged, judge it, and fail unless it is as claimed."""
         from onceproof.airflow.orchestrated import release_run
 
         verdict = release_run(_directory(self.directory))
         if verdict and verdict.exit_code:
-            raise AirflowFailException(f"judged only when it was released: {verdict.grade}")
+            raise AirflowFailException(f"the run was judged only at its release: {verdict.grade}")
 
 
 def _directory(run: str) -> RunDirectory:

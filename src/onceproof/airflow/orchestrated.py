@@ -1,7 +1,7 @@
-"""A run whose phases an orchestrator carries out, each as a task of its own.
+"""Phases of a run for an orchestrator, which calls each one from a task of its own.
 
-An orchestrator's tasks are at-least-once: each of these may be called twice, at the same moment,
-and after the caller of the first was killed. No second driver ever starts for one run.
+An orchestrator's tasks run at least once. So each function may be called twice, concurrently, and
+again after the first caller was killed. No second driver ever starts for one run.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ from onceproof.verdict import Grade, Verdict
 
 log = logging.getLogger(__name__)
 _BEYOND_S = 120.0
-# Begun beside another, and ready when its turn comes: Spark, and a library of five seconds.
+# Started during another phase, so that Spark and a library of five seconds are already loaded.
 _BESIDE = {"process": "recompute", "recompute": "validate"}
 
 
 def plan_run(
     scenario: str, seed: int, runs: Path, subject: str, origin: Origin, *, is_open: bool = False
 ) -> RunDirectory:
-    """Plan a run; an earlier one of the same orchestrator's name is released before."""
+    """Plan a run; release earlier runs of the same orchestrator id first."""
     found = api.load_scenario(scenario)
     for path in sorted((runs / found.name).glob("*/plan.json")):
         if origin.orchestrator and read_object(path).get("orchestrator") == origin.orchestrator:
@@ -59,37 +59,37 @@ def plan_run(
 
 
 def carry_out(run: RunDirectory, name: str, *options: Any) -> None:
-    """Carry out a short phase here and now."""
+    """Carry out a short phase in this process."""
     run.logs.mkdir(exist_ok=True)
     PHASES[name](run, Plan.read(run.plan), *options)
 
 
-def begin(run: RunDirectory, name: str, *, again: bool = False) -> None:
-    """Begin a long phase in a process of its own; one that is done is not done `again` unasked."""
+def begin(run: RunDirectory, name: str, *, is_repeat: bool = False) -> None:
+    """Start a long phase in a process of its own; repeat a completed one only if `is_repeat`."""
     if name == "process":
         start_agent(run)
-    elif name != "disturb" and (again or not is_done(run, name)):
+    elif name != "disturb" and (is_repeat or not is_done(run, name)):
         start_detached(run, name)
     if name in _BESIDE:
         start_detached(run, _BESIDE[name])
 
 
 def longest(run: RunDirectory) -> timedelta:
-    """Return how long any phase of a run may take, by the run's own limits."""
+    """Return the longest time that any phase of a run may take, from the run's own limits."""
     return timedelta(seconds=2 * Plan.read(run.plan).limits.run_s + _BEYOND_S)
 
 
 class PhaseWatch:
-    """Looks again and again whether a long phase is over; each look reads only what is new."""
+    """Polling for the end of a long phase; each call reads only new history records."""
 
     def __init__(self, run: RunDirectory, name: str) -> None:
         self._run, self._name = run, name
         self._history, self._produce = HistoryReader(run.history), PhaseEnd(run, "produce")
         faults = Plan.read(run.plan).faults if name == "disturb" else ()
-        self._left = {fault.name for fault in faults}  # those that have not struck yet
+        self._left = {fault.name for fault in faults}  # faults that have not struck yet
 
     def has_ended(self) -> bool:
-        """Whether the phase is over, well or not."""
+        """Return whether the phase has ended, successfully or not."""
         if self._name == "disturb":
             self._left -= strikes_in(self._history.read_new()).keys()
             return not self._left or self._has_process_ended()
@@ -99,7 +99,7 @@ class PhaseWatch:
         return process is None or not process.is_alive
 
     def _has_process_ended(self) -> bool:
-        """Whether the agent has; nobody need wait for one where the input ended without a job."""
+        # There will be no agent if producing the input failed before a job started.
         agent = find_agent(self._run)
         if agent is not None:
             return not agent.is_alive
@@ -112,7 +112,7 @@ def _strikes(run: RunDirectory) -> dict[str, Any]:
 
 
 def outcome(run: RunDirectory, name: str) -> dict[str, Any]:
-    """Return what a long phase has to show, for its task; raise `StackError` where it failed."""
+    """Return a long phase's result for its task; raise `StackError` if the phase failed."""
     return _OUTCOMES.get(name, _of_phase)(run, name)
 
 
@@ -124,7 +124,7 @@ def _of_phase(run: RunDirectory, name: str) -> dict[str, Any]:
 def _of_process(run: RunDirectory, name: str) -> dict[str, Any]:
     end = end_of(run, name)
     if end is None:
-        raise StackError(f"process: its agent died; see {run.logs / 'agent.log'}")
+        raise StackError(f"process: its agent exited unexpectedly; see {run.logs / 'agent.log'}")
     refuse_failed(end)
     return {"run": str(run.root)}
 
@@ -132,7 +132,7 @@ def _of_process(run: RunDirectory, name: str) -> dict[str, Any]:
 def _of_disturb(run: RunDirectory, name: str) -> dict[str, Any]:  # noqa: ARG001
     strikes = _strikes(run)
     if missing := [one.name for one in Plan.read(run.plan).faults if one.name not in strikes]:
-        raise StackError(f"disturb: no proof that {', '.join(missing)} struck")
+        raise StackError(f"disturb: no proof that these faults struck: {', '.join(missing)}")
     return {"faults": strikes}
 
 
@@ -153,7 +153,7 @@ _OUTCOMES: dict[str, Callable[[RunDirectory, str], dict[str, Any]]] = {
 
 
 def judge_ended(run: RunDirectory) -> tuple[Verdict, dict[str, Any]]:
-    """Judge and record a run, of which nothing goes on any more; return what is told of it."""
+    """End the run's processes, judge and record it; return the verdict and its summary."""
     end_all_detached(run)
     end_agent(run)
     verdict = judge_run(run.root)
@@ -161,10 +161,10 @@ def judge_ended(run: RunDirectory) -> tuple[Verdict, dict[str, Any]]:
 
 
 def release_run(run: RunDirectory) -> Verdict | None:
-    """Take back what a run made; its evidence stays as the judge saw it.
+    """Release a run's topics, tables and stack; its evidence stays as the judge saw it.
 
-    A run that nobody has judged is judged then, and the verdict returned: none goes without one.
-    One that was judged is recorded once more, since its judge may have been ended before it was.
+    A run that was not judged is judged now, and its verdict returned, so that every run has one. A
+    judged run is recorded again, since its judge may have been killed before it recorded it.
     """
     if run.verdict.exists():
         try:
@@ -180,9 +180,9 @@ def release_run(run: RunDirectory) -> Verdict | None:
 
 
 def release_abandoned(runs: Path) -> list[str]:
-    """Release each orchestrated run that was prepared and never released, long after its time.
+    """Release each orchestrated run that was prepared, never released, and exceeded its time limit.
 
-    An orchestrator that was ended itself releases nothing. Returns a line for each.
+    A killed orchestrator leaves such runs. Returns a line for each.
     """
     found = []
     for path in sorted(runs.glob("*/*/prepared.json")):

@@ -1,6 +1,6 @@
-"""Onceproof in Airflow: the nights in its navigation, the verdict beside each run of the DAG.
+"""The Airflow plugin: nights in the navigation, and a verdict tab for each DAG run.
 
-Every part of Airflow imports this file, so it imports nothing else until a page is asked for.
+Every Airflow component imports this file, so it imports nothing else until a page is requested.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ async def app(scope: Any, receive: Any, send: Any) -> None:
 
 @cache
 def _pages() -> Any:
-    """Return the application; it refuses users who may not read the DAG."""
+    # The application refuses users without read access to the DAG.
     from airflow.api_fastapi.core_api.security import requires_access_dag
     from fastapi import Depends, FastAPI
     from fastapi.responses import HTMLResponse
@@ -28,10 +28,10 @@ def _pages() -> Any:
     def answer(page: serving.Page) -> Any:
         return HTMLResponse(page.html, page.status, dict(page.headers))
 
-    # The pages of FastAPI's own that describe an application would load scripts from elsewhere.
-    no_pages_of_its_own: Any = {"docs_url": None, "redoc_url": None, "openapi_url": None}
+    # FastAPI's own documentation pages would load scripts from other hosts.
+    no_docs_pages: Any = {"docs_url": None, "redoc_url": None, "openapi_url": None}
     reads_the_dag = Depends(requires_access_dag("GET", param_dag_id=serving.DAG))
-    pages = FastAPI(title="Onceproof", dependencies=[reads_the_dag], **no_pages_of_its_own)
+    pages = FastAPI(title="Onceproof", dependencies=[reads_the_dag], **no_docs_pages)
 
     @pages.get("/nights")
     def nights() -> Any:
@@ -49,7 +49,7 @@ def _pages() -> Any:
 
 
 class OnceproofPlugin(AirflowPlugin):
-    """What Airflow's interface gets: an entry of its navigation, and a tab of each run of a DAG."""
+    """The additions to Airflow's UI: a navigation entry, and a tab for each DAG run."""
 
     name = "onceproof"
     fastapi_apps = [{"app": app, "url_prefix": "/onceproof", "name": "Onceproof"}]  # noqa: RUF012

@@ -1,4 +1,4 @@
-"""What Airflow shows of this package among its providers."""
+"""This package's entry in Airflow's list of providers."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ _INTEGRATION = "Onceproof"
 
 
 def get_provider_info() -> dict[str, Any]:
-    """Return the metadata as Airflow's schema of providers has it.
+    """Return the provider metadata in Airflow's schema.
 
-    The plugin is not in it: its entry point registers it, and Airflow refuses a second one.
+    The plugin is not in it: its entry point registers it, and Airflow refuses to register it twice.
     """
     modules = {
         "operators": ["onceproof.airflow.operators", "onceproof.airflow.night_operators"],

@@ -1,4 +1,4 @@
-"""What is told of a judged run to whoever had it carried out, and which of two tries counts."""
+"""The summary of a judged run for its orchestrator, and the choice between a run and its retry."""
 
 from __future__ import annotations
 
@@ -11,18 +11,21 @@ from onceproof.past.record import record_run
 from onceproof.runs.directory import RunDirectory
 from onceproof.verdict import Grade
 
-Told = Mapping[str, Any]
+Summary = Mapping[str, Any]
 
 
 def record_and_summarize(run: RunDirectory) -> dict[str, Any]:
-    """Record a judged run and return what is told of it: nothing is that the history misses."""
+    """Record a judged run in the verdict history, then return its summary.
+
+    If recording fails, it raises, so that no summary exists of a run that the history lacks.
+    """
     record_run(run, run.root.parents[1])
     document = read_document(run)
-    told = {
+    summary = {
         name: document[name]
         for name in ("scenario", "seed", "subject", "verdict", "claims", "as_claimed")
     }
-    return told | {
+    return summary | {
         "reasons": document["reasons"][:3],
         "differences": document["differences"],
         "run": str(run.root),
@@ -32,15 +35,18 @@ def record_and_summarize(run: RunDirectory) -> dict[str, Any]:
 
 
 def summary_of(run: RunDirectory) -> dict[str, Any] | None:
-    """Return what is told of a run whose judge was ended before it did; None without a verdict."""
+    """Return the summary of a run whose judge task ended before it returned one.
+
+    None if the run has no verdict.
+    """
     return record_and_summarize(run) if run.verdict.exists() else None
 
 
-def is_decided(told: Told | None) -> bool:
-    """Whether what is told of a run is a verdict that stands; UNKNOWN and none are tried again."""
-    return told is not None and told["verdict"] != Grade.UNKNOWN
+def is_decided(summary: Summary | None) -> bool:
+    """Return whether a run's verdict is final; a run with UNKNOWN or no verdict is retried."""
+    return summary is not None and summary["verdict"] != Grade.UNKNOWN
 
 
-def deciding_summary(first: Told | None, again: Told | None) -> Told | None:
-    """Return what a night says of a run: its second try only where the first decided nothing."""
-    return first if is_decided(first) or again is None else again
+def deciding_summary(first: Summary | None, retry: Summary | None) -> Summary | None:
+    """Return the summary that a night reports: the retry's only if the first is undecided."""
+    return first if is_decided(first) or retry is None else retry

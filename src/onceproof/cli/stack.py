@@ -119,7 +119,7 @@ def _print_members(stack: Stack, began: float, *, as_json: bool) -> Iterable[Mem
 
 def _row(member: MemberStatus) -> list[str]:
     memory = str(member.pss_bytes >> 20) if member.pss_bytes else ""
-    health = "healthy" if member.healthy else member.trouble
+    health = "healthy" if member.healthy else member.trouble.removeprefix("is ")
     return [member.name, str(member.pid or ""), memory, member.address, health]
 
 

@@ -1,7 +1,7 @@
-"""Whether a run of a scenario could begin: each thing it needs looked at, and nothing started.
+"""Checks of everything that a run of a scenario needs; nothing is started.
 
-`onceproof doctor SCENARIO` prints it. What is not there has a remedy; a check that rests on another
-one that failed is left out.
+`onceproof doctor SCENARIO` prints them. A failed check has a remedy. A check that depends on a
+failed one is left out.
 """
 
 from __future__ import annotations
@@ -19,14 +19,13 @@ from onceproof.stacks.opening import find_stack, open_stack
 
 
 def check_scenario(asked: str, home: Path | None) -> list[Check]:
-    """Look at everything that a run of a scenario needs, on the stack that it would use."""
+    """Check everything that a run of a scenario needs, on the stack that it would use."""
     try:
         scenario = find_scenario(asked)
     except RequestError as error:
-        return [Check("scenario", False, f"{asked} cannot be run", str(error))]
-    told = f"{scenario.name} of {scenario.file}, with its reference and its sink"
+        return [Check("scenario", False, f"cannot run {asked}", str(error))]
     found = [
-        Check("scenario", True, told),
+        Check("scenario", True, f"{scenario.name} of {scenario.file}"),
         check_libraries(scenario),
         *check_variables(scenario),
         *check_job(scenario),
@@ -34,9 +33,9 @@ def check_scenario(asked: str, home: Path | None) -> list[Check]:
     try:
         stack = _stack(home)
     except OnceproofError as error:
-        return [*found, Check("stack", False, "it cannot be opened", str(error))]
+        return [*found, Check("stack", False, "cannot be opened", str(error))]
     if stack is None:
-        value = "none stands: a run starts one of its own, and takes it down"
+        value = "none is running; a run starts its own and takes it down"
         return [*found, Check("stack", True, value)]
     return [*found, *check_stack(stack, scenario)]
 

@@ -1,4 +1,4 @@
-"""Whether a stack can carry a run: whole, able to be struck so, and open to who asks."""
+"""Checks of a running stack: healthy members, possible faults, and the permissions of a run."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ _MAY = (
 
 
 def check_stack(stack: Stack, scenario: Scenario) -> list[Check]:
-    """Look at a stack that stands, for one scenario."""
+    """Check a running stack for one scenario."""
     troubles = {
         one.name: one.trouble
         for one in stack.status()
         if not one.healthy and one.kind != Component.kind
     }
     needed = ("master", *STORES.get(scenario.output.store, Store()).needs)
-    troubles |= {name: "there is none" for name in needed if name not in stack.members}
-    said = "; ".join(f"{name}: {trouble}" for name, trouble in troubles.items())
-    remedy = "start what is dead, resume what is paused, mend what its file says of it"
-    found = [Check("stack", not troubles, said or f"{stack.name} is whole", remedy)]
+    troubles |= {name: "is missing" for name in needed if name not in stack.members}
+    value = "; ".join(f"{name} {trouble}" for name, trouble in troubles.items())
+    remedy = "start dead members, resume paused ones, or correct the file of an external stack"
+    found = [Check("stack", not troubles, value or f"{stack.name} is healthy", remedy)]
     found.append(_faults(stack, scenario))
     if not any(name == "kafka" or name.startswith("broker:") for name in troubles):
         found.append(_topics(stack))
@@ -49,13 +49,13 @@ def check_stack(stack: Stack, scenario: Scenario) -> list[Check]:
 
 
 def check_output(scenario: Scenario, address: str) -> Iterable[Check]:
-    """Look at the output of a job of somebody else; of a sink of ours nothing need be there."""
+    """Check the output of a user's job; our own sinks create theirs."""
     options = scenario.output.options
     kind = find_sink(scenario.output.sink, options)
     if not is_output(kind) or kind.place.check is None:
         return []
     if not kind.place.is_named(options):
-        return [Check("output", True, "the run's own, {target} in the command")]
+        return [Check("output", True, "created by the run, as {target} in the command")]
     reference, name = reference_of(scenario.output), options[kind.place.called]
     target = Target(address, name, reference.columns, reference.key, options=options)
     return kind.place.check(target)
@@ -65,17 +65,16 @@ def _faults(stack: Stack, scenario: Scenario) -> Check:
     try:
         refuse_unable(stack, scenario.faults)
     except RequestError as error:
-        remedy = "leave the fault out, give the stack a command for it, or name another stack"
+        remedy = "remove the fault, give the stack a command for it, or use another stack"
         return Check("faults", False, str(error), remedy)
     names = ", ".join(one.name for one in scenario.faults)
-    return Check("faults", True, f"the stack can do {names}" if names else "there are none")
+    return Check("faults", True, f"the stack supports {names}" if names else "none")
 
 
 def _topics(stack: Stack) -> Check:
-    """Make a topic, send one record, read it back and drop the topic, as a run does."""
     brokers = stack.brokers
     name = f"onceproof-doctor-{secrets.token_hex(4)}"
-    step = "make"
+    step = "create"
     try:
         make_topic(brokers, name, 1)
         try:
@@ -85,11 +84,11 @@ def _topics(stack: Stack) -> Check:
             count = sum(1 for _ in read_back(brokers, name))
         finally:
             drop_topic(brokers, name)
-    except Exception as error:  # kafka-python's own errors have no root in common with ours
-        said = f"cannot {step} a topic: {type(error).__name__}: {error}"
-        remedy = "a run makes, writes, reads and drops topics that begin with its name: allow it to"
-        return Check("topics", False, said, remedy)
-    return Check("topics", count == 1, f"a topic was made, written, read ({count}) and dropped")
+    except Exception as error:  # kafka-python's errors have no common base class with ours
+        value = f"cannot {step} a topic: {type(error).__name__}: {error}"
+        remedy = "allow a run to create, write, read and delete topics that begin with its name"
+        return Check("topics", False, value, remedy)
+    return Check("topics", count == 1, f"a topic was created, written, read ({count}) and deleted")
 
 
 def _send(brokers: Brokers, name: str) -> None:
@@ -102,16 +101,17 @@ def _send(brokers: Brokers, name: str) -> None:
 
 
 def _database(address: str) -> Iterator[Check]:
-    """Ask whether the store lets a run make its schema."""
+    """Yield a check that a run can connect to the store and create a schema."""
     import psycopg
 
-    remedy = "grant CREATE on the database to that user: a run makes a schema of its own"
+    remedy = "grant CREATE on the database to that user; a run creates a schema of its own"
     try:
         with psycopg.connect(revealed(address), connect_timeout=5) as connection:
             found = connection.execute(_MAY).fetchone()
     except (psycopg.Error, OnceproofError) as error:
-        said = concealed(" ".join(str(error).split()), address)
-        yield Check("database", False, said, "see that it can be reached")
+        value = concealed(" ".join(str(error).split()), address)
+        yield Check("database", False, value, "check its address, login and network")
         return
-    user, name, may = found or ("nobody", "nothing", False)
-    yield Check("database", may, f"{user} on {name}{'' if may else ': no CREATE'}", remedy)
+    user, name, can_create = found or ("no user", "no database", False)
+    value = f"{user} on {name}{'' if can_create else ': no CREATE'}"
+    yield Check("database", can_create, value, remedy)

@@ -73,7 +73,7 @@ def await_members(stack: Stack, within_s: float = _SERVES_WITHIN_S) -> None:
 
     def serve() -> bool:
         troubles[:] = [
-            f"{one.name} is not healthy ({one.trouble})"
+            f"{one.name} {one.trouble}"
             for one in stack.status()
             if not one.healthy and one.kind != Component.kind
         ]
@@ -82,12 +82,11 @@ def await_members(stack: Stack, within_s: float = _SERVES_WITHIN_S) -> None:
     try:
         do_serve = comes_true(serve, within_s)
     except StackError as error:
-        reason = f"cannot inspect the members of stack {stack.name}: {error}"
-        raise StackError(reason) from error
+        raise StackError(f"stack {stack.name} cannot be checked: {error}") from error
     if not do_serve:
         raise StackError(
-            f"stack {stack.name}: {', '.join(troubles)}; start the dead members, or run"
-            ' "onceproof down" and "onceproof up"'
+            f"stack {stack.name} is not healthy: {', '.join(troubles)}; start dead members and "
+            'resume paused ones, as in "onceproof start broker:1", or restart the stack'
         )
 
 

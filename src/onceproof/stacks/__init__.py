@@ -1,9 +1,9 @@
-"""A stack is the system under test behind a few verbs on named members.
+"""The system under test, as named members with a few verbs.
 
 Members have names (`broker:1`, `worker:2`, `master`, `store`) and roles (`broker:controller`,
-`broker:leader=orders/0`, `broker:any`). A verb returns only when it has taken hold, and what it
-returns is the proof. A fault whose verb found nothing to act on raises: it never returns a proof
-of something that did not happen. Cures (`resume`, `start`) may be repeated.
+`broker:leader=orders/0`, `broker:any`). A verb returns only when it has taken effect, and returns
+the proof. A verb that finds nothing to act on raises: it never returns a proof of something that
+did not happen. Cures (`resume`, `start`) may be repeated.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from onceproof.machine.identity import Identity
 
 Verb = Literal["kill", "pause", "resume", "stop", "start"]
 VERBS: tuple[Verb, ...] = ("kill", "pause", "resume", "stop", "start")
+DEAD, PAUSED = "is dead", "is paused"  # troubles of a member without a running process
 CURES: tuple[Verb, ...] = ("resume", "start")
 
 
 @dataclass(frozen=True)
 class MemberStatus:
-    """One member as it was found: who it is, whether it serves, and what keeps it from serving."""
+    """A member's state at one look: its process, whether it is healthy, and if not, why."""
 
     name: str
     kind: str
@@ -38,7 +39,7 @@ class MemberStatus:
 
 @dataclass(frozen=True)
 class Done:
-    """A verb that has taken hold of a member, with the evidence."""
+    """A verb that has taken effect on a member, with its proof."""
 
     verb: Verb
     member: str
@@ -46,78 +47,84 @@ class Done:
 
 
 class Stack(Protocol):
-    """What faults, phases and the command line may ask of a stack, whatever it is made of."""
+    """The interface of every kind of stack for faults, phases and the command line."""
 
     @property
     def name(self) -> str:
-        """The text by which `open_stack` finds it again."""
+        """The text from which `open_stack` opens it again."""
 
     @property
     def brokers(self) -> Brokers:
-        """The brokers, for clients."""
+        """The brokers' addresses and security settings for clients."""
 
     @property
     def members(self) -> Mapping[str, Member]:
         """Every member by name."""
 
     def status(self) -> Sequence[MemberStatus]:
-        """Look at every member, now; never raises because a member is dead."""
+        """Return the current state of every member; a dead member does not raise."""
 
     @property
     def runs_executors_here(self) -> bool:
-        """Whether executors run on this machine, where they can be seen and struck."""
+        """Whether executors run on this machine, where faults can find and kill them."""
 
     def lacks(self, verb: Verb, target: str) -> str:
-        """Say why it cannot do the verb to the target, whoever lives; empty if it can."""
+        """Return why the stack can never do the verb to the target; empty if it can.
+
+        The answer does not depend on which members are running.
+        """
 
     def apply(self, verb: Verb, target: str, rng: Random) -> Done:
-        """Do the verb to the member that the target names, and wait until it has taken hold.
+        """Do the verb to the target's member, and wait until it has taken effect.
 
-        `rng` decides only where the target leaves a choice (`broker:any`).
+        `rng` is used only if the target leaves a choice (`broker:any`).
         """
 
     def heal(self) -> None:
-        """Start or resume each member that does not serve; an orchestrator's is none of ours."""
+        """Start or resume each unhealthy member, except those of an orchestrator."""
 
     def down(self) -> None:
-        """End every process of the stack and remove its files, whatever died before."""
+        """End every process of the stack and remove its files, also after crashes."""
 
 
 class Member(Protocol):
-    """What a kind of member tells about itself; the verbs do the rest, alike for all."""
+    """The properties in which kinds of members differ; verbs treat all members alike."""
 
     @property
     def name(self) -> str:
-        """How it is called."""
+        """Its name in targets, such as `broker:1`."""
 
     @property
     def kind(self) -> str:
-        """What it is one of."""
+        """Its kind, such as `broker`."""
 
     @property
     def stop_signal(self) -> str:
-        """The signal that asks it to end in good order."""
+        """The signal that requests an orderly shutdown."""
 
     @property
     def verbs(self) -> tuple[Verb, ...]:
-        """What can be done to it."""
+        """The verbs that it supports."""
 
     @property
     def address(self) -> str:
-        """Where its clients reach it."""
+        """The address for its clients."""
 
     @property
     def listens_on(self) -> list[tuple[str, int]]:
         """The addresses that must be free before it starts."""
 
     def needs(self, living: Collection[str]) -> str:
-        """Say what must live beside it before it can serve; empty if all of it does."""
+        """Return the missing members without which it cannot become healthy; empty if none."""
 
     def remove_leftovers(self) -> None:
-        """Remove what its last life left that would keep it from starting; none of it lives."""
+        """Remove files of its previous process that would prevent a start.
+
+        Call this only when none of its processes is alive.
+        """
 
     def family(self, main: Identity | None) -> list[Identity]:
         """Return its living processes, the main one first."""
 
     def trouble(self) -> str:
-        """Say what keeps it from serving; empty if nothing does."""
+        """Return why it is not healthy, as in "is dead" or "does not respond"; empty if it is."""

@@ -1,4 +1,4 @@
-"""A stack by its name: the folder of a local one, `compose:PROJECT`, or `external:FILE`."""
+"""Opening of a stack by name: a local stack's folder, `compose:PROJECT`, or `external:FILE`."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from onceproof.stacks.state import State
 
 
 def is_composed(name: str) -> bool:
-    """Whether a name is a composed stack's."""
+    """Return whether a name is that of a composed stack."""
     return name.startswith(PREFIX)
 
 
 def is_external(name: str) -> bool:
-    """Whether a name is an external stack's."""
+    """Return whether a name is that of an external stack."""
     return name.startswith(external.PREFIX)
 
 
 def open_stack(name: str) -> Stack:
-    """Return the stack of this name, or raise `RequestError` if there is none."""
+    """Return the stack with this name; raise `RequestError` if there is none."""
     if is_composed(name):
         return ComposeStack(name.removeprefix(PREFIX))
     if is_external(name):
@@ -32,7 +32,7 @@ def open_stack(name: str) -> Stack:
 
 
 def find_stack(name: str) -> Stack | None:
-    """Return the stack of this name if it stands; what never came up does not."""
+    """Return the stack with this name; None if there is none or its start never completed."""
     if not is_composed(name) and not is_external(name):
         found = State.load(Path(name).resolve())
         if found is None or not found.ready:

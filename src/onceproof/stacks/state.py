@@ -1,9 +1,9 @@
-"""The files in which a stack remembers itself, so that any later process can pick it up.
+"""The files with a stack's state, from which any later process can use the stack.
 
-`stack.json` is written before the first process starts and says how to start each member again;
-`pids/` holds who each member is now. Every process inherits the stack's random mark (`marking`) and
-has it in its environment. It finds what a dying `up` had no time to write down, and what outlives
-the member that forked it.
+`stack.json` is written before the first process starts and contains how to start each member;
+`pids/` contains each member's current process. Every process inherits the stack's random mark
+(`machine.spawning`) and has it in its environment. The mark finds processes that a killed `up` did
+not record, and processes that outlive the member that forked them.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ SCHEMA = 1
 MARK = "ONCEPROOF_STACK"
 STATE = "stack.json"
 LOCK = "onceproof.lock"
-VERB_ENDS_S = 200.0  # two faults may meet at one member: a strike waits for the other's cure
+VERB_ENDS_S = 200.0  # two faults may hit one member: a strike waits for the other one's cure
 LOOPBACK = "127.0.0.1"
-DOOR = "door/"  # before the name of a listener: its link's port
+DOOR = "door/"  # the prefix of a listener's name for the port of its link
 
 
 @dataclass(frozen=True)
 class Launch:
-    """How one member is started, now and again after a fault."""
+    """The command that starts a member, the first time and after a fault."""
 
     argv: list[str]
     env: dict[str, str]
@@ -46,7 +46,7 @@ class Launch:
 
 @dataclass(frozen=True)
 class State:
-    """Everything about one stack that does not change while it is up."""
+    """The properties of a stack that do not change while it is up."""
 
     folder: Path
     mark: str
@@ -61,12 +61,12 @@ class State:
 
     @classmethod
     def new(cls, folder: Path, **parts: Any) -> State:
-        """Begin a stack with a mark that no other stack has."""
+        """Return the state of a new stack with a unique mark."""
         return cls(folder=folder, mark=secrets.token_hex(16), boot=boot_id(), launches={}, **parts)
 
     @classmethod
     def load(cls, folder: Path) -> State | None:
-        """Read the stack of this folder; None if there is none."""
+        """Read a folder's stack; return None if there is none."""
         try:
             data: dict[str, Any] = json.loads((folder / STATE).read_text())
             schema = data.pop("schema")
@@ -74,41 +74,41 @@ class State:
             return None
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise RequestError(
-                f"{folder}/{STATE} is no state of a stack ({error!r}): look whether its members "
-                "still run, remove the folder, or choose another --home"
+                f"cannot read {folder}/{STATE} as the state of a stack ({error!r}); end members "
+                "that still run and remove the folder, or choose another --home"
             ) from None
         if schema != SCHEMA:
             raise RequestError(
-                f"{folder}/{STATE} was written by another release of Onceproof: end that stack "
-                "with the release that started it, or choose another --home"
+                f"{folder}/{STATE} was written by another release of Onceproof; take that stack "
+                "down with the release that started it, or choose another --home"
             )
         launches = {name: Launch(**launch) for name, launch in data.pop("launches").items()}
         return cls(folder=folder, launches=launches, **data)
 
     def host(self, member: str) -> str:
-        """Return the host that a member listens on: loopback, unless it has one of its own."""
+        """Return the host that a member listens on: its own one, else loopback."""
         return self.hosts.get(member, LOOPBACK)
 
     def door(self, listener: str) -> int:
-        """Return the port by which others reach a listener: its link's, where it has one."""
+        """Return the port for a listener's clients: its link's port if it has one."""
         return self.ports.get(f"{DOOR}{listener}", self.ports[listener])
 
     def save(self) -> None:
-        """Write `stack.json`, whole or not at all; what its members are given is nobody else's."""
+        """Write `stack.json` atomically, readable by this user only: it contains secrets."""
         data = dataclasses.asdict(self) | {"schema": SCHEMA}
         del data["folder"]
         _write(self.folder / STATE, data, mode=0o600)
 
     def log(self, member: str) -> Path:
-        """Return the log file of a member; every start appends to it."""
+        """Return a member's log file; every start appends to it."""
         return self.folder / "logs" / f"{_file(member)}.log"
 
     def place(self, member: str) -> Path:
-        """Return the folder that is a member's own."""
+        """Return a member's own folder."""
         return self.folder / _file(member)
 
     def start(self, member: str) -> Identity:
-        """Start a member's process and write down who it is."""
+        """Start a member's process and record its identity."""
         launch = self.launches[member]
         found = spawn(
             marked(launch.argv, self.mark),
@@ -121,7 +121,7 @@ class State:
         return found
 
     def identity(self, member: str) -> Identity | None:
-        """Return who the member is, alive or dead; None if it was never started on this boot."""
+        """Return the member's last process, alive or dead; None if none started on this boot."""
         try:
             data = json.loads((self.folder / "pids" / f"{_file(member)}.json").read_text())
         except FileNotFoundError:
@@ -129,10 +129,10 @@ class State:
         return Identity(**data) if self.boot == boot_id() else None
 
     def processes(self) -> list[Identity]:
-        """Return every living process of this stack, whoever started it and whatever was written.
+        """Return every living process of this stack, recorded or not.
 
-        All that descends from a member has inherited the mark. What `up` starts beside the members
-        has it in its environment alone.
+        Descendants of a member have inherited the mark. Processes that `up` starts beside the
+        members have it only in their environment.
         """
         return [
             one
@@ -141,7 +141,7 @@ class State:
         ]
 
     def is_store(self, one: Identity) -> bool:
-        """Whether a process is PostgreSQL's, at work in this stack's data."""
+        """Return whether a process is a PostgreSQL process on this stack's data."""
         launch = self.launches.get("store")
         if launch is None or not one.works_in(self.place("store") / "data"):
             return False
@@ -150,9 +150,9 @@ class State:
 
 @contextlib.contextmanager
 def held(path: Path, whose: str, *, is_shared: bool = False, wait_s: float = 0) -> Iterator[None]:
-    """Hold a lock file for as long as the block runs; refuse if another process holds it.
+    """Hold a lock file during the block; raise `RequestError` if another process holds it.
 
-    Those that hold it shared keep out only one that wants it alone.
+    A shared lock excludes only exclusive ones. `whose` names the lock's subject in the error.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a+") as file:
@@ -161,8 +161,8 @@ def held(path: Path, whose: str, *, is_shared: bool = False, wait_s: float = 0) 
         except StackError:
             file.seek(0)
             raise RequestError(
-                f"{whose} is held by another onceproof command (pid {file.read().strip()}): wait "
-                "until it has ended, or choose another --home"
+                f"{whose} is locked by another onceproof command (pid {file.read().strip()}); wait "
+                "until it ends, or choose another --home"
             ) from None
         file.truncate(0)
         file.write(str(os.getpid()))

@@ -1,4 +1,4 @@
-"""What members are started from: programs, class paths and Java archives, all of them at hand."""
+"""The programs, class paths and Java archives that members are started from."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LIMIT_S = 300
 
 @dataclass(frozen=True)
 class KafkaTools:
-    """Everything a broker's command line is made of."""
+    """The parts of a broker's command line."""
 
     java: Path
     class_path: tuple[Path, ...]
@@ -26,7 +26,7 @@ class KafkaTools:
 
 @dataclass(frozen=True)
 class SparkTools:
-    """Everything the command line of a Spark JVM is made of."""
+    """The parts of a Spark JVM's command line."""
 
     java: Path
     home: Path
@@ -37,7 +37,7 @@ class SparkTools:
 
 @dataclass(frozen=True)
 class StoreTools:
-    """PostgreSQL's programs, a data folder to copy, and the user it runs as."""
+    """PostgreSQL's programs, a data folder to copy, and the user that it runs as."""
 
     programs: Path
     data: Path
@@ -45,7 +45,7 @@ class StoreTools:
 
 
 def run_tool(command: Sequence[object], env: Mapping[str, str], what: str, **user: Any) -> None:
-    """Run a program to its end; raise with the last lines it said if it fails."""
+    """Run a program to its end; raise `StackError` with its last output lines if it fails."""
     try:
         done = subprocess.run(
             [str(part) for part in command],
@@ -59,7 +59,7 @@ def run_tool(command: Sequence[object], env: Mapping[str, str], what: str, **use
             **user,
         )
     except subprocess.TimeoutExpired:
-        raise StackError(f"{what} did not end within {_LIMIT_S} s") from None
+        raise StackError(f"{what} did not finish within {_LIMIT_S} s") from None
     if done.returncode:
         tail = " / ".join((done.stdout + done.stderr).strip().splitlines()[-5:])
-        raise StackError(f"{what} ended with {done.returncode}: {tail}")
+        raise StackError(f"{what} exited with {done.returncode}: {tail}")

@@ -1,4 +1,4 @@
-"""A run whose phases are tasks: each may be called twice, and none leaves anything behind."""
+"""Phases as an orchestrator's tasks: each may be called twice, and none leaves anything behind."""
 
 import json
 import os
@@ -30,7 +30,7 @@ from onceproof.runs.records import Op, Outcome
 from tests.unit.night_runs import judged, lossy
 
 CALM = "copy_events__append_table__calm"
-ASKED = {
+PARAMS = {
     "open": False,
     "tags": [],
     "scenarios": [CALM],
@@ -59,12 +59,12 @@ def did(run, name, outcome=Outcome.OK, **proof):
     history.append(name, Op.PHASE_END, outcome, proof=proof)
 
 
-def test_a_plan_says_where_it_comes_from(run):
+def test_a_plan_contains_its_night_and_orchestrator(run):
     found = json.loads(run.plan.read_text())
     assert (found["night"], found["orchestrator"]) == ("night-1", "dag-run-1")
 
 
-def test_a_phase_is_carried_out_by_one_at_a_time(run):
+def test_a_phase_never_runs_twice_at_once(run):
     order = []
 
     def second():
@@ -80,14 +80,14 @@ def test_a_phase_is_carried_out_by_one_at_a_time(run):
     assert order == ["first", "second"]
 
 
-def test_a_phase_that_was_begun_anew_has_not_ended(run):
+def test_a_restarted_phase_has_not_ended(run):
     did(run, "observe")
     assert end_of(run, "observe").is_ok
     History(run.history).append("observe", Op.PHASE_START)
     assert end_of(run, "observe") is None
 
 
-def test_what_rests_on_an_older_phase_is_not_done(run):
+def test_a_phase_older_than_its_input_is_not_done(run):
     did(run, "compare")
     did(run, "validate")
     assert detached.is_done(run, "validate")
@@ -95,14 +95,14 @@ def test_what_rests_on_an_older_phase_is_not_done(run):
     assert not detached.is_done(run, "validate")
 
 
-def test_a_phase_that_failed_is_not_done_and_says_why(run):
+def test_a_failed_phase_is_not_done_and_raises_its_reason(run):
     did(run, "produce", Outcome.FAILED, reason="no broker")
     assert not detached.is_done(run, "produce")
-    with pytest.raises(StackError, match="produce: no broker"):
+    with pytest.raises(StackError, match=r"produce.*broker"):
         outcome(run, "produce")
 
 
-def test_a_phase_apart_is_found_again_while_it_lives_and_leaves_its_reason(run):
+def test_a_running_phase_is_not_started_twice_and_logs_its_failure(run):
     did(run, "compare", Outcome.FAILED, reason="no rows")
     first = detached.start_detached(run, "validate")
     assert detached.start_detached(run, "validate") == first
@@ -112,8 +112,8 @@ def test_a_phase_apart_is_found_again_while_it_lives_and_leaves_its_reason(run):
     assert "compare: no rows" in (run.logs / "validate.log").read_text()
 
 
-def test_a_phase_apart_is_ended_with_the_run(run):
-    one = detached.start_detached(run, "validate")  # it waits for a comparison that never comes
+def test_the_process_of_a_phase_ends_when_the_run_is_judged(run):
+    one = detached.start_detached(run, "validate")  # waits for a comparison that never happens
     assert one.is_alive
     judge_ended(run)
     assert not one.is_alive
@@ -126,25 +126,25 @@ def test_a_long_phase_does_not_wait_for_an_agent_that_never_comes(run):
     assert PhaseWatch(run, "disturb").has_ended()
 
 
-def test_a_process_without_an_end_is_a_failure(run):
-    with pytest.raises(StackError, match="its agent died"):
+def test_a_missing_end_of_the_agent_is_a_failure(run):
+    with pytest.raises(StackError, match=r"agent\.log"):
         outcome(run, "process")
 
 
-def test_faults_that_left_no_proof_are_named(tmp_path):
+def test_the_error_names_faults_without_proof(tmp_path):
     found = plan_run("copy_events__append_table__kill_driver", 7, tmp_path, "", Origin())
     did(found, "process")
-    with pytest.raises(StackError, match="disturb: no proof that kill_driver struck"):
+    with pytest.raises(StackError, match=r"disturb.*kill_driver"):
         outcome(found, "disturb")
 
 
-def test_a_short_phase_raises_what_is_wrong(run):
+def test_a_short_phase_raises_its_error(run):
     with pytest.raises(OnceproofError):
         carry_out(run, "compare")
     assert not end_of(run, "compare").is_ok
 
 
-def test_what_is_released_unjudged_is_judged_unknown_and_said_once(run):
+def test_a_run_released_without_a_verdict_is_judged_unknown_once(run):
     assert release_run(run).exit_code == 2
     assert release_run(run) is None
     assert run.released.exists()
@@ -160,7 +160,7 @@ def test_a_judged_run_keeps_its_evidence_when_it_is_released(run):
 
 
 def of_history(run):
-    """The verdicts that the history has, as names and grades."""
+    """The judged runs in the verdict history, as names and grades."""
     store = find_store(run.root.parents[1])
     found = store.entries() if store else []
     return [(one.run, one.verdict) for one in found if one.is_judged]
@@ -168,14 +168,14 @@ def of_history(run):
 
 @pytest.fixture
 def no_history(monkeypatch):
-    """A verdict history that does not answer, until it is undone."""
+    """A verdict history that cannot be reached until the patch is undone."""
     with monkeypatch.context() as patched:
         patched.setenv("ONCEPROOF_HISTORY", "postgresql://nobody@127.0.0.1:1/none")
         yield patched
 
 
 def test_a_verdict_that_could_not_be_recorded_is_recorded_at_the_release(run, no_history):
-    with pytest.raises(EvidenceError, match="cannot be used"):
+    with pytest.raises(EvidenceError, match=r"127\.0\.0\.1"):
         judge_ended(run)
     no_history.undo()
     assert of_history(run) == []
@@ -184,7 +184,7 @@ def test_a_verdict_that_could_not_be_recorded_is_recorded_at_the_release(run, no
     assert of_history(run) == [(json.loads(run.plan.read_text())["run"], "UNKNOWN")]
 
 
-def test_a_run_is_in_the_history_from_its_plan_on_whoever_ends_it(run):
+def test_a_run_is_in_the_history_once_it_is_planned(run):
     (row,) = find_store(run.root.parents[1]).entries()
     assert (row.run, row.verdict, row.is_judged) == (
         json.loads(run.plan.read_text())["run"],
@@ -194,7 +194,7 @@ def test_a_run_is_in_the_history_from_its_plan_on_whoever_ends_it(run):
     assert row.reasons[0].startswith("The run was begun and not judged")
 
 
-def test_a_run_is_planned_also_where_the_history_does_not_answer(no_history, tmp_path, caplog):
+def test_a_run_is_planned_even_if_the_history_cannot_be_reached(no_history, tmp_path, caplog):
     run = plan_run(CALM, 7, tmp_path / "other", "", Origin("night-1", "dag-run-2"))
     assert run.plan.exists()
     assert "the run is not in the verdict history" in caplog.text
@@ -202,50 +202,50 @@ def test_a_run_is_planned_also_where_the_history_does_not_answer(no_history, tmp
     assert find_store(tmp_path / "other") is None
 
 
-def test_a_judged_run_is_released_also_where_the_history_does_not_answer(run, no_history):
+def test_a_judged_run_is_released_even_if_the_history_cannot_be_reached(run, no_history):
     for _ in range(2):
-        with pytest.raises(EvidenceError, match="cannot be used"):
+        with pytest.raises(EvidenceError, match=r"127\.0\.0\.1"):
             release_run(run)
         assert run.released.exists()
         assert run.verdict.exists()
         run.released.unlink()
 
 
-def test_a_red_verdict_that_no_judge_told_is_told_and_recorded(tmp_path):
+def test_a_summary_that_the_judge_task_did_not_return_is_made_from_the_run(tmp_path):
     red = judged(lossy(), tmp_path, "run_1")
-    told = summary_of(red)
-    assert (told["verdict"], told["as_claimed"], told["run"]) == ("FAIL", False, str(red.root))
+    found = summary_of(red)
+    assert (found["verdict"], found["as_claimed"], found["run"]) == ("FAIL", False, str(red.root))
     assert of_history(red) == [("run_1", "FAIL")]
 
 
-def test_nothing_is_told_of_a_run_without_a_verdict(run):
+def test_a_run_without_a_verdict_has_no_summary(run):
     assert summary_of(run) is None
 
 
 PASS, FAIL, UNKNOWN = ({"verdict": name} for name in ("PASS", "FAIL", "UNKNOWN"))
 
 
-def test_only_a_run_that_is_unknown_or_has_no_verdict_is_tried_again():
-    assert [is_decided(told) for told in (PASS, FAIL, UNKNOWN, None)] == [True, True, False, False]
+def test_only_unknown_and_missing_verdicts_are_undecided():
+    assert [is_decided(one) for one in (PASS, FAIL, UNKNOWN, None)] == [True, True, False, False]
 
 
-def test_a_second_try_counts_only_where_the_first_decided_nothing():
+def test_a_retry_counts_only_if_the_first_run_is_undecided():
     assert deciding_summary(FAIL, PASS) == FAIL
     assert deciding_summary(UNKNOWN, PASS) == deciding_summary(None, PASS) == PASS
     assert deciding_summary(UNKNOWN, None) == UNKNOWN
     assert deciding_summary(None, None) is None
 
 
-def test_an_earlier_run_of_the_same_name_is_released_before_the_next(run, tmp_path):
-    again = plan_run(CALM, 7, tmp_path / "runs", "", Origin("night-1", "dag-run-1"))
-    assert again.root != run.root
+def test_an_earlier_run_of_the_same_orchestrator_is_released_before_the_next(run, tmp_path):
+    second = plan_run(CALM, 7, tmp_path / "runs", "", Origin("night-1", "dag-run-1"))
+    assert second.root != run.root
     assert run.released.exists()
     other = plan_run(CALM, 7, tmp_path / "runs", "", Origin("night-1", "dag-run-2"))
-    assert not again.released.exists()
-    assert other.root != again.root
+    assert not second.released.exists()
+    assert other.root != second.root
 
 
-def test_a_run_is_abandoned_only_long_after_its_time(run, tmp_path):
+def test_a_run_is_abandoned_only_after_its_time_limit(run, tmp_path):
     did(run, "prepare", Outcome.FAILED, reason="ended")
     prepared = {"stack": "none", "own": True, "bootstrap": "", "master": "", "address": ""}
     run.prepared.write_text(json.dumps(prepared))
@@ -255,22 +255,22 @@ def test_a_run_is_abandoned_only_long_after_its_time(run, tmp_path):
     assert release_abandoned(tmp_path / "runs") == []
 
 
-def test_no_setting_of_an_orchestrator_goes_on_to_a_process_of_ours(monkeypatch):
+def test_settings_of_airflow_are_not_passed_to_our_processes(monkeypatch):
     monkeypatch.setenv("AIRFLOW__DATABASE__SQL_ALCHEMY_CONN", "postgresql://secret")
     monkeypatch.setenv("_AIRFLOW_X", "secret")
     assert "secret" not in "".join(own_environment().values())
 
 
-def test_each_night_has_seeds_of_its_own_and_the_same_when_it_is_repeated(tmp_path):
-    found, again = (pick_runs(ASKED, "night", NOON, tmp_path) for _ in range(2))
-    assert found == again
+def test_each_night_has_different_seeds_and_a_repeated_night_the_same(tmp_path):
+    found, repeated = (pick_runs(PARAMS, "night", NOON, tmp_path) for _ in range(2))
+    assert found == repeated
     assert [one["conf"]["seed"] for one in found] == [1479658, 1479659]
-    later = pick_runs(ASKED, "night", NOON.replace(day=2), tmp_path)
+    later = pick_runs(PARAMS, "night", NOON.replace(day=2), tmp_path)
     assert [one["conf"]["seed"] for one in later] == [1479660, 1479661]
 
 
-def test_a_nights_runs_have_names_and_an_end(tmp_path):
-    (found, _) = pick_runs(ASKED | {"first_seed": 3}, "night", NOON, tmp_path)
+def test_the_runs_of_a_night_have_ids_and_a_deadline(tmp_path):
+    (found, _) = pick_runs(PARAMS | {"first_seed": 3}, "night", NOON, tmp_path)
     assert found == {
         "trigger_run_id": f"night__{CALM}__3",
         "conf": {"scenario": CALM, "seed": 3, "stack": "", "subject": "", "night": "night"}
@@ -281,9 +281,9 @@ def test_a_nights_runs_have_names_and_an_end(tmp_path):
 
 
 def test_a_night_without_a_scenario_is_refused(tmp_path):
-    with pytest.raises(RequestError, match="the night has no scenario"):
-        pick_runs(ASKED | {"scenarios": []}, "night", NOON, tmp_path)
-    with pytest.raises(RequestError, match="unknown scenario 'x'"):
-        pick_runs(ASKED | {"scenarios": ["x"]}, "night", NOON, tmp_path)
-    with pytest.raises(RequestError, match="unknown tag 'nigthly'; did you mean"):
-        pick_runs(ASKED | {"tags": ["nigthly"]}, "night", NOON, tmp_path)
+    with pytest.raises(RequestError, match="night"):
+        pick_runs(PARAMS | {"scenarios": []}, "night", NOON, tmp_path)
+    with pytest.raises(RequestError, match="'x'"):
+        pick_runs(PARAMS | {"scenarios": ["x"]}, "night", NOON, tmp_path)
+    with pytest.raises(RequestError, match="'nigthly'"):
+        pick_runs(PARAMS | {"tags": ["nigthly"]}, "night", NOON, tmp_path)

@@ -222,4 +222,4 @@ def test_who_has_no_link_is_refused(member, who, said):
 
 def test_a_rule_is_what_it_was_told():
     told = {"name": "a", "do": "cut", "pairs": [["anyone", "store"]], "ways": ["requests"]}
-    assert Rule.of(json.loads(json.dumps(told))).means((), "store")
+    assert Rule.of(json.loads(json.dumps(told))).applies_to((), "store")

@@ -1,4 +1,4 @@
-"""A stack in containers: the hosts, ports and folders that `docker-compose.yaml` gives it."""
+"""The hosts, ports and folders of a stack in containers, as in `docker-compose.yaml`."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from onceproof.stacks.state import State
 FOLDER = Path("/var/lib/onceproof")
 RUNS = Path("/runs")
 BROKERS, WORKERS = 3, 2
-# Volumes keep clusters apart, so that all may have one id.
+# Each project's cluster has volumes of its own, so all may share one id.
 _CLUSTER_ID = "T25jZXByb29mIGNvbXBvcw"
 _BROKER = {"client": 9092, "broker": 9093, "controller": 9094}
 
 
 def composed_state() -> State:
-    """Return the state of a composed stack as its members see it: a host of its own for each."""
+    """Return the state of a composed stack as seen by its members, each with its own host."""
     brokers = [f"broker:{i + 1}" for i in range(BROKERS)]
     workers = [f"worker:{i + 1}" for i in range(WORKERS)]
     parts = [f"airflow:{part}" for part in PARTS]
@@ -41,5 +41,5 @@ def composed_state() -> State:
 
 
 def service(member: str) -> str:
-    """Return what Compose calls a member, which is its host's name too."""
+    """Return a member's service name in Compose, which is also its host name."""
     return member.replace(":", "-")

@@ -1,7 +1,8 @@
-"""What a container of the composed stack runs: it makes its member's files and becomes its program.
+"""The entry point of the composed stack's containers.
 
-`python -m onceproof.stacks.compose.entry` with the member's name in `ONCEPROOF_MEMBER`; with
-`check` it says what keeps that member from serving, and fails if anything does.
+`python -m onceproof.stacks.compose.entry` creates the files of the member named in
+`ONCEPROOF_MEMBER` and becomes its program. With `check` it prints why that member is not healthy,
+and fails unless it is.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import shutil
 import sys
 from collections.abc import Callable
 
-from onceproof.errors import OnceproofError, RequestError
+from onceproof.errors import OnceproofError, RequestError, unknown
 from onceproof.machine.home import onceproof_home
 from onceproof.stacks.compose import RUNS, composed_state
 from onceproof.stacks.local.bringing_up import await_first
@@ -25,31 +26,31 @@ NAME = "ONCEPROOF_MEMBER"
 
 
 def main(words: list[str]) -> int:
-    """Become the member that this container is, or look at it."""
+    """Become this container's member, or check it."""
     state, name = composed_state(), os.environ.get(NAME, "")
-    known = members(state)
-    if name not in known:
-        raise RequestError(f"{NAME}={name!r} is no member: write one of {', '.join(known)}")
+    found = members(state)
+    if name not in found:
+        raise RequestError(unknown(NAME, name, found))
     if words == ["check"]:
-        said = known[name].trouble()
-        sys.stdout.write(said)
-        return bool(said)
-    await_first(state, known[name], lambda: False)
+        trouble = found[name].trouble()
+        sys.stdout.write(trouble)
+        return bool(trouble)
+    await_first(state, found[name], lambda: False)
     kind, _, which = name.partition(":")
     launch = _LAUNCHES[kind](state, which)
-    known[name].remove_leftovers()
+    found[name].remove_leftovers()
     become(launch)
     return 1
 
 
 def become(launch: Launch) -> None:
-    """Replace this process by the member's, as the user that it runs as."""
+    """Replace this process by the member's program, with the member's user."""
     os.chdir(launch.cwd)
     if launch.run_as:
         os.setgroups(launch.run_as["extra_groups"])
         os.setgid(launch.run_as["group"])
         os.setuid(launch.run_as["user"])
-    os.execvpe(launch.argv[0], launch.argv, launch.env)  # noqa: S606  a list, and no shell
+    os.execvpe(launch.argv[0], launch.argv, launch.env)  # noqa: S606  a list, without a shell
 
 
 def _airflow(state: State, part: str) -> Launch:
@@ -59,7 +60,7 @@ def _airflow(state: State, part: str) -> Launch:
 
 
 def _make_airflow_home(state: State) -> None:
-    """Make what the components share, once: whoever was killed at it left no settings."""
+    # airflow.cfg is written last, so a home without it is incomplete.
     place = state.place("airflow")
     if not (place / "airflow.cfg").exists():
         shutil.rmtree(place, ignore_errors=True)

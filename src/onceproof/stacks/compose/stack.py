@@ -1,7 +1,7 @@
-"""The composed stack: the same members in containers, struck through the Docker engine.
+"""The composed stack: the same members in containers, controlled through the Docker engine.
 
-It is opened from its own network, where the names of its members mean something: in the container
-of Airflow's scheduler, which is the runner.
+Open it from its own network, where its members' host names resolve: in the container of Airflow's
+scheduler, which is the runner.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from onceproof.errors import RequestError
 from onceproof.kafka.security import PLAIN, Brokers
 from onceproof.machine.home import onceproof_home
-from onceproof.stacks import Done, Member, MemberStatus, Verb
+from onceproof.stacks import DEAD, PAUSED, Done, Member, MemberStatus, Verb
 from onceproof.stacks.aiming import aim, heal_members, lacking
 from onceproof.stacks.compose import composed_state, service
 from onceproof.stacks.compose.verbs import VERB_BODIES, containers_of, look_at
@@ -25,7 +25,7 @@ PREFIX = "compose:"
 
 
 class ComposeStack:
-    """The stack that a Compose project is; whoever has composed it takes it down."""
+    """A Compose project as a stack; `docker compose` starts it and takes it down."""
 
     def __init__(self, project: str) -> None:
         self.project = project
@@ -33,19 +33,19 @@ class ComposeStack:
         found = containers_of(project)
         if missing := [name for name in self.members if service(name) not in found]:
             raise RequestError(
-                f"the Compose project {project!r} has no container of {', '.join(missing)}: write "
-                "compose:PROJECT with the name that `docker compose ls` shows, or bring it up"
+                f"Compose project {project!r} has no container for {', '.join(missing)}; start it, "
+                "or use compose:PROJECT with a name from `docker compose ls`"
             )
         self.containers = {name: found[service(name)] for name in self.members}
 
     @property
     def name(self) -> str:
-        """The text by which it is opened again."""
+        """The text from which it is opened again."""
         return f"{PREFIX}{self.project}"
 
     @property
     def brokers(self) -> Brokers:
-        """The brokers, for clients."""
+        """The brokers' addresses for clients."""
         found = self.members.values()
         return Brokers(tuple(one.address for one in found if one.kind == "broker"), PLAIN)
 
@@ -55,17 +55,19 @@ class ComposeStack:
         return members(self.state)
 
     def status(self) -> list[MemberStatus]:
-        """Look at every member, all at once."""
+        """Return the current state of every member, all looked at concurrently."""
         with ThreadPoolExecutor(len(self.members)) as pool:
             return list(pool.map(self.look, self.members))
 
     def look(self, name: str) -> MemberStatus:
-        """Look at one member."""
+        """Return the current state of one member."""
         member, found = self.members[name], look_at(self.containers[name])
         if not found.is_running:
-            trouble = "it is dead"
+            trouble = DEAD
+        elif found.is_paused:
+            trouble = PAUSED
         else:
-            trouble = "it is paused" if found.is_paused else member.trouble()
+            trouble = member.trouble()
         return MemberStatus(
             name=name,
             kind=member.kind,
@@ -80,19 +82,19 @@ class ComposeStack:
 
     @property
     def runs_executors_here(self) -> bool:
-        """Its runner shares the workers' process namespace."""
+        """Always true: the runner shares the workers' process namespace."""
         return True
 
     def lacks(self, verb: Verb, target: str) -> str:
-        """Say why it cannot do the verb to the target, whoever lives; empty if it can."""
+        """Return why the stack can never do the verb to the target; empty if it can."""
         return lacking(self, verb, target)
 
     def heal(self) -> None:
-        """Start or resume each member that does not serve; Airflow's are none of ours."""
+        """Start or resume each unhealthy member, except Airflow's."""
         heal_members(self)
 
     def apply(self, verb: Verb, target: str, rng: Random) -> Done:
-        """Do the verb to the member that the target names, and wait until it has taken hold."""
+        """Do the verb to the target's member, and wait until it has taken effect."""
         living = {
             name: member
             for name, member in self.members.items()
@@ -117,8 +119,8 @@ class ComposeStack:
         )
 
     def down(self) -> None:
-        """Refuse: this program may live in one of the containers."""
+        """Raise `RequestError`: this program may run in one of the containers."""
         raise RequestError(
-            f"{self.name} is taken down from outside: docker compose -p {self.project} down "
+            f"cannot take {self.name} down from inside; run docker compose -p {self.project} down "
             "--volumes"
         )

@@ -1,7 +1,7 @@
-"""The verbs on one member of a composed stack: the same contract, kept by the Docker engine.
+"""The verbs on one member of a composed stack, carried out by the Docker engine.
 
-The engine is asked through its socket as its own command does: quicker, and nothing to add.
-`DOCKER_HOST` names another socket than the usual one.
+Requests go directly to the engine's socket, which is quicker than its command and needs no library.
+`DOCKER_HOST` selects another socket than the default one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from http.client import HTTPConnection
 from typing import Any
 from urllib.parse import urlencode
 
-from onceproof.errors import RequestError, StackError
+from onceproof.errors import RequestError, StackError, invalid
 from onceproof.machine.polling import wait_for
 from onceproof.stacks import Member, Verb
 
@@ -34,7 +34,7 @@ _LOOK_EVERY_S = 0.02
 
 @dataclass(frozen=True)
 class Container:
-    """One container as the engine tells of it; its first process by pid and start time."""
+    """A container's state from the engine, with its main process's pid and start time."""
 
     id: str
     pid: int
@@ -45,19 +45,19 @@ class Container:
 
     @property
     def started(self) -> int:
-        """When it was started, in milliseconds since 1970."""
+        """Its start time in milliseconds since 1970."""
         return int(datetime.fromisoformat(self.started_at).timestamp() * 1000)
 
     def is_same_life(self, other: Container) -> bool:
-        """Whether both are one start of one container."""
+        """Return whether both are the same start of the same container."""
         return (self.id, self.started_at) == (other.id, other.started_at)
 
 
 def call(method: str, path: str, **query: Any) -> Any:
-    """Ask or order something, and return what the engine answers; what it refuses raises."""
+    """Send a request to the engine and return its response; raise `StackError` if it refuses."""
     given = os.environ.get("DOCKER_HOST") or _USUAL
     if not given.startswith("unix://"):
-        raise RequestError(f"DOCKER_HOST={given} is no socket of this machine: write unix://PATH")
+        raise RequestError(invalid("DOCKER_HOST", given, "unix://PATH, a socket on this machine"))
     connection = HTTPConnection("localhost")
     with closing(connection), socket.socket(socket.AF_UNIX) as channel:
         channel.settimeout(_ANSWERS_WITHIN_S)
@@ -69,24 +69,24 @@ def call(method: str, path: str, **query: Any) -> Any:
             text = answer.read()
         except OSError as error:
             raise RequestError(
-                f"the Docker engine does not answer at {given} ({error}): start it, or let the "
-                f"stack's runner reach it with {SOCKET}=PATH before `docker compose up`"
+                f"the Docker engine does not respond at {given} ({error}); start it, or set "
+                f"{SOCKET}=PATH for the stack's runner before `docker compose up`"
             ) from None
     if answer.status >= 400:
-        said = text.decode(errors="replace").strip()
-        raise StackError(f"the Docker engine refused {method} {path}: {answer.status} {said}")
+        body = text.decode(errors="replace").strip()
+        raise StackError(f"the Docker engine refused {method} {path}: {answer.status} {body}")
     return json.loads(text) if text else None
 
 
 def containers_of(project: str) -> dict[str, str]:
-    """Return the ids of a Compose project's containers by the names of their services."""
+    """Return the ids of a Compose project's containers by service name."""
     labels = [f"{_LABEL}.project={project}", f"{_LABEL}.oneoff=False"]
     found = call("GET", "containers/json", all=1, filters=json.dumps({"label": labels}))
     return {one["Labels"][f"{_LABEL}.service"]: one["Id"] for one in found}
 
 
 def look_at(container: str) -> Container:
-    """Return what a container is now."""
+    """Return a container's current state."""
     state = call("GET", f"containers/{container}/json")["State"]
     return Container(
         container,
@@ -99,52 +99,52 @@ def look_at(container: str) -> Container:
 
 
 def order(container: str, what: str, **query: Any) -> None:
-    """Have something done to a container."""
+    """Make the engine perform an action on a container."""
     call("POST", f"containers/{container}/{what}", **query)
 
 
 def _living(member: Member, container: str, verb: Verb) -> Container:
     found = look_at(container)
     if not found.is_running:
-        raise RequestError(f"{member.name} is not running, so there is nothing to {verb}: start it")
+        raise RequestError(f"cannot {verb} {member.name}: it is not running; start it")
     if found.is_paused and verb != "resume":
-        raise RequestError(f"{member.name} is paused: resume it before you {verb} it")
+        raise RequestError(f"cannot {verb} {member.name}: it is paused; resume it")
     return found
 
 
 def kill(member: Member, container: str, living: Collection[str]) -> dict[str, Any]:  # noqa: ARG001
-    """SIGKILL to the container's first process, with which the kernel ends all others of it."""
+    """Send SIGKILL to the container's main process; the kernel then ends all its processes."""
     before, began = _living(member, container, "kill"), time.monotonic()
     order(container, "kill", signal="SIGKILL")
     after = _await_end(member, before)
     if after.exit_code != _KILLED:
-        raise StackError(f"{member.name} ended by itself, with {after.exit_code}: nothing struck")
+        raise StackError(f"{member.name} exited by itself with {after.exit_code}, not killed")
     return _proof(before, began, signal="SIGKILL", ended=[before.pid], exit_code=after.exit_code)
 
 
 def stop(member: Member, container: str, living: Collection[str]) -> dict[str, Any]:  # noqa: ARG001
-    """Ask the container's first process to end in good order, and wait until it has."""
+    """Request an orderly shutdown of the container's main process, and wait until it has ended."""
     before, began = _living(member, container, "stop"), time.monotonic()
     order(container, "stop", t=_STOPS_WITHIN_S)
     after = _await_end(member, before)
     if after.exit_code == _KILLED:
-        raise StackError(f"{member.name} did not end within {_STOPS_WITHIN_S} s and was killed")
+        raise StackError(f"{member.name} did not stop within {_STOPS_WITHIN_S} s and was killed")
     signal = member.stop_signal
     return _proof(before, began, signal=signal, ended=[before.pid], exit_code=after.exit_code)
 
 
 def pause(member: Member, container: str, living: Collection[str]) -> dict[str, Any]:  # noqa: ARG001
-    """Freeze every process of the container: it holds its connections and answers nobody."""
+    """Freeze every process of the container; its connections stay open and get no response."""
     before, began = _living(member, container, "pause"), time.monotonic()
     order(container, "pause")
-    words = f"{member.name} was not frozen"
-    after = wait_for(lambda: _if(lambda one: one.is_paused, container), _STOPS_WITHIN_S, words)
+    message = f"{member.name} was not paused"
+    after = wait_for(lambda: _if(lambda one: one.is_paused, container), _STOPS_WITHIN_S, message)
     _refuse_other_life(member, before, after)
     return _proof(before, began, signal="freeze", paused=[before.pid])
 
 
 def resume(member: Member, container: str, living: Collection[str]) -> dict[str, Any]:
-    """Let the container go on; it serves again, or the proof says what it lacks."""
+    """Resume the container; wait until it is healthy, or record in the proof why it cannot be."""
     before, began = _living(member, container, "resume"), time.monotonic()
     if before.is_paused:
         order(container, "unpause")
@@ -153,13 +153,14 @@ def resume(member: Member, container: str, living: Collection[str]) -> dict[str,
 
 
 def start(member: Member, container: str, living: Collection[str]) -> dict[str, Any]:
-    """Start a dead container with the address and volumes it had; it serves, or the proof says why.
+    """Start a dead container with its previous address and volumes.
 
-    One that lives is left alone.
+    Waits until it is healthy, or records in the proof why it cannot be. A running container is left
+    alone.
     """
     before, began = look_at(container), time.monotonic()
     if before.is_paused:
-        raise RequestError(f"{member.name} is paused, not dead: resume it")
+        raise RequestError(f"cannot start {member.name}: it is paused; resume it")
     if not before.is_running:
         order(container, "start")
     trouble = await_health(member, container, {*living, member.name})
@@ -167,31 +168,30 @@ def start(member: Member, container: str, living: Collection[str]) -> dict[str, 
 
 
 def await_health(member: Member, container: str, living: Collection[str]) -> str:
-    """Wait until the member serves; where what it needs is not there, say so at once."""
+    """Wait until the member is healthy; if a member that it needs is missing, return which one."""
     if lacks := member.needs(living):
-        return f"it waits for {lacks}"
-    said = ""
+        return f"waits for {lacks}"
+    trouble = ""
 
     def look() -> bool:
-        nonlocal said
+        nonlocal trouble
         if not look_at(container).is_running:
-            raise StackError(f"{member.name} ended by itself: see `docker logs {container[:12]}`")
-        said = member.trouble()
-        return not said
+            raise StackError(f"{member.name} exited by itself; see `docker logs {container[:12]}`")
+        trouble = member.trouble()
+        return not trouble
 
     try:
-        wait_for(look, _HEALTHY_WITHIN_S, f"{member.name} does not serve", every_s=0.15)
+        wait_for(look, _HEALTHY_WITHIN_S, f"{member.name} is not healthy", every_s=0.15)
     except StackError as error:
-        raise StackError(f"{error}: {said}" if said else str(error)) from None
+        raise StackError(f"{error}: it {trouble}" if trouble else str(error)) from None
     return ""
 
 
 def _await_end(member: Member, before: Container) -> Container:
-    words = f"{member.name} lives on"
     after = wait_for(
         lambda: _if(lambda one: not one.is_running, before.id),
         _STOPS_WITHIN_S,
-        words,
+        f"{member.name} is still running",
         every_s=_LOOK_EVERY_S,
     )
     _refuse_other_life(member, before, after)
@@ -204,15 +204,15 @@ def _if(is_so: Callable[[Container], bool], container: str) -> Container | None:
 
 
 def _refuse_other_life(member: Member, before: Container, after: Container) -> None:
-    """Raise where somebody started the container anew meanwhile: who was struck is not known."""
+    # After a restart in between it is unknown which process was struck.
     if not after.is_same_life(before):
-        raise StackError(f"{member.name} was started anew at {after.started_at}, by somebody else")
+        raise StackError(f"{member.name} was restarted by another program at {after.started_at}")
 
 
 def _proof(found: Container, began: float, **more: Any) -> dict[str, Any]:
     seconds = round(time.monotonic() - began, 3)
-    who = {"pid": found.pid, "started": found.started, "container": found.id[:12]}
-    return {**who, "started_at": found.started_at, **more, "seconds": seconds}
+    process = {"pid": found.pid, "started": found.started, "container": found.id[:12]}
+    return {**process, "started_at": found.started_at, **more, "seconds": seconds}
 
 
 VERB_BODIES: dict[Verb, Callable[[Member, str, Collection[str]], dict[str, Any]]] = {

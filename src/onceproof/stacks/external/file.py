@@ -1,6 +1,6 @@
-"""The file that names somebody's own stack: where its parts are, and the commands that strike them.
+"""The file of an external stack: the addresses of its parts, and the commands for its verbs.
 
-No secret stands in it: `${NAME}` names the environment variable that holds one.
+It contains no secret: `${NAME}` names the environment variable that contains one.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _FILES = ("ca", "certificate", "key", "key_password")
 
 
 @dataclass(frozen=True)
-class Named:
-    """One member that the file has commands for; `address` is empty for one that needs none."""
+class MemberEntry:
+    """A member with commands in the file; `address` is empty if it needs none."""
 
     address: str
     commands: Mapping[Verb, tuple[str, ...]]
@@ -37,26 +37,26 @@ class Named:
 
 @dataclass(frozen=True)
 class External:
-    """A stack by the addresses of its parts. `store` may be empty, where no sink needs one."""
+    """The addresses of a stack's parts; `store` may be empty if no sink needs it."""
 
     file: Path
     brokers: Brokers
     spark: str
     store: str
-    members: Mapping[str, Named]
+    members: Mapping[str, MemberEntry]
 
 
 def read_external(path: Path) -> External:
-    """Read a stack's file, or raise `RequestError` with all that is wrong with it."""
+    """Read a stack's file; raise `RequestError` with all of its mistakes."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise RequestError(
-            f"{path} cannot be read ({error}): write external:FILE, with the file that names your"
-            " stack; docs/reference/external.md has its fields"
+            f"cannot read {path} ({error}); write external:FILE with the file of your stack, see "
+            "docs/reference/external.md"
         ) from None
     page = Page(str(path), conceals=True)
-    root = compose(text, page, "where your stack is; docs/reference/external.md has its fields")
+    root = compose(text, page, "the addresses of your stack, see docs/reference/external.md")
     found = _FILE.read(root)
     if found is not BAD:
         _check_security(root.find("kafka"), found["kafka"])
@@ -70,56 +70,54 @@ def read_external(path: Path) -> External:
         Brokers(kafka.pop("bootstrap"), Security(**kafka)),
         found["spark"],
         found["store"],
-        {name: _named(one) for name, one in found["members"].items()},
+        {name: _entry(one) for name, one in found["members"].items()},
     )
 
 
-def _named(given: Mapping[str, Any]) -> Named:
-    return Named(given["address"], {verb: given[verb] for verb in VERBS if verb in given})
+def _entry(given: Mapping[str, Any]) -> MemberEntry:
+    return MemberEntry(given["address"], {verb: given[verb] for verb in VERBS if verb in given})
 
 
 def _check_security(kafka: Item, given: Mapping[str, Any]) -> None:
-    """A login is whole and stands with SASL, certificates with TLS."""
+    # A login must be complete and needs SASL; certificates need TLS.
     protocol, has_login = given["protocol"], [name in given for name in _LOGIN]
     if not all(has_login) if "SASL" in protocol else any(has_login):
-        kafka.refuse(f"{protocol} and {', '.join(_LOGIN)}: write all four, or none")
+        kafka.refuse(
+            f"{protocol} does not fit {', '.join(_LOGIN)}; write all of them with SASL, or none"
+        )
     if "SSL" not in protocol and any(name in given for name in _FILES):
-        said = f"is {protocol}, which takes no certificates: write SSL or SASL_SSL"
-        kafka.find("protocol").refuse(said)
+        kafka.find("protocol").refuse(f"is {protocol}, without certificates; write SSL or SASL_SSL")
     if ("certificate" in given) != ("key" in given):
-        kafka.refuse("certificate and key: write both, or neither")
+        kafka.refuse("has only one of certificate and key; write both, or neither")
 
 
 def _check_store(item: Item, text: str) -> None:
-    """An address of a PostgreSQL, without a password by value; or none."""
     if not text or is_named(text):
         return
     parts = _split(text)
     if parts is None or parts.scheme not in ("postgresql", "postgres") or not parts.hostname:
-        said = "write postgresql://USER:${NAME}@HOST:PORT/DATABASE, or ${NAME}"
-        item.refuse(f"is no address of a PostgreSQL: {said}")
+        use = "write postgresql://USER:${NAME}@HOST:PORT/DATABASE, or ${NAME}"
+        item.refuse(f"is not a PostgreSQL address; {use}")
         return
-    told = parse_qs(parts.query).items()
-    secrets = [parts.password, *(one for name, many in told if _is_secret(name) for one in many)]
+    query = parse_qs(parts.query).items()
+    secrets = [parts.password, *(one for name, many in query if _is_secret(name) for one in many)]
     if any(one and not is_named(one) for one in secrets):
-        item.refuse("has a password by value: write ${NAME} in its place")
+        item.refuse("contains a password; write ${NAME} instead")
 
 
 def _check_member(item: Item, name: str, given: Mapping[str, Any]) -> None:
-    """It is one that there can be, reached where that is needed, and can be healed."""
     if not _MEMBER.fullmatch(name):
-        item.refuse("is no member: write broker:NODE_ID, worker:NUMBER, master or store")
+        item.refuse("is not a member; write broker:NODE_ID, worker:NUMBER, master or store")
     if ":" in name and not given["address"]:
-        said = "of a broker where clients reach it, of a worker its page"
-        item.refuse(missing("address", f"address: HOST:PORT, {said}"))
+        use = "address: HOST:PORT, of a broker's client listener or a worker's web page"
+        item.refuse(missing("address", use))
     for verb, cure in _CURE_OF.items():
         if verb in given and cure not in given:
-            said = f'there is no {cure}, which heals a {verb}: write it (["true"] where'
-            item.refuse(f"{said} something of yours does it)")
+            use = f'add {cure}, or {cure}: ["true"] if something else does it'
+            item.refuse(f"has {verb} but no {cure} to heal it; {use}")
 
 
 def _is_address(text: Any) -> bool:
-    """Whether this is HOST:PORT, with a port that can be."""
     return isinstance(text, str) and _HOST.fullmatch(text) is not None and _is_port(text)
 
 
@@ -128,7 +126,7 @@ def _is_port(text: str) -> bool:
 
 
 def _split(text: str) -> SplitResult | None:
-    """Return the parts of an address; None where it is none, or its port cannot be."""
+    """Return the parts of an address; None if it or its port is invalid."""
     try:
         parts = urlsplit(text)
         return None if parts.port == 0 else parts
@@ -137,7 +135,6 @@ def _split(text: str) -> SplitResult | None:
 
 
 def _is_secret(name: str) -> bool:
-    """Whether a parameter of an address holds a secret: `password`, `sslpassword` and others."""
     return "password" in name.lower() or "secret" in name.lower()
 
 
@@ -153,21 +150,21 @@ def _is_variable(text: Any) -> bool:
 
 _JSON = {"type": "string"}
 _ADDRESS = Scalar("HOST:PORT", _is_address, _JSON, public=True)
-_VARIABLE = Scalar("${NAME}, which names the variable that holds it", _is_variable, _JSON)
-_COMMAND = Field(Many(TEXT, "is empty: write the words of a command"), "a command", None)
+_VARIABLE = Scalar("${NAME}, with the name of an environment variable", _is_variable, _JSON)
+_COMMAND = Field(Many(TEXT, "is empty; write the words of a command"), "a command", None)
 _FILE = Shape(
     {
         "kafka": Field(
             Shape(
                 {
                     "bootstrap": Field(
-                        Many(_ADDRESS, "names no broker: write [HOST:PORT, ...]", alone=True),
+                        Many(_ADDRESS, "has no broker; write [HOST:PORT, ...]", alone=True),
                         "[HOST:PORT, ...]",
                     ),
                     "protocol": Field(Word(PROTOCOLS), "how clients connect", "PLAINTEXT"),
                     "mechanism": Field(Word(MECHANISMS), "with SASL", None),
                     **{
-                        name: Field(_VARIABLE, "the variable that holds it", None)
+                        name: Field(_VARIABLE, "the environment variable with its value", None)
                         for name in ("user", "password", *_FILES)
                     },
                 }
@@ -189,7 +186,7 @@ _FILE = Shape(
                     }
                 ),
             ),
-            "what can be struck",
+            "members with commands for verbs",
             {},
         ),
     }

@@ -1,7 +1,7 @@
-"""A member of an external stack: looked at from here, and struck by its owner's own commands.
+"""A member of an external stack: checked from here, and controlled by its owner's commands.
 
-A command that has ended proves nothing: a verb has taken hold when the member was seen to serve
-before it, and not to serve in some looks one after another after it.
+The end of a command proves nothing. A strike has taken effect when the member was healthy before
+it, and unhealthy in several consecutive checks after it.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from onceproof.stacks.members.store import store_trouble
 
 _ENDS_WITHIN_S = 60
 _TAKES_HOLD_WITHIN_S = 60
-_SILENT_LOOKS, _BETWEEN_S = 3, 1.0  # one look may fail on a busy machine
+_SILENT_LOOKS, _BETWEEN_S = 3, 1.0  # one check may fail on a busy machine
 _SERVES_WITHIN_S = 120
-_SAID = 500
-KAFKA = "kafka"  # all brokers together, however many there are
+_ERROR_CHARACTERS = 500
+KAFKA = "kafka"  # all brokers together
 _ANSWERS_WITHIN_S = 2
 _HOST = re.compile(r"spark://(.+):\d+")
 
 
 @dataclass(frozen=True)
 class ExternalMember:
-    """A member that runs wherever it does: it can be looked at, and has the verbs of its file."""
+    """A member outside this machine's control, with the verbs that the stack's file defines."""
 
     name: str
     address: str
@@ -48,38 +48,38 @@ class ExternalMember:
 
     @property
     def kind(self) -> str:
-        """What it is one of."""
+        """Its kind, such as `broker`."""
         return self.name.partition(":")[0]
 
     @property
     def verbs(self) -> tuple[Verb, ...]:
-        """What the file has commands for."""
+        """The verbs with commands in the file."""
         return tuple(self.commands)
 
     @property
     def listens_on(self) -> list[tuple[str, int]]:
-        """Nothing that must be free here."""
+        """Return nothing: it listens on no address of ours."""
         return []
 
     def needs(self, living: Collection[str]) -> str:  # noqa: ARG002  the contract of members
-        """Whoever starts it knows that."""
+        """Return nothing: its owner's command takes care of dependencies."""
         return ""
 
     def remove_leftovers(self) -> None:
-        """Nothing of it is ours to remove."""
+        """Do nothing: its files belong to its owner."""
 
     def family(self, main: Identity | None) -> list[Identity]:  # noqa: ARG002  the same
-        """Its processes are nobody's to see from here."""
+        """Return nothing: its processes are not visible from here."""
         return []
 
     def trouble(self) -> str:
-        """Say what keeps it from serving."""
+        """Return why it is not healthy."""
         return look_at(self.name, self.external)
 
     def order(self, verb: Verb) -> list[str]:
-        """Run the command for a verb to its end; return its words."""
+        """Run a verb's command to its end; return the command."""
         words = list(self.commands[verb])
-        said = f"{self.name}: its {verb} command, {words[0]},"
+        which = f"the {verb} command of {self.name}, {words[0]},"
         try:
             done = subprocess.run(
                 words,
@@ -92,22 +92,20 @@ class ExternalMember:
                 cwd=self.external.file.parent,
             )
         except OSError as error:
-            raise StackError(f"{said} cannot be started: {error.strerror}") from None
+            raise StackError(f"{which} cannot be started: {error.strerror}") from None
         except subprocess.TimeoutExpired:
-            raise StackError(f"{said} did not end within {_ENDS_WITHIN_S} s") from None
+            raise StackError(f"{which} did not finish within {_ENDS_WITHIN_S} s") from None
         if done.returncode:
-            tail = done.stderr.strip()[-_SAID:]
-            raise StackError(f"{said} ended with {done.returncode}: {tail}")
+            tail = done.stderr.strip()[-_ERROR_CHARACTERS:]
+            raise StackError(f"{which} exited with {done.returncode}: {tail}")
         return words
 
 
 def carry_out(member: ExternalMember, verb: Verb) -> dict[str, Any]:
-    """Have a verb done and return the proof: what was seen of the member before and after."""
+    """Run a verb's command; return the proof: the member's health before and after."""
     before = member.trouble()
     if verb not in CURES and before:
-        raise RequestError(
-            f"{member.name} does not serve ({before}), so there is nothing to {verb}"
-        )
+        raise RequestError(f"cannot {verb} {member.name}: it {before}; start or resume it first")
     began = time.monotonic()
     words = member.order(verb)
     after = await_service(member) if verb in CURES else _await_silence(member, verb)
@@ -120,46 +118,46 @@ def carry_out(member: ExternalMember, verb: Verb) -> dict[str, Any]:
 
 
 def _await_silence(member: ExternalMember, verb: Verb) -> str:
-    """Return what keeps it from serving, once it has not in several looks one after another."""
+    """Wait until it is unhealthy in several consecutive checks; return why it is."""
     silent = 0
 
     def is_silent() -> str:
         nonlocal silent
-        said = member.trouble()
-        silent = silent + 1 if said else 0
-        return said if silent >= _SILENT_LOOKS else ""
+        trouble = member.trouble()
+        silent = silent + 1 if trouble else 0
+        return trouble if silent >= _SILENT_LOOKS else ""
 
-    words = f"{member.name} serves on after its {verb} command: nothing proves that it was struck"
-    return wait_for(is_silent, _TAKES_HOLD_WITHIN_S, words, every_s=_BETWEEN_S)
+    message = f"{member.name} is still healthy after its {verb} command, so there is no proof"
+    return wait_for(is_silent, _TAKES_HOLD_WITHIN_S, message, every_s=_BETWEEN_S)
 
 
 def await_service(member: ExternalMember) -> str:
-    """Wait until a member serves; raise `StackError` with what it lacks if it does not."""
-    said = ""
+    """Wait until a member is healthy; raise `StackError` with its trouble after the limit."""
+    trouble = ""
 
     def look() -> bool:
-        nonlocal said
-        said = member.trouble()
-        return not said
+        nonlocal trouble
+        trouble = member.trouble()
+        return not trouble
 
     try:
-        wait_for(look, _SERVES_WITHIN_S, f"{member.name} does not serve", every_s=0.2)
+        wait_for(look, _SERVES_WITHIN_S, f"{member.name} is not healthy", every_s=0.2)
     except StackError as error:
-        raise StackError(f"{error}: {said}") from None
+        raise StackError(f"{error}: it {trouble}") from None
     return ""
 
 
 def look_at(name: str, external: External) -> str:
-    """Say what keeps a member from serving; empty if nothing does that could be seen."""
-    named = external.members.get(name)
+    """Return why a member is not healthy; empty if no problem can be seen from here."""
+    entry = external.members.get(name)
     try:
-        return _LOOKS[name.partition(":")[0]](name, named.address if named else "", external)
+        return _LOOKS[name.partition(":")[0]](name, entry.address if entry else "", external)
     except (OSError, ValueError) as error:
-        return f"it does not answer: {error}"
-    except OnceproofError as error:  # a variable that is not set
-        return str(error)
-    except Exception as error:  # what kafka-python raises of its own and of its parts
-        return f"{type(error).__name__}: {error}"
+        return f"does not respond: {error}"
+    except OnceproofError as error:  # such as a variable that is not set
+        return f"cannot be checked: {error}"
+    except Exception as error:  # kafka-python raises errors of several libraries
+        return f"cannot be checked: {type(error).__name__}: {error}"
 
 
 def _kafka(name: str, address: str, external: External) -> str:  # noqa: ARG001
@@ -168,10 +166,10 @@ def _kafka(name: str, address: str, external: External) -> str:  # noqa: ARG001
 
 
 def _broker(name: str, address: str, external: External) -> str:
-    _refuse_deaf(address)
+    _refuse_unreachable(address)
     found = _cluster(replace(external.brokers, addresses=(address,)))
     ids = [one["broker_id"] for one in found["brokers"]]
-    return "" if int(name.partition(":")[2]) in ids else f"the cluster has the brokers {ids} only"
+    return "" if int(name.partition(":")[2]) in ids else f"is not among the cluster's brokers {ids}"
 
 
 def _store(name: str, address: str, external: External) -> str:  # noqa: ARG001
@@ -179,11 +177,11 @@ def _store(name: str, address: str, external: External) -> str:  # noqa: ARG001
 
 
 def _spark(name: str, address: str, external: External) -> str:  # noqa: ARG001
-    """A page shows a process that stands still; a port alone does not, and `local` has neither."""
+    # A hung process accepts connections but serves no page. `local` has neither port nor page.
     if address:
         page_of(*_host_and_port(address))
     elif external.spark.startswith("spark://"):
-        _refuse_deaf(external.spark.removeprefix("spark://").partition(",")[0])
+        _refuse_unreachable(external.spark.removeprefix("spark://").partition(",")[0])
     return ""
 
 
@@ -197,15 +195,15 @@ _LOOKS: Mapping[str, Callable[[str, str, External], str]] = {
 
 
 def brokers_of(brokers: Brokers) -> dict[str, str]:
-    """Return the addresses of the brokers that the cluster tells of, by their names as members."""
+    """Return the addresses of the cluster's brokers by member name."""
     found = _cluster(brokers)["brokers"]
     return {f"broker:{one['broker_id']}": f"{one['host']}:{one['port']}" for one in found}
 
 
 def _cluster(brokers: Brokers) -> Any:
-    """Return what the cluster says of itself; a client alone tells no wrong password from a death.
+    """Return the cluster's description; raise different errors for dead brokers and a wrong login.
 
-    kafka-python goes from one broker to the next until its time is up, whatever each has answered.
+    kafka-python alone tries one broker after another until its timeout, for both reasons.
     """
     from kafka.errors import KafkaConnectionError, KafkaTimeoutError
 
@@ -213,16 +211,16 @@ def _cluster(brokers: Brokers) -> Any:
         return ask(brokers, lambda client: client.describe_cluster())
     except (KafkaConnectionError, KafkaTimeoutError):
         for address in brokers.addresses:
-            _refuse_deaf(address)
+            _refuse_unreachable(address)
         protocol = brokers.security.protocol
         raise StackError(
-            f"{', '.join(brokers.addresses)} can be reached, and nobody is let in by {protocol}:"
-            " look at the protocol, the login and the certificates that the stack's file names"
+            f"{', '.join(brokers.addresses)} accepts connections but no {protocol} clients; check "
+            "the protocol, login and certificates in the stack's file"
         ) from None
 
 
-def _refuse_deaf(address: str) -> None:
-    """Raise `OSError` if nobody listens there: it is known sooner than a client would tell."""
+def _refuse_unreachable(address: str) -> None:
+    # A plain connection raises `OSError` sooner than a Kafka client does.
     socket.create_connection(_host_and_port(address), _ANSWERS_WITHIN_S).close()
 
 
@@ -232,9 +230,9 @@ def _host_and_port(address: str) -> tuple[str, int]:
 
 
 def runs_here(master: str) -> bool:
-    """Whether the executors of a master run on this machine, where they can be struck."""
+    """Return whether a master's executors run on this machine."""
     found = _HOST.fullmatch(master)
-    if found is None:  # local[...]: there are none but the driver itself
+    if found is None:  # local[...]: the driver is the only executor
         return True
     with suppress(OSError), socket.socket() as probe:
         probe.bind((found[1].strip("[]"), 0))

@@ -1,6 +1,6 @@
-"""The external stack: somebody's own brokers, Spark and database, reached by their addresses.
+"""The external stack: a user's own brokers, Spark and database, reached by their addresses.
 
-It does only what its file has commands for.
+It supports only the verbs with commands in its file.
 """
 
 from __future__ import annotations
@@ -31,34 +31,34 @@ PREFIX = "external:"
 
 
 class ExternalStack:
-    """The stack that a file names; its owner alone starts and ends what it is made of."""
+    """The stack described in a file; only its owner starts it and takes it down."""
 
     def __init__(self, file: Path) -> None:
         self.external = read_external(file.resolve())
         for text in (*self.brokers.security.named().values(), self.external.store):
-            revealed(text)  # what is not in the environment is said before anything starts
+            revealed(text)  # raises for a variable that is not set, before anything starts
         store = self.external.store
         if store and not revealed(store).startswith(("postgresql://", "postgres://")):
-            raise RequestError(f"{store} holds no address: write postgresql://... into it")
+            raise RequestError(f"{store} contains no address; set it to postgresql://...")
 
     @property
     def name(self) -> str:
-        """The text by which it is opened again."""
+        """The text from which it is opened again."""
         return f"{PREFIX}{self.external.file}"
 
     @property
     def brokers(self) -> Brokers:
-        """The brokers, for clients."""
+        """The brokers' addresses and security settings for clients."""
         return self.external.brokers
 
     @property
     def runs_executors_here(self) -> bool:
-        """Whether executors run on this machine, where they can be seen and struck."""
+        """Whether executors run on this machine, where faults can find and kill them."""
         return runs_here(self.external.spark)
 
     @property
     def members(self) -> Mapping[str, Member]:
-        """Kafka, the master and the store as a whole, and each member that the file names."""
+        """Kafka, the master and the store as a whole, and each member in the file."""
         given = self.external
         addresses = {KAFKA: given.brokers.bootstrap, "master": given.spark}
         if given.store:
@@ -67,11 +67,11 @@ class ExternalStack:
         return {name: self._member(name, address) for name, address in addresses.items()}
 
     def _member(self, name: str, address: str) -> ExternalMember:
-        named = self.external.members.get(name)
-        return ExternalMember(name, address, self.external, named.commands if named else {})
+        entry = self.external.members.get(name)
+        return ExternalMember(name, address, self.external, entry.commands if entry else {})
 
     def status(self) -> list[MemberStatus]:
-        """Look at every member, all at once."""
+        """Return the current state of every member, all looked at concurrently."""
         members = self.members
         with ThreadPoolExecutor(len(members)) as pool:
             troubles = list(pool.map(lambda one: one.trouble(), members.values()))
@@ -91,13 +91,13 @@ class ExternalStack:
         ]
 
     def lacks(self, verb: Verb, target: str) -> str:
-        """Say why it cannot do the verb to the target; empty if it can."""
+        """Return why the stack can never do the verb to the target; empty if it can."""
         return lacking(self, verb, target)
 
     def apply(self, verb: Verb, target: str, rng: Random) -> Done:
-        """Have the member's owner do the verb, by the command of the file, and see it take hold."""
-        if said := self.lacks(verb, target):
-            raise RequestError(said)
+        """Run the file's command for the verb on the target's member, and wait for its effect."""
+        if reason := self.lacks(verb, target):
+            raise RequestError(reason)
         named = {
             name: self._member(name, one.address) for name, one in self.external.members.items()
         }
@@ -106,13 +106,13 @@ class ExternalStack:
             found = brokers_of(self.brokers)
             others = {one: self._member(one, found[one]) for one in found.keys() - named.keys()}
         living = {one.name: one for one in named.values() if not one.trouble()} | others
-        if target.endswith(":any"):  # of those that can be struck so
+        if target.endswith(":any"):  # choose among members with this verb
             living = {name: one for name, one in living.items() if verb in one.verbs}
 
         def act(name: str, refuse_moved: Callable[[], None]) -> dict[str, Any]:
             member = named.get(name) or others[name]
             if verb not in member.verbs:
-                raise RequestError(f"{name} has no {verb}: write its command in {self.name}")
+                raise RequestError(f"{name} has no {verb} command; add it to {self.name}")
             refuse_moved()
             return carry_out(member, verb)
 
@@ -128,17 +128,17 @@ class ExternalStack:
         )
 
     def heal(self) -> None:
-        """Have every member that does not serve and can be cured resumed and started."""
+        """Resume and start every unhealthy member that has commands for it."""
         for one in self.status():
             member = self._member(one.name, one.address)
             cures = [verb for verb in CURES if verb in member.verbs]
             if one.healthy or not cures:
                 continue
             for verb in cures:
-                with suppress(OnceproofError):  # one of them is wrong for what befell it
+                with suppress(OnceproofError):  # resume fails for a dead member, start for a paused
                     member.order(verb)
             await_service(member)
 
     def down(self) -> None:
-        """Refuse: it is somebody else's."""
-        raise RequestError(f"{self.name} is its owner's to take down: nothing was done")
+        """Raise `RequestError`: only its owner takes it down."""
+        raise RequestError(f"cannot take {self.name} down; only its owner can")

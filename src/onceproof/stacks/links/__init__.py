@@ -1,7 +1,7 @@
-"""The links between members, and their rules: which connections one means, and what it does.
+"""Rules for the links between members: the affected connections, and the effect on them.
 
-`who` connects to which member is told by words: see `sources`. A rule that is taken back leaves
-nothing but its counts.
+A connection is described by its source (see `sources`) and its member. A rule that is removed
+leaves only its counts.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ WAYS = (REQUESTS, ANSWERS)
 
 @dataclass(frozen=True)
 class Rule:
-    """One thing that is done to links; `pairs` are who connects, and to which member.
+    """One effect on links; `pairs` are the sources of connections and the members connected to.
 
-    `ways` are what those who connect send, and what they are answered. `ms` is of `delay`,
-    `kbytes` a second of `rate`.
+    `ways` are the affected directions: the source's requests, the member's answers. `ms` belongs to
+    `delay`, `kbytes` (per second) to `rate`.
     """
 
     name: str
@@ -33,24 +33,24 @@ class Rule:
     kbytes: int = 0
 
     @classmethod
-    def of(cls, told: Mapping[str, Any]) -> Rule:
-        """Return the rule that `asdict` told of."""
-        pairs = tuple((who, member) for who, member in told["pairs"])
-        return cls(**{**told, "pairs": pairs, "ways": tuple(told["ways"])})
+    def of(cls, fields: Mapping[str, Any]) -> Rule:
+        """Return the rule from the fields that `asdict` returned."""
+        pairs = tuple((source, member) for source, member in fields["pairs"])
+        return cls(**{**fields, "pairs": pairs, "ways": tuple(fields["ways"])})
 
     @property
-    def asks_who(self) -> bool:
-        """Whether one must know who connects."""
-        return any(who != ANYONE for who, _ in self.pairs)
+    def needs_sources(self) -> bool:
+        """Whether it depends on the sources of connections."""
+        return any(source != ANYONE for source, _ in self.pairs)
 
-    def means(self, sources: Collection[str], member: str) -> bool:
-        """Whether it holds for a connection of these sources to a member."""
-        return any(to == member and who in (ANYONE, *sources) for who, to in self.pairs)
+    def applies_to(self, sources: Collection[str], member: str) -> bool:
+        """Return whether it applies to a connection from these sources to a member."""
+        return any(to == member and source in (ANYONE, *sources) for source, to in self.pairs)
 
 
 @dataclass
 class Counts:
-    """What a rule has done; bytes that pass a link unharmed are not counted."""
+    """Counts of a rule's effects; bytes that pass unchanged are not counted."""
 
     refused: int = 0
     reset: int = 0
@@ -60,17 +60,17 @@ class Counts:
 
     @property
     def has_struck(self) -> bool:
-        """Whether anybody has felt it."""
+        """Whether it has affected any connection."""
         return any((self.refused, self.reset, self.held_bytes, self.swallowed_bytes))
 
 
 @dataclass
 class Order:
-    """A rule in force."""
+    """A rule in force, with its counts."""
 
     rule: Rule
     counts: Counts = field(default_factory=Counts)
 
     def to_json(self) -> dict[str, Any]:
-        """Return both as the proxy's answers hold them."""
+        """Return both in the form of the proxy's responses."""
         return {"rule": asdict(self.rule), "counts": asdict(self.counts)}

@@ -1,7 +1,7 @@
-"""The links of a local stack: a member that stands before every listener of brokers and store.
+"""The links of a local stack: a proxy member before every listener of the brokers and the store.
 
-Whoever connects to one of them goes through its process, which can cut, hold, slow or swallow what
-passes. Without an order it changes nothing. Killing it cuts everybody from everybody.
+Every connection to them goes through its process, which can cut, delay, slow down or swallow it.
+Without an order it changes nothing. Killing it cuts all connections.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ANSWERS_WITHIN_S = 10.0
 
 @dataclass(frozen=True)
 class Links:
-    """The process that the connections to a stack's listeners go through."""
+    """The proxy process of all connections to a stack's listeners."""
 
     state: State
 
@@ -34,7 +34,7 @@ class Links:
 
     @property
     def address(self) -> str:
-        """Where it takes orders."""
+        """The address of its control port."""
         return f"{LOOPBACK}:{self.state.ports[self.name]}"
 
     @property
@@ -44,27 +44,27 @@ class Links:
         return [(LOOPBACK, port) for port in (self.state.ports[self.name], *doors)]
 
     def needs(self, living: Collection[str]) -> str:  # noqa: ARG002  the contract of members
-        """It needs nobody."""
+        """Return nothing: it needs no other member."""
         return ""
 
     def remove_leftovers(self) -> None:
-        """A dead one leaves nothing that keeps the next from starting."""
+        """Do nothing: no leftovers prevent a start."""
 
     def family(self, main: Identity | None) -> list[Identity]:
-        """The processes that are this member: one."""
+        """Return its processes: one."""
         return [main] if main and main.is_alive else []
 
     def trouble(self) -> str:
-        """Say what keeps it from serving: it takes no orders, or one is still in force."""
+        """Return why it is not healthy: it does not respond, or has a rule in force."""
         try:
             rules = [order["rule"] for order in send_order(self.state, {"do": "look"})["in_force"]]
         except StackError as error:
-            return str(error)
-        return f"not healed: {'; '.join(map(describe, rules))}" if rules else ""
+            return f"cannot be checked: {error}"
+        return f"has rules in force: {'; '.join(map(describe, rules))}" if rules else ""
 
 
 def launch(state: State) -> Launch:
-    """Return how it is started."""
+    """Return its start command."""
     place = state.place(Links.name)
     place.mkdir(exist_ok=True)
     argv = [sys.executable, "-m", "onceproof.stacks.links.proxy", str(state.folder)]
@@ -72,12 +72,12 @@ def launch(state: State) -> Launch:
 
 
 def describe(rule: Mapping[str, Any]) -> str:
-    """Return a rule in words."""
-    return ", ".join(f"{rule['do']} {to} from {who}" for who, to in rule["pairs"])
+    """Return a rule's effect and pairs as text."""
+    return ", ".join(f"{rule['do']} {to} from {source}" for source, to in rule["pairs"])
 
 
 def send_order(state: State, order: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the links an order, and return their answer."""
+    """Send an order to the proxy, and return its response."""
     place = (LOOPBACK, state.ports[Links.name])
     try:
         with socket.create_connection(place, timeout=_ANSWERS_WITHIN_S) as line:
@@ -85,5 +85,5 @@ def send_order(state: State, order: Mapping[str, Any]) -> dict[str, Any]:
             with line.makefile("rb") as answers:
                 answer: dict[str, Any] = json.loads(answers.readline())
     except (OSError, ValueError) as error:
-        raise StackError(f"the links take no orders: {error}") from None
+        raise StackError(f"the links' proxy does not respond: {error}") from None
     return answer

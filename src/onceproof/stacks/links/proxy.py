@@ -1,10 +1,10 @@
-"""The process that every connection to a listener of a local stack goes through.
+"""The proxy process for every connection to a listener of a local stack.
 
-It is long because links, connections and the two ways of each share one state and one event loop.
+It is long because links, connections and their two directions share one state and one event loop.
 
-`python -m onceproof.stacks.links.proxy FOLDER` with the stack's folder. It opens a door before each
-listener that has one, and is told on a port of its own, a JSON object a line, what to do. It knows
-nobody's protocol, changes no byte and forgets nothing while it lives: what it counted is the proof.
+`python -m onceproof.stacks.links.proxy FOLDER` with the stack's folder. It opens a port ("door")
+before each listener that has one, and takes orders on a control port, one JSON object a line. It
+parses no protocol, changes no byte, and keeps all counts while it runs: they are the proof.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ from onceproof.stacks.links.sources import sources
 from onceproof.stacks.state import DOOR, State
 
 _HELD_AT_MOST = 1 << 18
-_RESET = struct.pack("ii", 1, 0)  # linger for no time: the other side is told of a reset
+_RESET = struct.pack("ii", 1, 0)  # linger for 0 s: close sends a TCP reset
 
 
 class Way:
-    """What goes one way. `orders` hold for it now; whatever waits keeps its place in the row."""
+    """One direction of a connection, with its current `orders`; delayed bytes keep their order."""
 
     def __init__(self) -> None:
         self.orders: Sequence[Order] = ()
         self.origin: asyncio.Transport | None = None
         self.goal: asyncio.Transport | None = None
-        self.has_lost = False  # bytes, or the other side's end: the rest would make no sense
-        self._row: deque[tuple[float, bytes]] = deque()
+        self.has_lost = False  # bytes or the end of the stream, so later bytes are useless
+        self._queue: deque[tuple[float, bytes]] = deque()
         self._held = 0
         self._last_due = 0.0
         self._timer: asyncio.TimerHandle | None = None
 
     def take(self, data: bytes) -> None:
-        """Pass bytes on as the orders want it; empty bytes are the end."""
+        """Forward bytes according to the orders; empty bytes are the end of the stream."""
         if self._is_swallowed(data):
             return
-        if not (self.orders or self._row):
+        if not (self.orders or self._queue):
             self._pass_on(data)
             return
         loop = asyncio.get_running_loop()
@@ -53,7 +53,7 @@ class Way:
         due = max(loop.time() + sum(rule.ms for rule in rules) / 1000, self._last_due)
         rates = [rule.kbytes for rule in rules if rule.kbytes]
         self._last_due = due + (len(data) / (min(rates) * 1000) if rates else 0)
-        self._row.append((self._last_due, data))
+        self._queue.append((self._last_due, data))
         self._held += len(data)
         for order in self.orders:
             order.counts.held_bytes += len(data)
@@ -61,18 +61,17 @@ class Way:
             self.origin.pause_reading()
         self._set_timer()
 
-    def hurry(self) -> None:
-        """Pass on all that waits."""
-        if self._timer is None:  # nothing waits, and who reads on decides that himself
+    def flush(self) -> None:
+        """Forward all delayed bytes now."""
+        if self._timer is None:  # nothing is delayed, and reading was not paused here
             return
         self._timer.cancel()
         self._timer = None
-        while self._row:
+        while self._queue:
             self._pass_first()
         self._go_on()
 
     def _go_on(self) -> None:
-        """Take more where so little waits, and look again when the next is due."""
         if self._held <= _HELD_AT_MOST and self.origin and not self.origin.is_closing():
             self.origin.resume_reading()
         self._set_timer()
@@ -85,19 +84,19 @@ class Way:
         return self.has_lost
 
     def _set_timer(self) -> None:
-        if self._timer is None and self._row:
+        if self._timer is None and self._queue:
             loop = asyncio.get_running_loop()
-            self._timer = loop.call_at(self._row[0][0], self._on_time)
+            self._timer = loop.call_at(self._queue[0][0], self._on_time)
 
     def _on_time(self) -> None:
         self._timer = None
         now = asyncio.get_running_loop().time()
-        while self._row and self._row[0][0] <= now:
+        while self._queue and self._queue[0][0] <= now:
             self._pass_first()
         self._go_on()
 
     def _pass_first(self) -> None:
-        _, data = self._row.popleft()
+        _, data = self._queue.popleft()
         self._held -= len(data)
         self._pass_on(data)
 
@@ -111,39 +110,39 @@ class Way:
 
 
 class End(asyncio.Protocol):
-    """One end of a connection: what comes in goes the one way, what goes out came the other."""
+    """One end of a connection: it receives bytes of one direction and sends those of the other."""
 
     def __init__(self, comes: Way, goes: Way) -> None:
         self._comes, self._goes = comes, goes
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Know the end by its transport."""
+        """Store the transport in both directions."""
         if isinstance(transport, asyncio.Transport):
             self._comes.origin = self._goes.goal = transport
 
     def data_received(self, data: bytes) -> None:
-        """Pass on what came."""
+        """Forward received bytes."""
         self._comes.take(data)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Pass the end on; a reset as a reset."""
+        """Forward the end of the stream; forward a reset as a reset."""
         if exc is not None and self._comes.goal and not (self._comes.orders):
             reset(self._comes.goal)
         self._comes.take(b"")
 
     def pause_writing(self) -> None:
-        """Take no more than can be passed on."""
+        """Pause reading while bytes cannot be forwarded."""
         if self._goes.origin:
             self._goes.origin.pause_reading()
 
     def resume_writing(self) -> None:
-        """Take more."""
+        """Resume reading."""
         if self._goes.origin and not self._goes.origin.is_closing():
             self._goes.origin.resume_reading()
 
 
 class Line:
-    """One connection to a member; `port` is the one it came from, `door` the one it came to."""
+    """One connection to a member, from the client's `port` to the proxy's `door`."""
 
     def __init__(self, member: str, port: int, door: int) -> None:
         self.member, self.port, self.door = member, port, door
@@ -152,25 +151,25 @@ class Line:
 
     @property
     def has_lost(self) -> bool:
-        """Whether bytes of it were swallowed."""
+        """Whether any of its bytes were swallowed."""
         return any(way.has_lost for way in self.ways.values())
 
     def obey(self, orders: Sequence[Order]) -> None:
-        """Let these orders hold from now on."""
+        """Apply these orders from now on."""
         for name, way in self.ways.items():
             way.orders = [order for order in orders if name in order.rule.ways]
             if not way.orders:
-                way.hurry()
+                way.flush()
 
     def reset(self) -> None:
-        """End it at once; both sides are told of a reset."""
+        """Close it at once; both sides see a reset."""
         for way in self.ways.values():
             if way.origin:
                 reset(way.origin)
 
 
 def reset(transport: asyncio.Transport) -> None:
-    """End one end at once, and let the other side of it know that this was no good end."""
+    """Close one end at once with a TCP reset."""
     with suppress(OSError, AttributeError):
         transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
     transport.abort()
@@ -188,7 +187,7 @@ class Proxy:
         self._opening: set[asyncio.Task[None]] = set()
 
     async def open(self) -> None:
-        """Open every door, then the port on which orders come."""
+        """Open every door, then the control port."""
         loop = asyncio.get_running_loop()
         for name, door in self.state.ports.items():
             if name.startswith(DOOR):
@@ -220,14 +219,14 @@ class Proxy:
         return Door
 
     def accept(self, line: Line, near: Any, listener: str) -> None:
-        """Refuse a new connection, or lead it on to the member."""
+        """Refuse a new connection, or connect it to the member."""
         near.pause_reading()
         task = asyncio.ensure_future(self._admit(line, near, listener))
         self._opening.add(task)
         task.add_done_callback(self._opening.discard)
 
     async def _admit(self, line: Line, near: Any, listener: str) -> None:
-        await self._know([line])
+        await self._find_sources([line])
         orders = self._orders_of(line)
         for order in orders:
             if order.rule.do == "cut":
@@ -241,7 +240,7 @@ class Proxy:
         try:
             ways = line.ways[ANSWERS], line.ways[REQUESTS]
             far, _ = await loop.create_connection(lambda: End(*ways), host, port)
-        except OSError:  # the member is dead: nobody listens
+        except OSError:  # the member is dead: nothing listens
             self.lines.discard(line)
             reset(near)
             return
@@ -251,12 +250,12 @@ class Proxy:
         else:
             near.resume_reading()
 
-    async def _know(self, lines: Collection[Line]) -> None:
-        """Find out who is at the other end, if a rule asks for it: of all that wait at once.
+    async def _find_sources(self, lines: Collection[Line]) -> None:
+        """Find the sources of all new lines in one scan, if a rule needs them.
 
-        Others go on meanwhile: a look takes a while, and who is cut off tries again and again.
+        Other connections continue meanwhile: a scan is slow, and cut clients reconnect often.
         """
-        if not any(order.rule.asks_who for order in self.orders.values()):
+        if not any(order.rule.needs_sources for order in self.orders.values()):
             return
         self._unknown |= {line for line in lines if line.sources is None}
         async with self._looks:
@@ -268,14 +267,13 @@ class Proxy:
                     unknown[end].sources = words
 
     def _orders_of(self, line: Line) -> list[Order]:
-        """Return what holds for a connection."""
         orders = self.orders.values()
-        return [one for one in orders if one.rule.means(line.sources or (), line.member)]
+        return [one for one in orders if one.rule.applies_to(line.sources or (), line.member)]
 
     async def set(self, rule: Rule) -> None:
-        """Let a rule hold, also for the connections that are open."""
+        """Put a rule in force, including for open connections."""
         self.orders[rule.name] = Order(rule)
-        await self._know(self.lines)
+        await self._find_sources(self.lines)
         for line in list(self.lines):
             orders = self._orders_of(line)
             line.obey(orders)
@@ -285,13 +283,13 @@ class Proxy:
                     line.reset()
 
     def heal(self, names: Collection[str]) -> list[dict[str, Any]]:
-        """Take rules back, all where none is named; a connection that lost bytes is reset."""
+        """Remove rules, all if none is named; reset connections that lost bytes."""
         gone = [self.orders.pop(name) for name in list(self.orders) if not names or name in names]
         for line in self.lines:
             line.obey(self._orders_of(line))
         for line in [line for line in self.lines if line.has_lost and not self._swallows(line)]:
             for order in gone:
-                if order.rule.means(line.sources or (), line.member):
+                if order.rule.applies_to(line.sources or (), line.member):
                     order.counts.reset_at_heal += 1
             line.reset()
             self.lines.discard(line)
@@ -302,12 +300,12 @@ class Proxy:
             order.rule.do == "blackhole" for way in line.ways.values() for order in way.orders
         )
 
-    async def obey(self, told: Mapping[str, Any]) -> dict[str, Any]:
-        """Do what an order says, and tell of every rule in force and of those taken back."""
-        if told["do"] == "set":
-            await self.set(Rule.of(told["rule"]))
-        healed = self.heal(told["names"]) if told["do"] == "heal" else []
-        in_force = [order.to_json() for order in self.orders.values()]
+    async def obey(self, order: Mapping[str, Any]) -> dict[str, Any]:
+        """Carry out an order; return every rule in force and the removed ones."""
+        if order["do"] == "set":
+            await self.set(Rule.of(order["rule"]))
+        healed = self.heal(order["names"]) if order["do"] == "heal" else []
+        in_force = [one.to_json() for one in self.orders.values()]
         return {"in_force": in_force, "healed": healed, "connections": len(self.lines)}
 
     async def _listen(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -318,10 +316,10 @@ class Proxy:
 
 
 async def main(folder: Path) -> None:
-    """Serve until the process is ended."""
+    """Serve until the process is killed."""
     state = State.load(folder)
     if state is None:
-        sys.exit(f"no stack was begun in {folder}")
+        sys.exit(f"no stack in {folder}")
     await Proxy(state).open()
     await asyncio.Event().wait()
 

@@ -1,4 +1,4 @@
-"""Who opened a connection, told by /proc: its other end is a socket in some process's hands."""
+"""The sources of connections, found in /proc: the processes that hold the clients' sockets."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from onceproof.machine.identity import Identity, all_processes
 from onceproof.stacks.members.cluster import is_executor
 from onceproof.stacks.state import State
 
-# The variable by which a run's job is known, in its driver and executors: its value is the run.
+# The environment variable of a job's driver and executors that contains the run's name.
 JOB = "ONCEPROOF_JOB"
 _PRODUCER = "onceproof.producing"
 _ESTABLISHED = "01"
-# A connection by the port that it comes from and the port that it goes to.
+# A connection's source port and destination port.
 Ends = tuple[int, int]
 NO_SOURCES: frozenset[str] = frozenset()
 
 
 def sources(state: State, ends: Collection[Ends]) -> dict[Ends, frozenset[str]]:
-    """Return the words for who holds each connection, and nobody's for one that is gone."""
+    """Return each connection's source names; empty for a connection that is closed."""
     sockets = {f"socket:[{inode}]": end for end, inode in _inodes(ends).items()}
     brokers = [f"broker:{i + 1}" for i in range(state.brokers)]
     members = {one: name for name in brokers if (one := state.identity(name))}
     found = dict.fromkeys(ends, NO_SOURCES)
-    # Brokers come first, since they try again the oftenest; who is found need not be looked for.
+    # Brokers first, since they reconnect most often and the scan ends when all sockets are found.
     for one in chain(members, all_processes()):
         if not sockets:
             break
@@ -35,9 +35,9 @@ def sources(state: State, ends: Collection[Ends]) -> dict[Ends, frozenset[str]]:
 
 
 def source_names(one: Identity, member: str) -> frozenset[str]:
-    """Return what a process goes by as a source; `member` is the broker that it is, if it is one.
+    """Return a process's names as a source; `member` is its broker's name, or empty.
 
-    A driver and an executor go by their run too: `driver=RUN`.
+    A driver and an executor also have their run's name: `driver=RUN`.
     """
     if member:
         return frozenset((member, "brokers"))
@@ -49,7 +49,7 @@ def source_names(one: Identity, member: str) -> frozenset[str]:
 
 
 def _inodes(ends: Collection[Ends]) -> dict[Ends, str]:
-    """Return the socket of each connection that is still open on its other end."""
+    # The socket of each connection that is still open at its source.
     found = {}
     for table in Path("/proc/net").glob("tcp*"):  # tcp, and tcp6 where the kernel has it
         for line in table.read_text().splitlines()[1:]:

@@ -1,4 +1,4 @@
-"""What can be done to the links of a local stack, with the links' own counts as the proof."""
+"""Verbs on the links of a local stack, with the proxy's counts as the proof."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 from random import Random
 from typing import TYPE_CHECKING, Any, cast
 
-from onceproof.errors import RequestError, StackError
+from onceproof.errors import RequestError, StackError, unknown
 from onceproof.kafka.security import PLAIN, Brokers
 from onceproof.machine.polling import wait_for
 from onceproof.stacks import Stack
@@ -20,43 +20,44 @@ if TYPE_CHECKING:
     from onceproof.stacks.local.stack import LocalStack
 
 BROKERS = "brokers"
-# Who connects: a broker by its name, or one of these; the driver of one run alone is driver=RUN.
+# The sources of connections besides each broker's name; driver=RUN is the driver of one run.
 SOURCES = (ANYONE, BROKERS, "clients", "driver", "executor", "producer")
 ALL = "broker:all"
-_FELT_WITHIN_S = 20.0
+_EFFECT_WITHIN_S = 20.0
 
 
 def lacks_links(stack: Stack) -> str:
-    """Say why nothing can be done to the links of a stack; empty if it can."""
-    from onceproof.stacks.local.stack import LocalStack  # scenarios are read without it
+    """Return why a stack's links cannot be disturbed; empty if they can."""
+    from onceproof.stacks.local.stack import LocalStack  # not needed to read scenarios
 
     if isinstance(stack, LocalStack) and Links.name in stack.members:
         return ""
-    how = "bring it up with --links" if isinstance(stack, LocalStack) else "take a local stack"
-    return f"the stack {stack.name} has no links that could be struck: {how}"
+    remedy = "start it with --links" if isinstance(stack, LocalStack) else "use a local stack"
+    return f"stack {stack.name} has no links to disturb; {remedy}"
 
 
 def disturb(
     stack: Stack,
     rule: Rule,
     target: str,
-    who: str,
+    source: str,
     rng: Random,
     begun: Callable[[], None] = lambda: None,
 ) -> dict[str, Any]:
-    """Let a rule hold on the links to a member, and return the proof once somebody has felt it.
+    """Put a rule in force on the links to a member; return the proof once it affects a connection.
 
-    The rule comes without its pairs. What the member itself opens to other brokers is meant too,
-    unless clients alone are. `begun` is called when the rule holds: who waited for that goes on,
-    and feels it. Where nobody does, the rule is taken back, and that raises.
+    The rule comes without its pairs. The member's own connections to other brokers are included,
+    unless the source is a kind of client. `begun` is called when the rule is in force; it lets
+    waiting processes continue, so that they are affected. If no connection is affected in time, the
+    rule is removed and `StackError` raised.
     """
     state, began = _linked(stack).state, time.monotonic()
     members = aimed_at(_linked(stack), target, rng)
     brokers = [f"broker:{i + 1}" for i in range(state.brokers)]
-    pairs = tuple(dict.fromkeys(pair for one in members for pair in pairs_of(one, who, brokers)))
+    pairs = tuple(dict.fromkeys(pair for one in members for pair in pairs_of(one, source, brokers)))
     rule = replace(rule, pairs=pairs)
 
-    def felt() -> dict[str, Any] | None:
+    def effect() -> dict[str, Any] | None:
         orders = send_order(state, {"do": "look"})["in_force"]
         (counts,) = (one["counts"] for one in orders if one["rule"]["name"] == rule.name)
         return counts if any(counts.values()) else None
@@ -64,7 +65,8 @@ def disturb(
     send_order(state, {"do": "set", "rule": asdict(rule)})
     begun()
     try:
-        counts = wait_for(felt, _FELT_WITHIN_S, f"nobody felt {rule.do} {target} from {who}")
+        message = f"{rule.do} {target} from {source} affected no connection"
+        counts = wait_for(effect, _EFFECT_WITHIN_S, message)
     except BaseException:
         heal(stack, [rule.name])
         raise
@@ -73,9 +75,9 @@ def disturb(
 
 
 def heal(stack: Stack, names: Collection[str] = ()) -> list[dict[str, Any]]:
-    """Take rules back, all that there are if none is named, and return each with its counts.
+    """Remove rules, all if none is named, and return each with its counts.
 
-    It may be repeated: a rule that is gone, or links that have died with all of theirs, are healed.
+    It may be repeated: a removed rule counts as healed, and so do all rules of a dead proxy.
     """
     if lacks_links(stack):
         return []
@@ -88,7 +90,7 @@ def heal(stack: Stack, names: Collection[str] = ()) -> list[dict[str, Any]]:
 
 
 def aimed_at(stack: LocalStack, target: str, rng: Random) -> list[str]:
-    """Return the members whose links a target means: brokers by their role too, and the store."""
+    """Return the members whose links a target names: brokers, also by role, or the store."""
     state = stack.state
     names = [one.name for one in stack.members.values() if one.kind in ("broker", "store")]
     living = [one for one in names if (found := state.identity(one)) and found.is_alive]
@@ -99,28 +101,27 @@ def aimed_at(stack: LocalStack, target: str, rng: Random) -> list[str]:
     if role := find_role(target, Brokers(addresses, PLAIN)):
         number = role.seat().broker
         if f"broker:{number}" not in brokers:
-            raise StackError(f"nobody leads {target} now, so there are no links of it")
+            raise StackError(f"{target} is no broker now: it has no leader; try again")
         return [f"broker:{number}"]
     return [pick(target, names, living, rng)]
 
 
-def pairs_of(member: str, who: str, brokers: Sequence[str]) -> list[tuple[str, str]]:
-    """Return who connects to whom where a member is struck on its links with somebody."""
-    if who not in (*SOURCES, *brokers) and not who.startswith(("driver=", "executor=")):
-        known = ", ".join((*SOURCES, *brokers))
-        raise RequestError(f"nobody is called {who!r} who could connect: write one of {known}")
+def pairs_of(member: str, source: str, brokers: Sequence[str]) -> list[tuple[str, str]]:
+    """Return the (source, member) pairs of the connections between a member and a source."""
+    if source not in (*SOURCES, *brokers) and not source.startswith(("driver=", "executor=")):
+        raise RequestError(unknown("link source", source, (*SOURCES, *brokers)))
     others = [one for one in brokers if one != member] if member in brokers else []
-    if who == member or (who in (BROKERS, *brokers) and not others):
-        raise RequestError(f"{member} has no link with {who}: write another of the two")
-    if who == ANYONE:
+    if source == member or (source in (BROKERS, *brokers) and not others):
+        raise RequestError(f"{member} has no link with {source}; choose another source or target")
+    if source == ANYONE:
         return [(ANYONE, member), *((member, one) for one in others)]
-    if who == BROKERS or who in brokers:
-        fellows = others if who == BROKERS else [who]
-        return [pair for one in fellows for pair in ((one, member), (member, one))]
-    return [(who, member)]
+    if source == BROKERS or source in brokers:
+        peers = others if source == BROKERS else [source]
+        return [pair for one in peers for pair in ((one, member), (member, one))]
+    return [(source, member)]
 
 
 def _linked(stack: Stack) -> LocalStack:
-    if said := lacks_links(stack):
-        raise RequestError(said)
+    if reason := lacks_links(stack):
+        raise RequestError(reason)
     return cast("LocalStack", stack)

@@ -1,6 +1,6 @@
-"""How a local stack comes up: files first, then every member at once.
+"""Start of a local stack: files first, then every member concurrently.
 
-A member is started when the one that it cannot do without answers.
+A member starts as soon as the member that it depends on responds.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from onceproof.errors import RequestError
+from onceproof.errors import RequestError, out_of_range, unknown
 from onceproof.machine.home import onceproof_home
 from onceproof.machine.polling import wait_for
 from onceproof.setup.postgres import refuse_closed
@@ -44,16 +44,17 @@ log = logging.getLogger(__name__)
 def refuse_wrong(
     brokers: int, workers: int, without: Collection[str], *, is_alone: bool = True
 ) -> None:
-    """Raise if a stack of this shape cannot be; one with Airflow may have nothing beside it."""
-    if brokers not in (1, 3, 5):
-        raise RequestError(f"--brokers {brokers} gives no majority to count on: take 1, 3 or 5")
+    """Raise if a stack cannot have this shape; only one with Airflow may have no other part."""
+    if brokers not in (1, 3, 5):  # an even number tolerates no more failures than one broker less
+        raise RequestError(out_of_range("--brokers", brokers, "1, 3 or 5"))
     if not 1 <= workers <= 8:
-        raise RequestError(f"--workers {workers} is out of range: take 1 to 8")
+        raise RequestError(out_of_range("--workers", workers, "1 to 8"))
     for part in without:
         if part not in PARTS:
-            raise RequestError(f"--without {part} names no part: take {', '.join(PARTS)}")
+            raise RequestError(unknown("part in --without", part, PARTS))
     if is_alone and set(PARTS) <= set(without):
-        raise RequestError("--without everything leaves no stack: leave at least one part in")
+        given = ", ".join(without)
+        raise RequestError(f"--without {given} leaves an empty stack; keep at least one part")
 
 
 def bring_up(
@@ -65,14 +66,14 @@ def bring_up(
     has_links: bool = False,
     airflow_runs: Path | None = None,
 ) -> None:
-    """Start every member of a new stack in this folder, and return when all of them serve.
+    """Start every member of a new stack in this folder, and return when all are healthy.
 
-    With links, connections to brokers and store go through them, so that they can be struck. With
-    `airflow_runs`, Airflow is among the members, and its runs go there. Whatever fails, nothing is
-    left running; the logs stay until the next stack in this folder.
+    With `has_links`, connections to the brokers and the store go through a proxy. With
+    `airflow_runs`, the stack includes Airflow, which writes its runs there. After a failure no
+    process is left running; the logs stay until the next stack in this folder.
     """
     refuse_strange(folder)
-    with _no_space_is_said(folder), held_folder(folder):
+    with _disk_full_as_request_error(folder), held_folder(folder):
         clear(folder)
         _refuse_little_space(folder)
         if has_store:
@@ -91,18 +92,17 @@ def bring_up(
 
 
 def _refuse_little_space(folder: Path) -> None:
-    """Raise if the folder's disk has not the room that a stack takes."""
     folder.mkdir(parents=True, exist_ok=True)
     free = shutil.disk_usage(folder).free
     if free < _NEEDED_BYTES:
         raise RequestError(
-            f"the disk of {folder} has only {free >> 20} MB free, and a stack needs "
-            f"{_NEEDED_BYTES >> 20}: make room, or choose another --home"
+            f"the disk of {folder} has {free >> 20} MB free, and a stack needs "
+            f"{_NEEDED_BYTES >> 20}; free disk space, or choose another --home"
         )
 
 
 @contextmanager
-def _no_space_is_said(folder: Path) -> Iterator[None]:
+def _disk_full_as_request_error(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
@@ -110,7 +110,7 @@ def _no_space_is_said(folder: Path) -> Iterator[None]:
             raise
         where = error.filename or folder
         raise RequestError(
-            f"no space left for {where}: make room, or choose another --home"
+            f"no space left to write {where}; free disk space, or choose another --home"
         ) from None
 
 
@@ -131,12 +131,11 @@ def _new_state(
     members += ["master"] if counts["workers"] else []
     members += [f"worker:{i + 1}" for i in range(counts["workers"])]
     for place in ("logs", "pids", "locks", *members):
-        state.place(place).mkdir(mode=0o700)  # topics, and what executors say and keep
+        state.place(place).mkdir(mode=0o700)  # they contain topics, and executors' logs and files
     return state
 
 
 def _launches(state: State, airflow_runs: Path | None, *, is_quick: bool) -> dict[str, Launch]:
-    """Make every member's files, all parts at once, and return how each is started."""
     home = onceproof_home()
     parts: list[Callable[[], dict[str, Launch]]] = []
     if state.brokers:
@@ -168,7 +167,7 @@ def _launch_cluster(state: State, home: Path, *, is_quick: bool) -> dict[str, La
 
 
 def start_all(state: State) -> None:
-    """Start every member at once, and return when all of them serve."""
+    """Start every member concurrently, and return when all are healthy."""
     found = members(state)
     is_over = threading.Event()
     with ThreadPoolExecutor(len(found)) as pool:
@@ -178,7 +177,7 @@ def start_all(state: State) -> None:
                 done.result()
         except BaseException:
             is_over.set()
-            end_processes(state)  # so that nobody goes on waiting for a member's health
+            end_processes(state)  # so that no thread goes on waiting for a member's health
             raise
     for name, launch in state.launches.items():
         _notice_stale_archive(state, name, launch)
@@ -195,15 +194,15 @@ def _start_one(state: State, member: Member, is_over: threading.Event) -> None:
 
 
 def await_first(state: State, member: Member, is_over: Callable[[], bool]) -> None:
-    """Wait for the member whose port must answer before this one is started, if there is one."""
+    """Wait until the port of the member that this one depends on accepts connections, if any."""
     first: Member | None = None
-    if member.kind == "airflow" and member.listens_on == []:  # its server tells of all the others
+    if member.kind == "airflow" and member.listens_on == []:  # the server reports their health
         first = airflow.Component(state, airflow.PARTS[0])
-    if member.kind == "worker":  # one that finds no master tries again only after 5 to 15 s
+    if member.kind == "worker":  # without a master it retries only after 5 to 15 s
         first = cluster.Master(state)
     if first is not None:
         place, name = first.listens_on[0], first.name
-        wait_for(lambda: is_over() or _answers(*place), 90, f"{name} opens no port")
+        wait_for(lambda: is_over() or _answers(*place), 90, f"{name} has not opened its port")
 
 
 def _answers(host: str, port: int) -> bool:
@@ -215,11 +214,11 @@ def _answers(host: str, port: int) -> bool:
 
 
 def _notice_stale_archive(state: State, name: str, launch: Launch) -> None:
-    """A JVM leaves out an archive that does not fit, without a word: look whether it has it."""
+    # A JVM silently ignores an archive that does not fit, so check that it has mapped it.
     identity = state.identity(name)
     for option in launch.argv:
         if option.startswith(_ARCHIVE) and identity:
             path = Path(option.removeprefix(_ARCHIVE))
             if identity.is_alive and not identity.maps_file(path):
                 path.unlink(missing_ok=True)
-                log.warning("%s did not take its Java archive %s: made anew next time", name, path)
+                log.warning("%s ignored its Java archive %s; it will be rebuilt", name, path)

@@ -1,7 +1,7 @@
-"""The keeper of a stack that belongs to a Python program: takes it down if the program dies.
+"""The keeper of a stack that a Python program owns: it takes the stack down if the program dies.
 
-Run as a program beside the stack; it waits for its owner's end, costs nothing while it waits, and
-is ended with the stack's members when the owner takes the stack down itself.
+It is a separate process that blocks until its owner ends. If the owner takes the stack down itself,
+the keeper is ended with the members.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from onceproof.stacks.state import MARK, State
 
 
 def keep(state: State) -> None:
-    """Start a keeper for a stack whose owner is this process."""
+    """Start a keeper for a stack that this process owns."""
     owner = Identity.of(os.getpid())
     if owner is None:
         raise ProcessLookupError(os.getpid())
@@ -31,7 +31,7 @@ def keep(state: State) -> None:
 
 
 def main(folder: Path, mark: str, owner: Identity) -> None:
-    """Wait until the owner is gone, then end its stack."""
+    """Wait until the owner has ended, then take its stack down."""
     from onceproof.stacks.local.taking_down import take_down
 
     try:

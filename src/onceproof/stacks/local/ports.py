@@ -1,4 +1,4 @@
-"""Free ports, and who holds one that is not."""
+"""Selection of free ports, and the processes that use taken ones."""
 
 from __future__ import annotations
 
@@ -16,38 +16,38 @@ _USUAL = 14
 
 
 def free_ports(names: Iterable[str]) -> dict[str, int]:
-    """Give each name a port that nobody listens on.
+    """Return a free port for each name.
 
-    They lie below the range that outgoing connections take theirs from, so that none is taken
-    while its member is down. Nothing depends on which ones they are: the choice needs no seed.
+    The ports are below the range for outgoing connections, so that none is taken while its member
+    is down. The choice is random without the run's seed, since nothing depends on it.
     """
     wanted = list(names)
     last = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0]) - 1
-    if last < _FIRST + 1000:  # a machine that gives outgoing connections all there are
+    if last < _FIRST + 1000:  # this machine uses nearly all ports for outgoing connections
         last = 60000
     candidates = random.SystemRandom().sample(range(_FIRST, last), 400)
     free = (port for port in candidates if is_free("127.0.0.1", port))
     found = dict(zip(wanted, free, strict=False))
     if len(found) < len(wanted):
         raise RequestError(
-            f"only {len(found)} of {len(wanted)} ports are free between {_FIRST} and {last}: "
-            "end what holds so many of them"
+            f"only {len(found)} of {len(wanted)} needed ports are free between {_FIRST} and "
+            f"{last}; end processes that use many ports"
         )
     return found
 
 
 def check_ports() -> Check:
-    """Count the free ports that a stack of the usual size would be given."""
-    remedy = f"a stack takes {_USUAL} ports from {_FIRST} upwards: end what holds so many of them"
+    """Check that there are enough free ports for a stack of the usual size."""
     try:
-        found = len(free_ports(map(str, range(_USUAL))))
+        free_ports(map(str, range(_USUAL)))
     except RequestError as error:
-        return Check("ports", False, str(error).partition(":")[0], remedy)
-    return Check("ports", True, f"{found} that are free, as many as a stack takes")
+        value, _, remedy = str(error).partition("; ")
+        return Check("ports", False, value, remedy)
+    return Check("ports", True, f"{_USUAL} free ports, enough for a stack")
 
 
 def is_free(host: str, port: int) -> bool:
-    """Whether a listener could be opened there now."""
+    """Return whether a listener could be opened there now."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -58,12 +58,12 @@ def is_free(host: str, port: int) -> bool:
 
 
 def refuse_taken(member: str, addresses: Iterable[tuple[str, int]]) -> None:
-    """Raise if one of a member's addresses is in use, naming the process that holds it."""
+    """Raise `RequestError` if one of a member's addresses is in use; name the process."""
     for host, port in addresses:
         if not is_free(host, port):
             raise RequestError(
-                f"port {port} on {host}, which {member} needs, is in use by {_holder(port)}: end "
-                "that process, or begin a new stack, which chooses other ports"
+                f"port {port} on {host}, which {member} needs, is in use by {_holder(port)}; end "
+                "that process, or start a new stack, which chooses other ports"
             )
 
 
@@ -77,4 +77,4 @@ def _holder(port: int) -> str:
     for one in all_processes():
         if sockets & one.open_files():
             return f"process {one.pid} ({' '.join(one.arguments())[:60]})"
-    return "a process that this user may not see"
+    return "another user's process"

@@ -1,4 +1,4 @@
-"""The embedded stack: real processes on loopback, no container and nothing to install."""
+"""The local stack: real processes on loopback, without containers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, Self
 from onceproof.errors import RequestError
 from onceproof.kafka.security import PLAIN, Brokers
 from onceproof.machine.home import onceproof_home
-from onceproof.stacks import Done, Member, MemberStatus, Verb
+from onceproof.stacks import DEAD, PAUSED, Done, Member, MemberStatus, Verb
 from onceproof.stacks.aiming import aim, heal_members, lacking
 from onceproof.stacks.local import keeper
 from onceproof.stacks.local.bringing_up import bring_up, refuse_wrong
@@ -26,16 +26,16 @@ POSTMASTER = "store:postmaster"
 
 
 class LocalStack:
-    """A stack on this machine; as a context manager it is down when the block ends.
+    """A stack on this machine; as a context manager it is taken down when the block ends.
 
-    `LocalStack.up(...)` starts one, `LocalStack(folder)` picks up one that somebody started.
+    `LocalStack.up(...)` starts one, `LocalStack(folder)` opens one that is already started.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
         folder = (folder or default_folder()).resolve()
         found = State.load(folder)
         if found is None:
-            raise RequestError(f"no stack was started in {folder}: `onceproof up` starts one")
+            raise RequestError(f"no stack in {folder}; run `onceproof up` to start one")
         self.state = found
 
     @classmethod
@@ -50,12 +50,12 @@ class LocalStack:
         links: bool = False,
         airflow_runs: Path | None = None,
     ) -> Self:
-        """Start a stack in this folder and return when every member serves.
+        """Start a stack in this folder and return when every member is healthy.
 
-        What a dead stack left there is removed first; a living one is never touched. `is_quick`
-        gives the JVMs the settings for short runs, which are wrong for a throughput benchmark.
-        With `links`, connections to brokers and store can be cut, slowed and swallowed. With
-        `airflow_runs`, Airflow is started too, and its runs go there.
+        Files of a dead stack there are removed first; a running one is never touched. `is_quick`
+        selects JVM options for short runs, which are wrong for a throughput benchmark. With
+        `links`, connections to brokers and store can be cut, slowed and swallowed. With
+        `airflow_runs`, Airflow is started too, and writes its runs there.
         """
         folder = (folder or default_folder()).resolve()
         refuse_wrong(brokers, workers, without, is_alone=airflow_runs is None)
@@ -85,17 +85,17 @@ class LocalStack:
         self.down()
 
     def down(self) -> None:
-        """End every process of the stack and remove its files, whatever died before."""
+        """End every process of the stack and remove its files, also after crashes."""
         take_down(self.state.folder, self.state.mark)
 
     @property
     def name(self) -> str:
-        """Its folder, by which it is opened again."""
+        """Its folder, from which it is opened again."""
         return str(self.state.folder)
 
     @property
     def brokers(self) -> Brokers:
-        """The brokers, for clients."""
+        """The brokers' addresses for clients."""
         found = self.members.values()
         return Brokers(tuple(one.address for one in found if one.kind == "broker"), PLAIN)
 
@@ -105,33 +105,34 @@ class LocalStack:
         return members(self.state)
 
     def status(self) -> list[MemberStatus]:
-        """Look at every member, all at once."""
+        """Return the current state of every member, all looked at concurrently."""
         found = list(self.members)
         with ThreadPoolExecutor(max(1, len(found))) as pool:
             return list(pool.map(self.look, found))
 
     @property
     def runs_executors_here(self) -> bool:
-        """They are processes beside the others."""
+        """Always true: executors are local processes."""
         return True
 
     def lacks(self, verb: Verb, target: str) -> str:
-        """Say why it cannot do the verb to the target, whoever lives; empty if it can."""
+        """Return why the stack can never do the verb to the target; empty if it can."""
         return lacking(self, verb, target, *self._postmaster())
 
     def heal(self) -> None:
-        """Start or resume each member that does not serve; Airflow's are none of ours."""
+        """Start or resume each unhealthy member, except Airflow's."""
         heal_members(self)
 
     def apply(self, verb: Verb, target: str, rng: Random) -> Done:
-        """Do the verb to the member that the target names, and wait until it has taken hold."""
+        """Do the verb to the target's member, and wait until it has taken effect."""
         with held_folder(self.state.folder, is_shared=True):
             now = State.load(self.state.folder)
             if now is None or now.mark != self.state.mark:
-                raise RequestError(f"the stack in {self.state.folder} was taken down meanwhile")
+                raise RequestError(f"the stack in {self.state.folder} has been taken down")
             if not now.ready:
                 raise RequestError(
-                    f"the stack in {self.state.folder} never came up: `onceproof down`, then up"
+                    f"the stack in {self.state.folder} did not start completely; run "
+                    "`onceproof down`, then `onceproof up`"
                 )
             return self._apply(verb, target, rng)
 
@@ -141,7 +142,7 @@ class LocalStack:
         def act(name: str, refuse_moved: Callable[[], None]) -> dict[str, Any]:
             (member,) = self._postmaster() if name == POSTMASTER else (self.members[name],)
             if verb not in member.verbs:
-                raise RequestError(f"{name} has no {verb}: its verbs are {', '.join(member.verbs)}")
+                raise RequestError(f"cannot {verb} {name}; use one of {', '.join(member.verbs)}")
             with held(self.state.folder / "locks" / owner(member), name, wait_s=VERB_ENDS_S):
                 refuse_moved()
                 return VERB_BODIES[verb](self.state, member, living)
@@ -171,14 +172,14 @@ class LocalStack:
         }
 
     def look(self, name: str) -> MemberStatus:
-        """Look at one member."""
+        """Return the current state of one member."""
         member = self.members[name]
         main = self.state.identity(member.name)
         family = member.family(main)
         if main is None or main not in family:
-            trouble = "it is dead"
+            trouble = DEAD
         elif main.is_paused:
-            trouble = "it is paused"
+            trouble = PAUSED
         else:
             trouble = member.trouble()
         return MemberStatus(
@@ -195,5 +196,5 @@ class LocalStack:
 
 
 def default_folder() -> Path:
-    """Return where a stack lives unless a folder is given."""
+    """Return a stack's default folder."""
     return onceproof_home() / "stack"

@@ -1,4 +1,4 @@
-"""How a local stack ends, and what it leaves: nothing, whatever died before."""
+"""Shutdown of a local stack; it leaves no process or file, also after crashes."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from onceproof.setup.making import sweep
 from onceproof.stacks.members import store
 from onceproof.stacks.state import LOCK, STATE, State, held
 
-_PART = "stack.part"  # what an `up` may leave that was killed before it had a state
+_PART = "stack.part"  # left by an `up` that was killed before it had written a state
 _VERBS_END_S = 200
 
 
 def take_down(folder: Path, mark: str = "") -> bool:
-    """End the stack of this folder and remove its files; False if there was none.
+    """End this folder's stack and remove its files; return False if there was none.
 
-    With a mark, only the stack of that mark: another may have come up in its place.
+    With a mark, end only the stack with that mark: a new one may have started in the same folder.
     """
     sweep(onceproof_home())
     if not (folder / STATE).exists() and not (folder / _PART).exists():
@@ -38,31 +38,31 @@ def take_down(folder: Path, mark: str = "") -> bool:
 
 
 def clear(folder: Path) -> None:
-    """Remove what a dead stack left here; refuse a living one."""
+    """Remove the files of a dead stack; raise `RequestError` if it is running."""
     found = State.load(folder)
     if found is None:
         return
     if found.ready and any(_is_up(found, name) for name in found.launches):
         raise RequestError(
-            f"a stack is up in {folder}: `onceproof status` shows it, `onceproof down` ends it, "
-            "and --home FOLDER starts a second one beside it"
+            f"a stack is up in {folder}; run `onceproof down` to end it, or start a second one "
+            "with --home FOLDER"
         )
     _remove(found)
 
 
 def refuse_strange(folder: Path) -> None:
-    """Raise if a stack cannot live in this folder, because of its name or of what it holds."""
+    """Raise `RequestError` if a stack cannot use this folder because of its name or content."""
     if folder == onceproof_home():
-        raise RequestError(f"{folder} is ONCEPROOF_HOME itself: choose a --home below or beside it")
+        raise RequestError(f"{folder} is ONCEPROOF_HOME itself; choose a --home below or beside it")
     if "," in str(folder):
-        raise RequestError(f"{folder} has a comma, at which Kafka divides: choose another --home")
+        raise RequestError(f"{folder} has a comma, at which Kafka splits; choose another --home")
     if ":" in folder.name:
-        raise RequestError(f"{folder} has a colon, as composed stacks do: choose another --home")
+        raise RequestError(f"{folder} has a colon, like composed stacks; choose another --home")
     if not folder.exists() or (folder / STATE).exists():
         return
     if strange := [entry.name for entry in folder.iterdir() if entry.name not in (LOCK, _PART)]:
         raise RequestError(
-            f"{folder} holds files that are no stack's ({strange[0]}): choose an empty --home"
+            f"{folder} contains files of no stack ({strange[0]}); choose an empty --home"
         )
 
 
@@ -74,13 +74,13 @@ def _is_up(state: State, name: str) -> bool:
 def held_folder(
     folder: Path, *, is_shared: bool = False, wait_s: float = 0
 ) -> AbstractContextManager[None]:
-    """Hold the folder's lock: verbs do it together, what starts or ends the stack alone."""
+    """Hold the folder's lock: shared for verbs, exclusive to start or end the stack."""
     whose = f"the stack in {folder}"
     return held(folder / LOCK, whose, is_shared=is_shared, wait_s=wait_s)
 
 
 def _remove(state: State) -> None:
-    """Remove the files when the processes are gone; the state last, so that it can be repeated."""
+    # The state file is removed last, so that a failed removal can be repeated.
     end_processes(state)
     entries = [entry for entry in state.folder.iterdir() if entry.name not in (LOCK, STATE)]
     for entry in entries:
@@ -89,7 +89,7 @@ def _remove(state: State) -> None:
 
 
 def end_processes(state: State) -> None:
-    """SIGKILL to all that is ours, until nothing is left that could start anew."""
+    """Send SIGKILL to all processes of the stack until none is left."""
 
     def look() -> bool:
         family = [one for one in state.processes() if one.pid != os.getpid()]
@@ -98,6 +98,6 @@ def end_processes(state: State) -> None:
                 one.send(number)
         return not family
 
-    wait_for(look, 60, f"processes of the stack in {state.folder} do not die")
+    wait_for(look, 60, f"processes of the stack in {state.folder} do not end")
     if state.boot == boot_id():
         store.drop_interlock(state.place("store") / "data")

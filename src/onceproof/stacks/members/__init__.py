@@ -1,1 +1,1 @@
-"""The kinds of members of a stack: how each is set up, started and looked at."""
+"""The kinds of members of a stack: set-up, start command and health check of each."""

@@ -1,8 +1,8 @@
-"""Airflow's four components, each a process of its own beside the system under test.
+"""Airflow's four components, each a separate process beside the system under test.
 
-Airflow has a home of its own below the stack's, with a login of its own. The settings stand in
-`airflow.cfg`, which only this user may read: none of them is in a process's environment, where a
-task's children would find the secrets.
+Airflow has its own home below the stack's, with its own login. All settings are in `airflow.cfg`,
+which only this user may read. None is in the environment, where a task's children would find the
+secrets.
 """
 
 from __future__ import annotations
@@ -34,22 +34,22 @@ PARTS = ("api-server", "scheduler", "dag-processor", "triggerer")
 PORTS = ("airflow",)
 USER = "admin"
 STACK = "ONCEPROOF_STACK_HOME"
-# Airflow's own pauses between one task and the next would be a third of a short run, and what a
-# scheduler that died has left would be looked for after five minutes.
+# With Airflow's defaults, pauses between tasks would be a third of a short run, and tasks orphaned
+# by a dead scheduler would be found only after five minutes.
 _SCHEDULER = {
     "scheduler_idle_sleep_time": 0.2,
     "orphaned_tasks_check_interval": 20,
     "task_instance_heartbeat_timeout": 120,
 }
-# Their servers of task logs would listen on every address of the machine. The API server finds the
-# logs in the folder that they share.
+# Their log servers would listen on every address of the machine. The API server reads the logs from
+# the shared folder instead.
 _WITH_LOG_SERVERS = ("scheduler", "triggerer")
 _KEPT = ("PATH", "JAVA_HOME", "HOME", "LANG", "PYTHONPATH")
 
 
 @dataclass(frozen=True)
 class Component:
-    """One component; the scheduler is its workers and their tasks too."""
+    """One Airflow component; the scheduler includes its workers and their tasks."""
 
     state: State
     part: str
@@ -65,13 +65,13 @@ class Component:
 
     @property
     def address(self) -> str:
-        """Where people and clients reach Airflow."""
+        """Airflow's URL for users and clients."""
         host, port = self.server
         return f"http://{host}:{port}"
 
     @property
     def server(self) -> tuple[str, int]:
-        """Host and port of the server, which tells of all of them."""
+        """Host and port of the API server, which reports the health of all components."""
         return self.state.host(f"airflow:{PARTS[0]}"), self.state.ports["airflow"]
 
     @property
@@ -80,38 +80,39 @@ class Component:
         return [self.server] if self.part == PARTS[0] else []
 
     def needs(self, living: Collection[str]) -> str:
-        """The server tells of all of them."""
-        return "" if self.part == "api-server" or "airflow:api-server" in living else "its server"
+        """Return that the API server is missing, which reports the health of all components."""
+        has_server = self.part == "api-server" or "airflow:api-server" in living
+        return "" if has_server else "the API server"
 
     def remove_leftovers(self) -> None:
-        """A dead one leaves nothing that keeps the next from starting."""
+        """Do nothing: no leftovers prevent a start."""
 
     def family(self, main: Identity | None) -> list[Identity]:
-        """The component, and all that it forked; what a task has set going apart is not in it."""
+        """Return the component and its forks, but not processes in sessions of their own."""
         first = [main] if main and main.is_alive else []
         if main is None:
             return first
         return first + [one for one in all_processes() if one != main and one.session == main.pid]
 
     def trouble(self) -> str:
-        """Say what keeps it from serving, as Airflow's health page tells it."""
+        """Return why it is not healthy, according to Airflow's health page."""
         try:
             with urllib.request.urlopen(f"{self.address}/api/v2/monitor/health", timeout=5) as page:  # noqa: S310
                 health: dict[str, Any] = json.load(page)
         except (OSError, ValueError) as error:
-            return f"Airflow's health page does not answer: {error}"
+            return f"cannot be checked, Airflow's health page does not respond: {error}"
         found = health.get(self.part.replace("-", "_"), health["metadatabase"])
-        return "" if found["status"] == "healthy" else f"it is {found['status'] or 'not heard of'}"
+        return "" if found["status"] == "healthy" else f"is {found['status'] or 'not reporting'}"
 
 
 def launch_airflow(state: State, runs: Path) -> dict[str, Launch]:
-    """Make Airflow's home, and return how each component is started."""
+    """Make Airflow's home, and return the start command of each component."""
     make_home(state)
     return {f"airflow:{part}": launch_part(state, part, runs, str(state.folder)) for part in PARTS}
 
 
 def make_home(state: State) -> None:
-    """Make what all components share: the settings, the database, the login."""
+    """Create the files that all components share: settings, database, login."""
     place = state.place("airflow")
     place.mkdir(mode=0o700)
     shutil.copy(_database(onceproof_home()), place / "airflow.db")
@@ -121,7 +122,7 @@ def make_home(state: State) -> None:
 
 
 def launch_part(state: State, part: str, runs: Path, stack: str) -> Launch:
-    """Return how a component is started, whose runs are on that stack unless they say otherwise."""
+    """Return a component's start command; `stack` is the default stack of its runs."""
     place = state.place("airflow")
     env = _environment(place) | {
         "ONCEPROOF_HOME": str(onceproof_home()),
@@ -133,7 +134,7 @@ def launch_part(state: State, part: str, runs: Path, stack: str) -> Launch:
 
 
 def password_of(state: State) -> str:
-    """Return the password of the one user."""
+    """Return the password of the only user."""
     found: dict[str, str] = json.loads((state.place("airflow") / "passwords.json").read_text())
     return found[USER]
 
@@ -167,7 +168,7 @@ def _settings(state: State, place: Path) -> RawConfigParser:
             "api": {
                 "host": host,
                 "port": port,
-                "base_url": f"http://{LOOPBACK}:{port}",  # where people's browsers are
+                "base_url": f"http://{LOOPBACK}:{port}",  # for browsers on this machine
                 "workers": 1,
                 "secret_key": secrets.token_hex(16),
             },
@@ -185,12 +186,12 @@ def _settings(state: State, place: Path) -> RawConfigParser:
 
 
 def _database(home: Path) -> Path:
-    """Return an empty database with Airflow's tables, made once for each release of it."""
+    # An empty database with Airflow's tables, made once for each release of Airflow.
     try:
         version = metadata.version("apache-airflow-core")
     except metadata.PackageNotFoundError:
         raise RequestError(
-            "Airflow is not installed here: install onceproof[airflow], or leave --airflow out"
+            "Airflow is not installed; run pip install 'onceproof[airflow]', or omit --airflow"
         ) from None
     digest = sha256(f"{version} {metadata.version('apache-airflow')}".encode()).hexdigest()[:12]
     path = home / "airflow" / f"{digest}.db"
@@ -210,5 +211,4 @@ def _write_private(path: Path, text: str) -> None:
 
 
 def _private(path: Path) -> TextIO:
-    """Open a new file that only this user may read."""
     return os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w")

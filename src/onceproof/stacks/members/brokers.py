@@ -1,11 +1,11 @@
-"""Kafka in KRaft mode: members that are broker and controller at once.
+"""Kafka in KRaft mode: members that are both broker and controller.
 
-Each has three listeners, for clients, for its fellow brokers and for controllers, so that a proxy
-can be put before any of them.
+Each has three listeners, for clients, other brokers and controllers, so that a proxy can be put
+before each.
 
-Storage is formatted without a JVM: `meta.properties` is four lines, and `bootstrap.checkpoint`,
-which carries the feature levels (without it there is no transaction version 2), is a copy of what
-Kafka's own tool wrote once for this version.
+Storage is formatted without a JVM: `meta.properties` has four lines, and `bootstrap.checkpoint`,
+which contains the feature levels (without it there is no transaction version 2), is a copy of the
+file that Kafka's own tool wrote once for this version.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from onceproof.stacks.tools import KafkaTools
 
 T = TypeVar("T")
 LISTENERS = ("client", "broker", "controller")
-OUTSIDE = "outside"  # a fourth, where clients come from beyond the brokers' own network
-# The voters' own word is older than this only while one of them does not follow.
+OUTSIDE = "outside"  # a fourth listener, for clients outside the brokers' own network
+# A voter's last caught-up time is older than this only if it does not follow the leader.
 _FOLLOWS_WITHIN_MS = 3000
 _LOOKS = 6
 _HEAP = ("-Xms64m", "-Xmx256m", "-Xss512k", "-XX:MaxDirectMemorySize=128m")
@@ -41,8 +41,8 @@ _LOG4J = """<Configuration status="ERROR"><Appenders><Console name="out">
 <Logger name="kafka.server.KafkaConfig" level="WARN"/>
 <Logger name="org.apache.kafka.common.config" level="WARN"/>
 <Root level="INFO"><AppenderRef ref="out"/></Root></Loggers></Configuration>"""
-# Small, quick to notice a death, and with transactions that never expire in practice: a prepared
-# transaction must outlive any outage that a scenario plans.
+# Small, quick to detect a dead broker, and with transactions that in practice never expire: a
+# prepared transaction must outlive any outage that a scenario plans.
 _SETTINGS = {
     "process.roles": "broker,controller",
     "controller.listener.names": "CONTROLLER",
@@ -62,12 +62,12 @@ _SETTINGS = {
     "controller.quorum.election.backoff.max.ms": 200,
     "controller.quorum.fetch.timeout.ms": 1000,
     "replica.lag.time.max.ms": 3000,
-    # A dead container refuses nothing: who connects to it hears nothing at all.
+    # A dead container does not refuse connections; packets to it just get lost.
     "socket.connection.setup.timeout.ms": 1000,
     "socket.connection.setup.timeout.max.ms": 2000,
     "replica.fetch.backoff.ms": 200,
     "transaction.max.timeout.ms": 2147483647,
-    "transactional.id.expiration.ms": 3600000,  # ids of ours are never used again
+    "transactional.id.expiration.ms": 3600000,  # our ids are never reused
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": 1000,
     "num.network.threads": 2,
     "num.io.threads": 2,
@@ -90,12 +90,12 @@ class Broker:
 
     @property
     def name(self) -> str:
-        """`broker:N`, N being Kafka's node id."""
+        """`broker:N`, where N is Kafka's node id."""
         return f"broker:{self.number}"
 
     @property
     def address(self) -> str:
-        """Where clients reach it."""
+        """The address for its clients."""
         return f"{self.state.host(self.name)}:{self.state.door(f'{self.name}/client')}"
 
     @property
@@ -105,49 +105,49 @@ class Broker:
         return [(host, self.state.ports[f"{self.name}/{kind}"]) for kind in LISTENERS]
 
     def needs(self, living: Collection[str]) -> str:
-        """Say what must live beside it before it can serve; empty if all of it does."""
+        """Return that a majority of brokers is missing; empty if enough are running."""
         alive = sum(name.startswith("broker:") for name in {*living, self.name})
         return "" if alive > self.state.brokers // 2 else "a majority of the brokers"
 
     def remove_leftovers(self) -> None:
-        """A dead one leaves nothing that keeps the next from starting."""
+        """Do nothing: no leftovers prevent a start."""
 
     def family(self, main: Identity | None) -> list[Identity]:
-        """The processes that are this member: one JVM."""
+        """Return its processes: one JVM."""
         return [main] if main and main.is_alive else []
 
     def trouble(self) -> str:
-        """Say what keeps this broker from serving; empty if it serves and is in the quorum."""
+        """Return why it is not healthy; empty if it serves clients and is in the quorum."""
         from kafka.errors import KafkaError
 
         try:
             socket.create_connection(self.listens_on[0], timeout=1).close()
             return ask(Brokers((self.address,), PLAIN), self._trouble)
         except OSError as error:
-            return f"{self.address} does not answer: {error}"
+            return f"does not respond at {self.address}: {error}"
         except KafkaError as error:
-            return f"{type(error).__name__}: {error}"
+            return f"does not serve clients: {type(error).__name__}: {error}"
 
     def _trouble(self, client: Any) -> str:
         cluster = client.describe_cluster()
         if cluster["cluster_id"] != self.state.cluster_id:
-            return f"another cluster answers there: {cluster['cluster_id']}"
+            return f"belongs to another cluster: {cluster['cluster_id']}"
         if self.number not in [broker["broker_id"] for broker in cluster["brokers"]]:
-            return "the controller has not let it serve"
+            return "is not registered with the controller"
         quorum = metadata_quorum(client)
         voters = {voter["replica_id"]: voter for voter in quorum["current_voters"]}
         if quorum["leader_id"] < 0 or self.number not in voters:
-            return "it is not in the quorum"
+            return "is not in the quorum"
         behind_ms = time.time() * 1000 - voters[self.number]["last_caught_up_timestamp"]
         is_behind = self.number != quorum["leader_id"] and behind_ms > _FOLLOWS_WITHIN_MS
-        return f"it is {behind_ms:.0f} ms behind the controller" if is_behind else ""
+        return f"is {behind_ms:.0f} ms behind the controller" if is_behind else ""
 
 
 def ask(brokers: Reachable, question: Callable[[Any], T]) -> T:
-    """Return the answer to a question that is put to a new admin client.
+    """Return the result of a query with a new admin client.
 
-    A client passes a question on to any broker of the cluster, for seconds also to one that is
-    dead: so one that got no answer is asked again.
+    A client sends a query to any broker of the cluster, for seconds even to a dead one. So a query
+    without a response is repeated.
     """
     from kafka.errors import KafkaConnectionError, KafkaTimeoutError
 
@@ -168,7 +168,7 @@ def metadata_quorum(client: Any) -> dict[str, Any]:
 
 
 def launch(state: State, number: int, tools: KafkaTools, *options: str) -> Launch:
-    """Write a broker's files and return how it is started; `options` go to its JVM."""
+    """Write a broker's files and return its start command; `options` go to its JVM."""
     place = state.place(f"broker:{number}")
     (place / "tmp").mkdir(parents=True, exist_ok=True)
     (place / "log4j2.xml").write_text(_LOG4J)
@@ -192,10 +192,10 @@ def java(tools: KafkaTools, place: Path, *options: str) -> list[str | Path]:
 def _settings(state: State, number: int, place: Path) -> dict[str, str | int]:
     copies = min(3, state.brokers)
     quorum = min(2, state.brokers)
-    everyone = [f"broker:{i}" for i in range(1, state.brokers + 1)]
+    names = [f"broker:{i}" for i in range(1, state.brokers + 1)]
     voters = (
         f"{i}@{state.host(name)}:{state.door(f'{name}/controller')}"
-        for i, name in enumerate(everyone, 1)
+        for i, name in enumerate(names, 1)
     )
     name = f"broker:{number}"
     return {
@@ -215,7 +215,6 @@ def _settings(state: State, number: int, place: Path) -> dict[str, str | int]:
 
 
 def _listeners(state: State, name: str, outside: str, port: Callable[[str], int]) -> str:
-    """Return a broker's listeners; the one for clients from outside goes by a host of its own."""
     hosts = dict.fromkeys(LISTENERS, state.host(name)) | {OUTSIDE: outside}
     return ",".join(
         f"{kind.upper()}://{host}:{port(f'{name}/{kind}')}"
@@ -225,7 +224,7 @@ def _listeners(state: State, name: str, outside: str, port: Callable[[str], int]
 
 
 def format_storage(cluster_id: str, number: int, data: Path, bootstrap: Path) -> None:
-    """Make a folder what `StorageTool format` would make of it; keep one that exists."""
+    """Format a data folder as `StorageTool format` does, unless it is formatted."""
     if (data / "meta.properties").exists():
         return
     data.mkdir(parents=True, exist_ok=True)
@@ -235,7 +234,7 @@ def format_storage(cluster_id: str, number: int, data: Path, bootstrap: Path) ->
 
 
 def new_id() -> str:
-    """Return a random id as Kafka writes them: 22 characters, the first of them no dash."""
+    """Return a random id in Kafka's form: 22 characters, the first not a dash."""
     while True:
         text = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         if not text.startswith("-"):

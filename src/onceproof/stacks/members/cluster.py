@@ -1,7 +1,8 @@
-"""Spark standalone: a master, workers on loopback addresses of their own, and how JVMs are started.
+"""Spark standalone: a master, and workers on separate loopback addresses.
 
-Spark places a speculative copy only on another host, so each worker is one: 127.0.0.1, 127.0.0.2.
-JVMs are started directly: `spark-class` would start one more only to build the command line.
+Spark places a speculative copy only on another host, so each worker has its own: 127.0.0.1,
+127.0.0.2. JVMs are started directly: `spark-class` would start one more just to build the command
+line.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ from onceproof.stacks.tools import SparkTools
 
 EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 WORKER_MEMORY = "1g"
-# Of two applications on the stack at once, each gets an executor of one core on every worker.
+# So each of two concurrent applications gets an executor with one core on every worker.
 CORES = 2
 _HEAP = ("-Xms32m", "-Xmx128m", "-Xss512k")
-# A port that is taken is an error, not a reason to take the next one; and the master's second door
-# for jobs would have a fixed port, one for the whole machine.
+# A port in use is an error; Spark would take the next one. The master's REST server would have the
+# same fixed port in every stack.
 _NO_OTHER_PORTS = ("-Dspark.port.maxRetries=0", "-Dspark.master.rest.enabled=false")
-# A worker keeps what executors left where they ran for an hour, not for a week.
+# A worker keeps the work folders of executors for an hour, not for a week.
 _CLEARED = ("-Dspark.worker.cleanup.enabled=true", "-Dspark.worker.cleanup.appDataTtl=3600")
 _DEPLOY = "org.apache.spark.deploy"
 
@@ -45,7 +46,7 @@ class Master:
 
     @property
     def address(self) -> str:
-        """The URL that drivers and workers are given."""
+        """The master URL for drivers and workers."""
         return f"spark://{self.state.host(self.name)}:{self.state.ports['master']}"
 
     @property
@@ -55,34 +56,34 @@ class Master:
         return [(host, self.state.ports[name]) for name in ("master", "master/web")]
 
     def needs(self, living: Collection[str]) -> str:  # noqa: ARG002  the contract of members
-        """It needs nobody."""
+        """Return nothing: it needs no other member."""
         return ""
 
     def remove_leftovers(self) -> None:
-        """A dead one leaves nothing that keeps the next from starting."""
+        """Do nothing: no leftovers prevent a start."""
 
     def family(self, main: Identity | None) -> list[Identity]:
-        """The processes that are this member: one JVM."""
+        """Return its processes: one JVM."""
         return [main] if main and main.is_alive else []
 
     def trouble(self) -> str:
-        """Say what keeps the master from serving."""
+        """Return why the master is not healthy."""
         page = self.listens_on[1]
         try:
             status = page_of(*page)["status"]
         except (OSError, ValueError) as error:
-            return f"its page on port {page[1]} does not answer: {error}"
-        return "" if status == "ALIVE" else f"it says that it is {status}"
+            return f"does not respond on web port {page[1]}: {error}"
+        return "" if status == "ALIVE" else f"is {status}"
 
     def alive_workers(self) -> list[str]:
-        """Return the hosts of the workers that the master takes for alive."""
+        """Return the hosts of the workers that the master considers alive."""
         workers = page_of(*self.listens_on[1])["workers"]
         return [worker["host"] for worker in workers if worker["state"] == "ALIVE"]
 
 
 @dataclass(frozen=True)
 class Worker:
-    """One Spark worker: two cores, for executors of one core each."""
+    """One Spark worker with two cores, for executors with one core each."""
 
     state: State
     number: int
@@ -98,12 +99,12 @@ class Worker:
 
     @property
     def host(self) -> str:
-        """Its own loopback address, or its own host."""
+        """Its own host, or its own loopback address."""
         return self.state.hosts.get(self.name, f"127.0.0.{self.number}")
 
     @property
     def address(self) -> str:
-        """Its page."""
+        """The address of its web page."""
         return f"{self.host}:{self.state.ports[f'{self.name}/web']}"
 
     @property
@@ -112,36 +113,36 @@ class Worker:
         return [(self.host, self.state.ports[f"{self.name}/web"])]
 
     def needs(self, living: Collection[str]) -> str:
-        """Say what must live beside it before it can serve; empty if all of it does."""
+        """Return that the master is missing; empty if it is running."""
         return "" if "master" in living else "the master"
 
     def remove_leftovers(self) -> None:
-        """A dead one leaves nothing that keeps the next from starting."""
+        """Do nothing: no leftovers prevent a start."""
 
     def family(self, main: Identity | None) -> list[Identity]:
-        """The processes that are this member: the worker's JVM. Its executors are not."""
+        """Return its processes: the worker's JVM, without its executors."""
         return [main] if main and main.is_alive else []
 
     def trouble(self) -> str:
-        """Say what keeps the worker from serving; it must answer and the master must know it."""
+        """Return why the worker is not healthy: it must respond and be registered at the master."""
         try:
             page_of(*self.listens_on[0])
         except (OSError, ValueError) as error:
-            return f"its page on {self.address} does not answer: {error}"
+            return f"does not respond at {self.address}: {error}"
         try:
-            known = self.host in Master(self.state).alive_workers()
+            is_registered = self.host in Master(self.state).alive_workers()
         except (OSError, ValueError) as error:
-            return f"the master does not answer: {error}"
-        return "" if known else "the master does not take it for alive"
+            return f"cannot be checked, the master does not respond: {error}"
+        return "" if is_registered else "is not alive according to the master"
 
 
 def is_executor(one: Identity) -> bool:
-    """Whether a process is the JVM of an executor, whichever application's."""
+    """Return whether a process is an executor's JVM, of any application."""
     return EXECUTOR in one.arguments()
 
 
 def executors(candidates: Collection[Identity], application: str) -> dict[str, Identity]:
-    """Return the executors of an application, by executor id, among these processes."""
+    """Return an application's executors among these processes, by executor id."""
     found = {}
     for one in candidates:
         words = one.arguments()
@@ -151,14 +152,14 @@ def executors(candidates: Collection[Identity], application: str) -> dict[str, I
 
 
 def page_of(host: str, port: int) -> Any:
-    """Return what the page of a master or a worker says of itself."""
+    """Return the JSON page of a master or worker."""
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     with opener.open(f"http://{host}:{port}/json/", timeout=1) as answer:
         return json.load(answer)
 
 
 def launch_master(state: State, tools: SparkTools) -> Launch:
-    """Return how the master is started."""
+    """Return the master's start command."""
     arguments = ["--host", state.host("master"), "--port", state.ports["master"]]
     arguments += ["--webui-port", state.ports["master/web"]]
     main = [f"{_DEPLOY}.master.Master", *arguments]
@@ -166,7 +167,7 @@ def launch_master(state: State, tools: SparkTools) -> Launch:
 
 
 def launch_worker(state: State, number: int, tools: SparkTools) -> Launch:
-    """Return how a worker is started."""
+    """Return a worker's start command."""
     worker = Worker(state, number)
     place = state.place(worker.name)
     arguments = ["--host", worker.host, "--webui-port", state.ports[f"{worker.name}/web"]]
@@ -195,16 +196,16 @@ def java_command(tools: SparkTools) -> list[Any]:
 
 
 def java_options(tools: SparkTools) -> list[str]:
-    """Return the options that master, workers, drivers and executors have in common."""
+    """Return the options shared by master, workers, drivers and executors."""
     archive = [f"-XX:SharedArchiveFile={tools.archive}"] if tools.archive else []
     return [*TIDY, *(QUICK if tools.is_quick else ()), *archive]
 
 
 def class_path(tools: SparkTools) -> str:
-    """Return the class path that Spark's launcher gives to drivers and executors.
+    """Return exactly the class path that Spark's launcher gives to drivers and executors.
 
-    To the letter, slf4j before the rest: a Java archive is taken only under the very class path
-    that it was made with.
+    slf4j comes first, as there: a JVM uses a Java archive only with the class path that it was made
+    with.
     """
     (first,) = (tools.home / "jars").glob("slf4j-api-*.jar")
     own = [*tools.jars, tools.home / "conf", first, tools.home / "jars" / "*"]
@@ -212,11 +213,11 @@ def class_path(tools: SparkTools) -> str:
 
 
 def environment(tools: SparkTools) -> dict[str, str]:
-    """Return what every Spark process must find in its environment, drivers included."""
+    """Return the environment of every Spark process, including drivers."""
     return {
         "JAVA_HOME": str(tools.java.parent.parent),
         "SPARK_HOME": str(tools.home),
-        "SPARK_SCALA_VERSION": "2.13",  # Spark's scripts would set it, and we start no script
+        "SPARK_SCALA_VERSION": "2.13",  # set by Spark's scripts, which we do not use
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         "PATH": "/usr/bin:/bin",

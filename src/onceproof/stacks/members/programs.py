@@ -1,7 +1,7 @@
-"""What members start from, made once for a machine and version.
+"""The files that members start from, made once for each machine and version.
 
-Of Kafka that is its format and a Java archive, of Spark a home and an archive, of PostgreSQL its
-programs and a data folder that is initialised.
+For Kafka these are a formatted storage file and a Java archive, for Spark a home and a Java
+archive, for PostgreSQL its programs and an initialised data folder.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 
 
 def kafka_tools(home: Path, *, is_quick: bool = True) -> KafkaTools:
-    """Return what brokers are started from, making what is not there yet."""
+    """Return the files that brokers start from; make those that are missing."""
     java = find_java()
     class_path = tuple(ensure_jars(home, ["brokers"])["brokers"])
     (kafka,) = (jar for jar in class_path if jar.name.startswith("kafka_2.13-"))
@@ -50,7 +50,7 @@ def kafka_tools(home: Path, *, is_quick: bool = True) -> KafkaTools:
 
 
 def check_broker_archive(home: Path) -> Check:
-    """Say whether a JVM takes the archive of the brokers."""
+    """Check that a JVM uses the Java archive of the brokers."""
     java = find_java()
     jars = [jar.path(home) for jar in read_lock() if jar.set == "brokers"]
     archive = archive_path(home, "broker", java, jars)
@@ -58,7 +58,7 @@ def check_broker_archive(home: Path) -> Check:
 
 
 def _make_bootstrap(tools: KafkaTools, place: Path, mark: Environment) -> None:
-    """Have Kafka's own tool format a folder, and keep the file with the feature levels."""
+    # Kafka's own tool formats a folder; only the file with the feature levels is kept.
     lines = (
         "process.roles=broker,controller\nnode.id=1\ncontroller.quorum.voters=1@127.0.0.1:9\n"
         "listeners=PLAIN://127.0.0.1:8,CONTROLLER://127.0.0.1:9\n"
@@ -73,10 +73,10 @@ def _make_bootstrap(tools: KafkaTools, place: Path, mark: Environment) -> None:
 
 
 def _dump_broker(tools: KafkaTools, archive: Path, mark: Environment) -> None:
-    """Run one broker, make it load what a broker needs, and have its JVM write the archive."""
+    # A broker that has loaded the usual classes writes the archive when its JVM exits.
     from kafka.errors import KafkaError
 
-    log.info("making the Java archive of the brokers, once for this machine: some 10 s")
+    log.info("making the Java archive of the brokers, once for this machine: about 10 s")
     ports = free_ports(f"broker:1/{kind}" for kind in brokers.LISTENERS)
     cluster_id = brokers.new_id()
     state = State.new(archive.parent, cluster_id=cluster_id, brokers=1, workers=0, ports=ports)
@@ -85,12 +85,12 @@ def _dump_broker(tools: KafkaTools, archive: Path, mark: Environment) -> None:
     process = spawn(launch.argv, log=output, env=mark, cwd=Path(launch.cwd))
     try:
         broker = brokers.Broker(state, 1)
-        wait_for(lambda: not broker.trouble(), 60, "the first broker does not serve")
+        wait_for(lambda: not broker.trouble(), 60, "the first broker is not healthy")
         _exercise(broker.address)
         process.send(signal.SIGTERM)
-        wait_for(lambda: not process.is_alive, 60, "the first broker does not end")
+        wait_for(lambda: not process.is_alive, 60, "the first broker does not stop")
     except (StackError, KafkaError) as error:
-        raise StackError(f"{error}; it said: {output.read_text()[-1000:]}") from error
+        raise StackError(f"{error}; its log: {output.read_text()[-1000:]}") from error
     finally:
         process.send(signal.SIGKILL)
     if not archive.exists():
@@ -98,7 +98,6 @@ def _dump_broker(tools: KafkaTools, archive: Path, mark: Environment) -> None:
 
 
 def _exercise(address: str) -> None:
-    """Use what every run uses: a topic, a transaction, a consumer group."""
     from kafka import KafkaConsumer, KafkaProducer
     from kafka.admin import NewTopic
 
@@ -125,7 +124,7 @@ def _exercise(address: str) -> None:
 
 
 def spark_tools(home: Path, *, is_quick: bool = True) -> SparkTools:
-    """Return what masters, workers, drivers and executors are started from."""
+    """Return the files that masters, workers, drivers and executors start from."""
     refuse_unsound_spark()
     java = find_java()
     jars = tuple(ensure_jars(home, ["spark"])["spark"])
@@ -136,7 +135,7 @@ def spark_tools(home: Path, *, is_quick: bool = True) -> SparkTools:
 
 
 def check_spark_archive(home: Path) -> Check:
-    """Say whether a JVM takes the archive of Spark."""
+    """Check that a JVM uses the Java archive of Spark."""
     java = find_java()
     jars = tuple(jar.path(home) for jar in read_lock() if jar.set == "spark")
     bare = SparkTools(java.program, _spark_home(home), jars, None, is_quick=True)
@@ -150,13 +149,11 @@ def _archive(home: Path, java: Java, tools: SparkTools) -> Path:
 
 
 def _spark_home(home: Path) -> Path:
-    """Return a folder of links to everything of pyspark's, so that nothing is written into it.
-
-    `local-cluster` writes its executors' folders into SPARK_HOME, which would be site-packages.
-    """
+    # A folder of links, since `local-cluster` writes its executors' folders into SPARK_HOME, which
+    # would otherwise be in site-packages.
     spec = importlib.util.find_spec("pyspark")
     if spec is None or not spec.submodule_search_locations:
-        raise RequestError("pyspark is not installed: pip install 'onceproof[spark]'")
+        raise RequestError("pyspark is not installed; run pip install 'onceproof[spark]'")
     source = Path(spec.submodule_search_locations[0])
     name = f"{importlib.metadata.version('pyspark')}-{sha256(bytes(source)).hexdigest()[:12]}"
     folder = home / "spark" / name
@@ -171,8 +168,8 @@ def _link_all(source: Path, folder: Path) -> None:
 
 
 def _dump_spark(tools: SparkTools, archive: Path, mark: Environment) -> None:
-    """Run one small driver with executors, whose JVM knows masters and workers too."""
-    log.info("making the Java archive of Spark, once for this machine: some 30 s")
+    # The JVM of a small driver with executors also loads the classes of masters and workers.
+    log.info("making the Java archive of Spark, once for this machine: about 30 s")
     env = {**cluster.environment(tools), **mark}
     command = [sys.executable, "-m", "onceproof.spark.warm_up", archive, tools.java, tools.home]
     run_tool([*command, *tools.jars], env, "the first Spark driver")
@@ -181,7 +178,7 @@ def _dump_spark(tools: SparkTools, archive: Path, mark: Environment) -> None:
 
 
 def store_tools(home: Path) -> StoreTools:
-    """Return what PostgreSQL is started from, its data folder initialised once and then copied."""
+    """Return the files that PostgreSQL starts from; the data folder is made once and copied."""
     programs = find_programs(home)
     user = run_as()
     refuse_closed(home)

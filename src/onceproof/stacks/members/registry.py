@@ -1,4 +1,4 @@
-"""Every kind of member that a local stack can have: this list is the registry."""
+"""The registry of every kind of member that a local stack can have."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KINDS = (
 
 
 def members(state: State) -> dict[str, Member]:
-    """Return every member that the state names."""
+    """Return every member of a stack by name."""
     found: list[Member] = [brokers.Broker(state, i + 1) for i in range(state.brokers)]
     if state.workers:
         found.append(cluster.Master(state))

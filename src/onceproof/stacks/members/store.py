@@ -1,13 +1,13 @@
-"""PostgreSQL, with prepared transactions allowed, a password, and two ways to die.
+"""PostgreSQL with prepared transactions and a password, as a whole and as its postmaster alone.
 
-`store` is the whole of it, so `kill store` is a power cut. `store:postmaster` is the first process
-alone: backends in the middle of a query live on and keep the new one from starting, as in
+`store` is all of its processes, so `kill store` is a power cut. `store:postmaster` is only the
+first process: backends in the middle of a query keep running and prevent a new start, as in
 production.
 
-Its password is made at random for each stack, in a file of libpq's format that only the stack's
-user may read. Addresses name that file and never hold the password: libpq reads it, in every
-process on this machine and in every executor. A composed stack has it on a volume that the store
-shares with the containers of the runner and of the workers.
+The password is random for each stack, in a file of libpq's format that only the stack's user may
+read. Addresses name that file and never contain the password: libpq reads it, in every process on
+this machine and in every executor. In a composed stack the file is on a volume that the store
+shares with the containers of the runner and the workers.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _SETTINGS = {
     "timezone": "UTC",
     "log_timezone": "UTC",
     "log_line_prefix": "%m [%p] ",
-    # Shared memory in files of the data folder: none is left on the machine after a power cut.
+    # Shared memory in files of the data folder, so that nothing is left after a power cut.
     "dynamic_shared_memory_type": "mmap",
 }
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "TZ": "UTC"}
@@ -49,7 +49,7 @@ _LIMIT_S = 60
 
 @dataclass(frozen=True)
 class Store:
-    """The PostgreSQL of the stack; with `is_postmaster` only its first process."""
+    """The stack's PostgreSQL; with `is_postmaster` only its first process."""
 
     state: State
     is_postmaster: bool = False
@@ -64,12 +64,12 @@ class Store:
 
     @property
     def verbs(self) -> tuple[Verb, ...]:
-        """What can be done to it; its first process alone can be neither stopped nor started."""
+        """Its verbs; the postmaster alone can be neither stopped nor started."""
         return ("kill", "pause", "resume") if self.is_postmaster else VERBS
 
     @property
     def address(self) -> str:
-        """The connection string; it names the file that holds the password."""
+        """Its connection string, which names the password file."""
         place = f"{self.state.host(self.name)}:{self.state.door('store')}"
         return f"postgresql://{USER}@{place}/postgres?passfile={quote(str(login_of(self.state)))}"
 
@@ -80,17 +80,17 @@ class Store:
 
     @property
     def data(self) -> Path:
-        """Its data folder, in which all of its processes work."""
+        """Its data folder, the working directory of all its processes."""
         return self.state.place("store") / "data"
 
     def needs(self, living: Collection[str]) -> str:  # noqa: ARG002  the contract of members
-        """It needs nobody."""
+        """Return nothing: it needs no other member."""
         return ""
 
     def family(self, main: Identity | None) -> list[Identity]:
-        """The processes that are this member, the postmaster first.
+        """Return its processes, the postmaster first.
 
-        They are known by their working folder, so backends whose postmaster is dead are found too.
+        They are found by their working directory, so backends of a dead postmaster are included.
         """
         first = [main] if main and main.is_alive else []
         if self.is_postmaster:
@@ -98,32 +98,32 @@ class Store:
         return first + [one for one in all_processes() if one != main and self.state.is_store(one)]
 
     def remove_leftovers(self) -> None:
-        """Remove what a dead postmaster leaves to keep others away: its segment and its lock file.
+        """Remove a dead postmaster's shared memory segment and lock file.
 
-        A zombie's pid still looks taken, and PostgreSQL would refuse to start beside it.
+        If the postmaster is a zombie, PostgreSQL would consider its pid in use and refuse to start.
         """
         drop_interlock(self.data)
         (self.data / "postmaster.pid").unlink(missing_ok=True)
 
     def trouble(self) -> str:
-        """Say what keeps the store from serving."""
+        """Return why the store is not healthy."""
         return store_trouble(self.address)
 
 
 def store_trouble(address: str) -> str:
-    """Say what keeps the PostgreSQL at an address from answering; empty if nothing does."""
+    """Return why the PostgreSQL at an address is not healthy; empty if it answers a query."""
     import psycopg
 
     try:
         with psycopg.connect(revealed(address), connect_timeout=2, autocommit=True) as connection:
             connection.execute("select 1")
     except psycopg.Error as error:
-        return f"it answers no query: {concealed(' '.join(str(error).split()), address)}"
+        return f"answers no query: {concealed(' '.join(str(error).split()), address)}"
     return ""
 
 
 def launch(state: State, tools: StoreTools) -> Launch:
-    """Copy the prepared data folder, unless it was, and return how the store is started."""
+    """Copy the prepared data folder once, and return the store's start command."""
     place = state.place("store")
     place.mkdir(parents=True, exist_ok=True)
     place.chmod(0o755)
@@ -135,7 +135,7 @@ def launch(state: State, tools: StoreTools) -> Launch:
         part.rename(data)
     elif not login_of(state).exists():
         make_login(state, tools, data, USER, ENVIRONMENT)
-    is_local = state.host("store") == LOOPBACK  # else its clients are other hosts
+    is_local = state.host("store") == LOOPBACK  # else its clients are on other hosts
     access = place / "pg_hba.conf"
     write_whole(access, f"host all all {_LOCAL if is_local else 'samenet'} scram-sha-256\n")
     settings = _SETTINGS | {
@@ -150,7 +150,7 @@ def launch(state: State, tools: StoreTools) -> Launch:
 
 
 def copy_data(tools: StoreTools, target: Path, mark: dict[str, str]) -> None:
-    """Copy the prepared data folder as the store's user, by a process of the stack."""
+    """Copy the prepared data folder as the store's user, in a process with the stack's mark."""
     target.mkdir()
     if tools.run_as:
         shutil.chown(target, tools.run_as["user"], tools.run_as["group"])
@@ -166,15 +166,15 @@ def copy_data(tools: StoreTools, target: Path, mark: dict[str, str]) -> None:
     )
     if done.returncode:
         raise StackError(
-            f"the prepared PostgreSQL data could not be copied to {target}: {done.stderr.strip()}"
+            f"cannot copy the prepared PostgreSQL data to {target}: {done.stderr.strip()}"
         )
 
 
 def drop_interlock(data: Path) -> None:
-    """Remove the System V segment by which a dead postmaster kept others from its data folder.
+    """Remove the System V segment with which a dead postmaster locks its data folder.
 
     A server that was shut down has removed it; after a power cut only a restart would. Call this
-    when none of its processes lives, on the boot that it ran on.
+    when none of its processes is alive, and only on the boot that it ran on.
     """
     try:
         words = (data / "postmaster.pid").read_text().splitlines()[6].split()
@@ -187,42 +187,41 @@ def drop_interlock(data: Path) -> None:
 
 
 def refuse_unseen(state: State, main: Identity) -> None:
-    """Raise if this user cannot see where PostgreSQL's processes work.
+    """Raise `StackError` if this user cannot see the working directories of PostgreSQL's processes.
 
-    Its backends are known by that alone: a power cut would spare them, and nobody would notice.
+    Backends are found only by their working directory: a power cut would silently spare them.
     """
     if main.is_alive and not state.is_store(main):
         raise StackError(
-            f"/proc/{main.pid}/cwd and exe, of the user that PostgreSQL runs as, cannot be read: "
-            "give this process the capability SYS_PTRACE, or start the stack --without store"
+            f"cannot read /proc/{main.pid}/cwd and exe of the user that PostgreSQL runs as; give "
+            "this process the capability SYS_PTRACE, or start the stack --without store"
         )
 
 
 def login_of(state: State) -> Path:
-    """Return the password file of a stack's store."""
+    """Return the path of the store's password file."""
     return state.place("login") / "pgpass"
 
 
 def passfile_of(address: str) -> str:
-    """Return the password file that an address names; empty if it names none."""
+    """Return the password file named in an address; empty if there is none."""
     return parse_qs(urlsplit(address).query).get("passfile", [""])[0]
 
 
 def password_in(passfile: str) -> str:
-    """Return the password that a stack's password file holds."""
+    """Return the password in a stack's password file."""
     try:
         return Path(passfile).read_text().strip().rpartition(":")[2]
     except OSError as error:
         raise StackError(
-            f"the password of the store cannot be read ({error}): run as the user that started"
-            " the stack"
+            f"cannot read the store's password ({error}); run as the user that started the stack"
         ) from None
 
 
 def make_login(
     state: State, tools: StoreTools, data: Path, user: str, env: Mapping[str, str]
 ) -> None:
-    """Give the store's user a new password in a data folder that no server uses, and keep it."""
+    """Set a new password for the store's user in an unused data folder, and write it to a file."""
     password = secrets.token_hex(24)
     _alter_role(tools, data, f"alter role {user} password '{password}'", {**env, MARK: state.mark})
     path = login_of(state)
@@ -233,7 +232,7 @@ def make_login(
 
 
 def _alter_role(tools: StoreTools, data: Path, statement: str, env: Mapping[str, str]) -> None:
-    """Run a statement in PostgreSQL's single-user mode; it is read from standard input."""
+    # The statement goes to PostgreSQL's single-user mode on standard input, not in an argument.
     settings = ["-c", "password_encryption=scram-sha-256", "-c", "log_statement=none"]
     settings += ["-c", "dynamic_shared_memory_type=mmap"]
     command = [str(tools.programs / "postgres"), "--single", "-j", *settings]
@@ -249,5 +248,5 @@ def _alter_role(tools: StoreTools, data: Path, statement: str, env: Mapping[str,
         **tools.run_as,
     )
     if done.returncode or "ERROR:" in done.stderr:
-        said = " / ".join(one for one in done.stderr.splitlines() if "password" not in one)
-        raise StackError(f"PostgreSQL did not take a password for its user: {said}")
+        errors = " / ".join(one for one in done.stderr.splitlines() if "password" not in one)
+        raise StackError(f"PostgreSQL refused a password for its user: {errors}")
