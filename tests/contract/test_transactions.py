@@ -111,7 +111,7 @@ def test_a_prepared_transaction_outlives_the_death_of_every_broker(stack, rng):
     for name in ("broker:1", "broker:2", "broker:3"):
         stack.apply("kill", name, rng)
     started = [stack.apply("start", f"broker:{number}", rng) for number in (1, 2, 3)]
-    assert started[0].proof["trouble"] == "it waits for a majority of the brokers"
+    assert started[0].proof["trouble"] == "waits for a majority of the brokers"
     assert describe(stack, "outlives").state.value == "Ongoing"
     wait_for(lambda: end(stack, "outlives", commit=True) == 0, 30, "it cannot be committed")
     wait_for(lambda: committed(stack, topic) == [b"prepared"], 30, "it is not seen")

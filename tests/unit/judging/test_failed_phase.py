@@ -19,7 +19,7 @@ from onceproof.runs.directory import RunDirectory
 from onceproof.scenario.catalogue import find_scenario
 from tests.unit.handwritten_run import HandwrittenRun, did
 
-WHY = "stack mine: broker:1 is not healthy (it is dead); start the dead members"
+WHY = "stack mine is not healthy: broker:1 is dead; start dead members"
 LONG = "a-folder-with-a-name-that-is-longer-than-most-terminals-are-wide-and-has-no-blank-in-it"
 
 

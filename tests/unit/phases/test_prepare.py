@@ -51,13 +51,13 @@ def test_an_error_of_the_inspection_has_the_stack_and_the_last_error():
 
 
 def test_all_unhealthy_members_are_named():
-    dead = [member("store"), member("broker:1", "it is dead"), member("worker:1", "it is paused")]
+    dead = [member("store"), member("broker:1", "is dead"), member("worker:1", "is paused")]
     with pytest.raises(StackError, match=r"broker:1.*worker:1"):
         await_members(Scripted(dead), 0)
 
 
 def test_members_of_the_orchestrator_are_ignored():
-    await_members(Scripted([member("airflow:scheduler", "it is dead", "airflow")]), 0)
+    await_members(Scripted([member("airflow:scheduler", "is dead", "airflow")]), 0)
 
 
 def test_a_missing_library_is_refused_before_a_stack_is_started(tmp_path, monkeypatch):

@@ -28,7 +28,7 @@ def settings_of(folder, brokers, *, is_quick=True):
 
 
 @pytest.mark.parametrize(("brokers", "copies", "quorum"), [(1, "1", "1"), (3, "3", "2")])
-def test_copies_are_as_many_as_there_are_brokers_for(tmp_path, brokers, copies, quorum):
+def test_the_replication_factor_fits_the_number_of_brokers(tmp_path, brokers, copies, quorum):
     _, settings = settings_of(tmp_path, brokers)
     assert settings["default.replication.factor"] == copies
     assert settings["transaction.state.log.replication.factor"] == copies
@@ -54,7 +54,7 @@ def test_storage_is_formatted_with_its_feature_levels(tmp_path):
     assert re.fullmatch(r"directory\.id=[A-Za-z0-9_][A-Za-z0-9_-]{21}", lines[3])
 
 
-def test_storage_that_is_formatted_is_kept(tmp_path):
+def test_formatted_storage_is_kept(tmp_path):
     settings_of(tmp_path, 1)
     before = (tmp_path / "broker-1/data/meta.properties").read_text()
     settings_of(tmp_path, 1)
@@ -70,7 +70,7 @@ def test_quick_settings_can_be_left_out(tmp_path, is_quick):
     assert made.argv[-4:-1] == ["-cp", "/jars/a.jar:/jars/b.jar", "kafka.Kafka"]
 
 
-def test_an_id_is_one_that_kafka_takes():
+def test_kafka_accepts_every_id():
     assert all(re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_-]{21}", new_id()) for _ in range(500))
 
 

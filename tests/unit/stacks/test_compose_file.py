@@ -1,4 +1,4 @@
-"""docker-compose.yaml: it says what the stack's own code says, and opens nothing to the world."""
+"""docker-compose.yaml: it agrees with the stack's own code, and opens no port to the network."""
 
 import re
 
@@ -18,23 +18,23 @@ STATE = composed_state()
 RUNNER = "airflow-scheduler"
 
 
-def test_a_version_is_written_for_no_compose():
+def test_the_file_has_no_compose_version():
     assert "version" not in FILE
 
 
 def test_every_member_has_a_container_of_its_own():
-    named = {one["environment"]["ONCEPROOF_MEMBER"]: name for name, one in SERVICES.items()}
-    assert named == {name: service(name) for name in members(STATE)}
+    services = {one["environment"]["ONCEPROOF_MEMBER"]: name for name, one in SERVICES.items()}
+    assert services == {name: service(name) for name in members(STATE)}
 
 
 @pytest.mark.parametrize("name", SERVICES)
-def test_a_container_is_looked_after(name):
+def test_a_container_has_a_health_check(name):
     command = SERVICES[name]["healthcheck"]["test"]
     assert command == ["CMD", "python", "-m", "onceproof.stacks.compose.entry", "check"]
 
 
 @pytest.mark.parametrize("name", SERVICES)
-def test_a_container_answers_to_its_name_at_a_fixed_address(name):
+def test_a_container_has_a_host_name_and_a_fixed_address(name):
     one = SERVICES[name]
     address = one["networks"]["default"]["ipv4_address"]
     assert one["hostname"] == name
@@ -48,7 +48,7 @@ def test_no_port_is_open_beyond_this_machine():
     assert [port for port in ports if not port.startswith("127.0.0.1:")] == []
 
 
-def test_ports_are_those_that_members_listen_on():
+def test_published_ports_are_the_ports_of_members():
     opened = {name: one["ports"] for name, one in SERVICES.items() if "ports" in one}
     inside = {name: ports[0].split(":")[-1] for name, ports in opened.items()}
     assert inside == {
@@ -61,13 +61,13 @@ def test_ports_are_those_that_members_listen_on():
     }
 
 
-def test_a_port_that_is_named_to_others_is_the_same_on_both_sides():
+def test_an_advertised_port_is_the_same_inside_and_outside():
     for name in ("broker-1", "broker-2", "broker-3", "airflow-api-server"):
         _, outside, inside = SERVICES[name]["ports"][0].split(":")
         assert outside == inside
 
 
-def test_the_engine_is_given_to_nobody_unasked_and_to_the_runner_alone():
+def test_only_the_runner_can_get_the_engine_and_not_by_default():
     found = {name for name, one in SERVICES.items() if "docker.sock" in str(one)}
     assert found == {RUNNER}
     (mount,) = (one for one in SERVICES[RUNNER]["volumes"] if "docker.sock" in one)
@@ -75,19 +75,19 @@ def test_the_engine_is_given_to_nobody_unasked_and_to_the_runner_alone():
     assert [name for name, one in SERVICES.items() if {"privileged", "cap_add"} & one.keys()] == []
 
 
-def test_those_who_run_a_job_see_its_processes_and_its_files():
+def test_containers_of_a_job_share_processes_and_files():
     sharing = {name for name, one in SERVICES.items() if one.get("pid") == f"service:{RUNNER}"}
     assert sharing == {"worker-1", "worker-2", "airflow-triggerer"}
     for name in (RUNNER, *sharing):
         assert f"runs:{RUNS}" in SERVICES[name]["volumes"]
 
 
-def test_what_must_outlive_a_container_is_on_a_volume():
+def test_data_that_must_outlive_a_container_is_on_a_volume():
     kept = {name for name, one in SERVICES.items() if str(FOLDER) in str(one.get("volumes"))}
     assert {"broker-1", "broker-2", "broker-3", "store", "airflow-api-server"} <= kept
 
 
-def test_the_password_of_the_store_is_shared_with_those_alone_who_connect_to_it():
+def test_the_password_of_the_store_is_shared_only_with_its_clients():
     folder = login_of(STATE).parent
     mounts = {
         name: mount.removeprefix(f"login:{folder}")
@@ -100,11 +100,11 @@ def test_the_password_of_the_store_is_shared_with_those_alone_who_connect_to_it(
     assert "login" in FILE["volumes"]
 
 
-def test_the_store_is_stopped_as_elsewhere():
+def test_the_store_is_stopped_with_the_signal_of_a_local_stack():
     assert SERVICES["store"]["stop_signal"] == members(STATE)["store"].stop_signal
 
 
-def test_a_broker_tells_clients_from_outside_another_address(tmp_path):
+def test_a_broker_advertises_another_address_to_clients_from_outside(tmp_path):
     from dataclasses import replace
 
     tools = KafkaTools(tmp_path / "java", (), tmp_path / "bootstrap", None, is_quick=True)
@@ -117,7 +117,7 @@ def test_a_broker_tells_clients_from_outside_another_address(tmp_path):
     assert advertised.endswith("CONTROLLER://broker-2:9094,OUTSIDE://127.0.0.1:19092")
 
 
-def test_nothing_of_a_site_is_in_the_image():
+def test_the_image_contains_no_address_of_a_site():
     text = (ROOT / "docker/Dockerfile").read_text()
     assert "://" not in text
     assert "ARG BASE=debian:bookworm-slim" in text

@@ -1,6 +1,7 @@
-"""The file of an external stack: what it must say, and that no secret stands in it."""
+"""The file of an external stack: its fields, its mistakes, and no secrets in it."""
 
 import copy
+import re
 
 import pytest
 import yaml
@@ -33,7 +34,7 @@ GOOD = {
 
 @pytest.fixture
 def written(tmp_path, monkeypatch):
-    """Writes the good file with one value changed, and returns where it is."""
+    """Write the good file with one value changed, and return its path."""
 
     for name in ("KAFKA_USER", "KAFKA_PASSWORD", "KAFKA_CA", "STORE_PASSWORD"):
         monkeypatch.setenv(name, "a secret")
@@ -55,11 +56,11 @@ def written(tmp_path, monkeypatch):
     return write
 
 
-def test_a_file_tells_addresses_names_of_secrets_and_commands(written):
+def test_a_file_contains_addresses_names_of_secrets_and_commands(written):
     found = read_external(written())
     assert found.brokers.addresses == ("kafka-1.example:9093", "kafka-2.example:9093")
-    told = found.brokers.security.named()
-    assert told == {k: v for k, v in GOOD["kafka"].items() if k != "bootstrap"}
+    security = found.brokers.security.named()
+    assert security == {k: v for k, v in GOOD["kafka"].items() if k != "bootstrap"}
     assert found.members["broker:1"].commands == {"kill": ("k", "1"), "start": ("s", "1")}
 
 
@@ -72,7 +73,7 @@ def test_a_file_without_security_store_and_members_is_enough(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("path", "value", "said"),
+    ("path", "value", "message"),
     [
         (["kafka"], None, ":1: kafka is missing; write kafka: ..."),
         (["kafka"], "h:1", ":1: kafka: invalid value (hidden); use a mapping"),
@@ -81,34 +82,34 @@ def test_a_file_without_security_store_and_members_is_enough(tmp_path):
             ["kafka"],
             ":3: kafka.bootstrap[0]: invalid value 'kafka'; use HOST",
         ),
-        (["kafka", "bootstrap"], [], "kafka.bootstrap: names no broker: write [HOST:PORT, ...]"),
+        (["kafka", "bootstrap"], [], "kafka.bootstrap: has no broker; write [HOST:PORT, ...]"),
         (["kafka", "bootstrap"], "kafka:99999", "kafka.bootstrap: invalid value 'kafka:99999'"),
         (
             ["spark"],
             "spark://spark.example:99999",
             "spark: invalid value 'spark://spark.example:99999'",
         ),
-        (["store"], "postgresql://u@db:99999/b", "store: is no address of a PostgreSQL"),
-        (["store"], "postgresql://u@[h/b", "store: is no address of a PostgreSQL"),
+        (["store"], "postgresql://u@db:99999/b", "store: is not a PostgreSQL address; write"),
+        (["store"], "postgresql://u@[h/b", "store: is not a PostgreSQL address; write"),
         (
             ["members", "broker:1", "address"],
             "k:0",
             "members.broker:1.address: invalid value 'k:0'",
         ),
         (["kafka", "protocol"], "SASL", "kafka.protocol: unknown value 'SASL'; did you m"),
-        (["kafka", "password"], None, "SASL_SSL and mechanism, user, password: write all"),
-        (["kafka", "protocol"], "SSL", "SSL and mechanism, user, password: write all"),
-        (["kafka", "certificate"], "${CERT}", "certificate and key: write both"),
+        (["kafka", "password"], None, "SASL_SSL does not fit mechanism, user, password"),
+        (["kafka", "protocol"], "SSL", ": SSL does not fit mechanism, user, password"),
+        (["kafka", "certificate"], "${CERT}", "kafka: has only one of certificate and key"),
         (
             ["kafka", "passwrod"],
             "${P}",
             "kafka.passwrod: unknown key 'passwrod'; did you m",
         ),
         (["spark"], "yarn", "spark: invalid value 'yarn'; use spark://"),
-        (["store"], "mysql://db/x", "store: is no address of a PostgreSQL"),
-        (["members", "driver"], {}, "members.driver: is no member: write broker:NODE_ID"),
+        (["store"], "mysql://db/x", "store: is not a PostgreSQL address; write"),
+        (["members", "driver"], {}, "members.driver: is not a member; write"),
         (["members", "broker:1", "address"], None, "members.broker:1: address is missing; write a"),
-        (["members", "broker:1", "start"], None, "there is no start, which heals a kill"),
+        (["members", "broker:1", "start"], None, "members.broker:1: has kill but no start"),
         (
             ["members", "broker:1", "kill"],
             "k 1",
@@ -117,10 +118,9 @@ def test_a_file_without_security_store_and_members_is_enough(tmp_path):
         (["members", "broker:1", "cut"], ["c"], "broker:1.cut: unknown key 'cut'"),
     ],
 )
-def test_what_is_wrong_is_refused_with_its_field(written, path, value, said):
-    with pytest.raises(RequestError) as raised:
+def test_a_mistake_is_refused_with_its_field(written, path, value, message):
+    with pytest.raises(RequestError, match=re.escape(message)):
         read_external(written(path, value))
-    assert said in str(raised.value)
 
 
 @pytest.mark.parametrize(
@@ -145,69 +145,63 @@ def test_a_secret_by_value_is_refused_and_never_repeated(written, path, value):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "place", "word"),
     [
-        ("kafka: 2026-13-45\n", ":1: kafka: invalid value (hidden); use a mapping"),
-        ("store: !!int hunter2\n", ":1: store: invalid value (hidden); use a text"),
-        ("store: 'hunter2\n", ":2: no YAML: found unexpected end of stream"),
-        (
-            "spark: local[1]\nspark: local[2]\n",
-            ":2: spark: duplicate key, first in line 1; keep one",
-        ),
-        (
-            "kafka:\n  user: a\n  user: b\n",
-            ":3: kafka.user: duplicate key, first in line 2; keep one",
-        ),
-        ("kafka: &a [*a]\n", ":1: kafka: invalid value (hidden); use a mapping"),
-        ("", "is empty: write where your stack is"),
+        ("kafka: 2026-13-45\n", ":1: kafka:", "invalid"),
+        ("store: !!int hunter2\n", ":1: store:", "invalid"),
+        ("store: 'hunter2\n", ":2:", "YAML"),
+        ("spark: local[1]\nspark: local[2]\n", ":2: spark:", "duplicate"),
+        ("kafka:\n  user: a\n  user: b\n", ":3: kafka.user:", "duplicate"),
+        ("kafka: &a [*a]\n", ":1: kafka:", "invalid"),
+        ("", "", "empty"),
     ],
 )
-def test_a_file_that_cannot_be_read_as_it_is_meant_is_refused(tmp_path, text, said):
+def test_yaml_that_is_invalid_or_ambiguous_is_refused_with_its_place(tmp_path, text, place, word):
     file = tmp_path / "stack.yaml"
     file.write_text(text)
     with pytest.raises(RequestError) as raised:
         read_external(file)
     assert str(raised.value).startswith(str(file))
-    assert said in str(raised.value)
+    assert re.search(rf"stack\.yaml{place}.*{word}", str(raised.value))
     assert "hunter2" not in str(raised.value)
 
 
-def test_all_mistakes_are_told_at_once(written):
+def test_all_mistakes_are_reported_at_once(written):
     file = written(["kafka", "password"], "hunter2")
     file.write_text(file.read_text().replace("spark: spark://", "spark: park://"))
     with pytest.raises(RequestError) as raised:
         read_external(file)
-    first, *said = str(raised.value).splitlines()
-    assert first == f"{file} has 2 mistakes:"
-    assert ["kafka.password: invalid" in said[0], "'park://" in said[1]] == [True, True]
+    first, *rest = str(raised.value).splitlines()
+    assert (first.startswith(str(file)), len(rest)) == (True, 2)
+    assert ["kafka.password" in rest[0], "'park://" in rest[1]] == [True, True]
 
 
-def test_it_is_opened_by_name_and_its_name_is_whole(written, monkeypatch):
+def test_it_is_opened_by_name_and_its_name_is_absolute(written, monkeypatch):
     file = written()
     monkeypatch.chdir(file.parent)
     stack = open_stack("external:stack.yaml")
     assert stack.name == f"external:{file}"
     assert is_external(stack.name)
     assert find_stack(stack.name).name == stack.name
-    with pytest.raises(RequestError, match=r"nowhere.yaml cannot be read"):
+    with pytest.raises(RequestError, match=r"nowhere\.yaml"):
         open_stack("external:nowhere.yaml")
-    with pytest.raises(RequestError, match="its owner's to take down"):
+    with pytest.raises(RequestError, match="owner"):
         stack.down()
 
 
-def test_a_variable_that_is_not_set_is_said_when_it_is_opened(written, monkeypatch):
+def test_an_unset_variable_is_refused_when_the_stack_is_opened(written, monkeypatch):
     file = written()
     monkeypatch.delenv("STORE_PASSWORD")
-    with pytest.raises(RequestError, match="the environment has no STORE_PASSWORD"):
+    with pytest.raises(RequestError, match="STORE_PASSWORD"):
         open_stack(f"external:{file}")
 
 
-def test_an_address_that_is_none_is_refused_by_its_name_alone(written, monkeypatch):
+def test_an_invalid_address_is_refused_by_its_variable_alone(written, monkeypatch):
     monkeypatch.setenv("DATABASE", "hunter2 is no address")
     file = written(["store"], "${DATABASE}")
     with pytest.raises(RequestError) as raised:
         open_stack(f"external:{file}")
-    assert str(raised.value).startswith("${DATABASE} holds no address")
+    assert str(raised.value).startswith("${DATABASE}")
     assert "hunter2" not in str(raised.value)
 
 
@@ -215,7 +209,7 @@ def fault(verb, target, **when):
     return FaultPart(f"{verb}_{target}", verb, target, when or {"batch": 1})
 
 
-def test_it_has_the_verbs_of_its_file_and_no_other(written):
+def test_it_has_only_the_verbs_of_its_file(written):
     stack = ExternalStack(written())
     able = [
         fault("kill", "broker:1"),
@@ -226,15 +220,12 @@ def test_it_has_the_verbs_of_its_file_and_no_other(written):
     ]
     refuse_unable(stack, able)
     for one in (fault("pause", "broker:any"), fault("kill", "store"), fault("kill", "master")):
-        with pytest.raises(RequestError) as raised:
+        with pytest.raises(RequestError, match=f"{one.verb} {one.target}") as raised:
             refuse_unable(stack, [*able, one])
-        assert (
-            f"cannot {one.verb} {one.target}: it can kill, start broker:1; pause, resume store"
-            in str(raised.value)
-        )
+        assert "kill, start broker:1; pause, resume store" in str(raised.value)
 
 
-def test_what_strikes_in_executors_is_refused_where_they_are_elsewhere(written):
+def test_faults_in_executors_are_refused_if_those_are_on_another_machine(written):
     stack = ExternalStack(written(["spark"], "spark://203.0.113.9:7077"))
     for one in (fault("kill", "executor"), fault("kill", "driver", failpoint="task_mid")):
         with pytest.raises(RequestError, match="executor"):
@@ -244,7 +235,7 @@ def test_what_strikes_in_executors_is_refused_where_they_are_elsewhere(written):
     )
 
 
-def test_a_master_is_here_if_its_host_is_one_of_this_machine():
+def test_executors_run_here_if_the_masters_host_is_this_machine():
     assert runs_here("local[2]")
     assert runs_here("spark://localhost:7077")
     assert not runs_here("spark://203.0.113.9:7077")

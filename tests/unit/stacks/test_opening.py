@@ -1,5 +1,6 @@
-"""A stack by its name: which kind it is, and what is said where there is none."""
+"""Opening of stacks by name, and the errors for names without a stack."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -18,6 +19,7 @@ def containers(*names):
     return [{"Id": "abc", "Labels": {"com.docker.compose.service": name}} for name in names]
 
 
+DOWN = "docker compose -p mine down --volumes"
 ALL = containers(*map(service, composed_state().hosts))
 
 
@@ -36,12 +38,12 @@ def test_a_project_is_a_composed_stack(monkeypatch, tmp_path):
 def test_a_project_that_lacks_a_member_is_refused(monkeypatch, tmp_path):
     with (
         engine(monkeypatch, tmp_path, ALIVE, listed=containers("broker-1", "broker-2")),
-        pytest.raises(RequestError, match=r"'mine' has no container of broker:3, master"),
+        pytest.raises(RequestError, match=r"'mine'.*broker:3, master"),
     ):
         open_stack("compose:mine")
 
 
-def test_an_engine_that_does_not_answer_is_named_with_the_remedy(monkeypatch, tmp_path):
+def test_an_unreachable_engine_is_reported_with_the_remedy(monkeypatch, tmp_path):
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")
     with pytest.raises(RequestError, match=r"none\.sock.*ONCEPROOF_DOCKER_SOCKET"):
         find_stack("compose:mine")
@@ -49,17 +51,17 @@ def test_an_engine_that_does_not_answer_is_named_with_the_remedy(monkeypatch, tm
 
 def test_an_engine_elsewhere_is_refused(monkeypatch):
     monkeypatch.setenv("DOCKER_HOST", "tcp://10.0.0.1:2375")
-    with pytest.raises(RequestError, match=r"tcp://10\.0\.0\.1:2375 is no socket"):
+    with pytest.raises(RequestError, match=r"tcp://10\.0\.0\.1:2375"):
         open_stack("compose:mine")
 
 
 def test_a_folder_is_a_local_stack(tmp_path):
     assert find_stack(str(tmp_path)) is None
-    with pytest.raises(RequestError, match="no stack was started"):
+    with pytest.raises(RequestError, match=str(tmp_path)):
         open_stack(str(tmp_path))
 
 
-def test_a_local_stack_that_never_came_up_does_not_stand(tmp_path):
+def test_a_local_stack_that_did_not_start_completely_is_not_found(tmp_path):
     state = replace(composed_state(), folder=tmp_path, ready=False)
     state.save()
     assert find_stack(str(tmp_path)) is None
@@ -70,34 +72,34 @@ def test_a_local_stack_that_never_came_up_does_not_stand(tmp_path):
 def test_the_composed_stack_is_taken_down_from_outside(monkeypatch, tmp_path):
     with (
         engine(monkeypatch, tmp_path, ALIVE, listed=ALL),
-        pytest.raises(RequestError, match="docker compose -p mine down --volumes"),
+        pytest.raises(RequestError, match=re.escape(DOWN)),
     ):
         open_stack("compose:mine").down()
 
 
-def test_commands_that_a_composed_stack_has_not_say_what_to_write(monkeypatch, tmp_path, capsys):
+def test_unsupported_commands_of_a_composed_stack_have_a_remedy(monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)
     with engine(monkeypatch, tmp_path, ALIVE, listed=ALL):
-        for words, said in [
-            (["down"], "docker compose -p mine down --volumes"),
+        for words, remedy in [
+            (["down"], DOWN),
             (["logs", "broker:1"], "`docker compose logs broker-1`"),
             (["up"], "choose another --home"),
         ]:
             assert carry_out([*words, "--home", "compose:mine"]) == 3
-            assert said in capsys.readouterr().err
+            assert remedy in capsys.readouterr().err
 
 
-def test_a_dead_member_is_told_without_a_question_to_it(monkeypatch, tmp_path):
+def test_a_dead_member_is_reported_without_a_connection_to_it(monkeypatch, tmp_path):
     with engine(monkeypatch, tmp_path, DEAD, listed=ALL):
         found = open_stack("compose:mine").look("broker:1")
-    assert (found.healthy, found.trouble, found.pid) == (False, "it is dead", None)
+    assert (found.healthy, found.trouble, found.pid) == (False, "is dead", None)
 
 
-def test_a_target_that_a_composed_stack_has_not_is_refused(monkeypatch, tmp_path, rng):
+def test_a_target_that_is_no_member_of_a_composed_stack_is_refused(monkeypatch, tmp_path, rng):
     monkeypatch.setenv("ONCEPROOF_HOME", str(tmp_path))
     with (
         engine(monkeypatch, tmp_path, ALIVE, listed=ALL) as orders,
-        pytest.raises(RequestError, match="no member 'store:postmaster'"),
+        pytest.raises(RequestError, match="'store:postmaster'"),
     ):
         open_stack("compose:mine").apply("kill", "store:postmaster", rng)
     assert orders == []
@@ -109,7 +111,7 @@ def test_a_role_that_moved_before_the_strike_is_not_struck(monkeypatch, tmp_path
     monkeypatch.setattr(Role, "seat", lambda _: next(seats))
     with (
         engine(monkeypatch, tmp_path, ALIVE, listed=ALL) as orders,
-        pytest.raises(StackError, match="taken over meanwhile: nothing was struck"),
+        pytest.raises(StackError, match="moved"),
     ):
         open_stack("compose:mine").apply("kill", "broker:controller", rng)
     assert orders == []
@@ -121,7 +123,7 @@ def seat(epoch):
     return Seat("the controllers' quorum", 1, epoch)
 
 
-def test_a_driver_is_found_where_its_master_can_find_it(monkeypatch):
+def test_a_driver_gets_an_address_that_its_master_can_reach(monkeypatch):
     monkeypatch.setattr("socket.gethostname", lambda: "airflow-scheduler")
     assert driver_host("local[2]") == "127.0.0.1"
     assert driver_host("spark://127.0.0.1:21000") == "127.0.0.1"

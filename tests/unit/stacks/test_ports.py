@@ -17,15 +17,13 @@ def test_ports_are_different_and_below_those_of_outgoing_connections():
 
 
 @pytest.mark.parametrize("family", [socket.AF_INET, socket.AF_INET6])
-def test_a_taken_port_is_refused_with_its_holder(family):
+def test_a_taken_port_is_refused_with_the_process_that_uses_it(family):
     port = free_ports(["one"])["one"]
     host = "127.0.0.1" if family == socket.AF_INET else "::"
     with socket.create_server((host, port), family=family, dualstack_ipv6=host == "::"):
         assert not is_free("127.0.0.1", port)
         with pytest.raises(RequestError) as refused:
             refuse_taken("broker:1", [("127.0.0.1", port)])
-    assert f"port {port} on 127.0.0.1, which broker:1 needs, is in use by process" in str(
-        refused.value
-    )
-    assert f"process {os.getpid()}" in str(refused.value)
+    for part in (f"port {port} on 127.0.0.1", "broker:1", f"process {os.getpid()}"):
+        assert part in str(refused.value)
     refuse_taken("broker:1", [("127.0.0.1", port)])

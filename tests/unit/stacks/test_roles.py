@@ -28,7 +28,7 @@ def test_the_hash_is_javas(text, value):
 @pytest.mark.parametrize(
     "target", ["broker:controller", "broker:leader=orders/0", "broker:coordinator=writer.1"]
 )
-def test_roles_are_told_from_members(target):
+def test_roles_are_distinguished_from_members(target):
     assert find_role(target, NO_BROKERS).text == target.removeprefix("broker:")
 
 
@@ -41,21 +41,21 @@ def test_a_member_is_picked_by_its_name_dead_or_alive():
     assert pick("store", NAMES, [], Random(1)) == "store"
 
 
-def test_any_is_one_that_lives():
+def test_any_is_a_running_member():
     assert {pick("broker:any", NAMES, ["broker:2"], Random(seed)) for seed in range(9)} == {
         "broker:2"
     }
 
 
 @pytest.mark.parametrize(
-    ("target", "said"),
+    ("target", "message"),
     [
-        ("broker:any", "broker:any: no broker lives to choose from; start one first"),
-        ("brokr:1", "this stack has no member 'brokr:1': its members are broker:1, broker:2"),
-        ("", "this stack has no member ''"),
+        ("broker:any", "broker:any: no broker is running; start one first"),
+        ("brokr:1", "unknown member 'brokr:1'; did you mean 'broker:1'? Choose one of broker:1,"),
+        ("", "unknown member ''; choose one of broker:1, broker:2, broker:any, broker:controller"),
     ],
 )
-def test_what_names_nobody_is_refused(target, said):
+def test_a_target_without_a_member_is_refused(target, message):
     with pytest.raises(RequestError) as refused:
         pick(target, NAMES, [], Random(1))
-    assert str(refused.value).startswith(said)
+    assert str(refused.value).startswith(message)

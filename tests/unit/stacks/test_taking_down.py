@@ -1,4 +1,4 @@
-"""What a member has set going ends with the stack, however it hides and whatever died before."""
+"""Processes started by a member end with the stack, however they hide, and after any crash."""
 
 import shutil
 import signal
@@ -12,8 +12,8 @@ from onceproof.machine.polling import wait_for
 from onceproof.stacks.local.taking_down import take_down
 from onceproof.stacks.state import Launch, State
 
-# A member that sets going a process with another parent, another session, no environment, no
-# working directory and no ear for SIGTERM.
+# A member that starts a process with another parent, another session, no environment, no working
+# directory, and SIGTERM ignored.
 MEMBER = """
 import os, signal, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -27,7 +27,7 @@ if os.fork() == 0:
     os.rmdir("../gone")
     with open(f"{folder}/new", "w") as file:
         file.write(str(os.getpid()))
-    os.rename(f"{folder}/new", f"{folder}/told")
+    os.rename(f"{folder}/new", f"{folder}/pid")
     os.execve("/bin/sleep", ["sleep", "600"], {})
 time.sleep(600)
 """
@@ -48,11 +48,11 @@ def state(tmp_path, monkeypatch):
 
 @pytest.fixture
 def hidden(state):
-    """Who the member was, and the process that hides."""
+    """The member's process, and the process that hides."""
     main = state.start("broker:1")
-    told = state.folder / "place/told"
-    wait_for(told.exists, 20, "the member sets nothing going")
-    found = Identity.of(int(told.read_text()))
+    pid = state.folder / "place/pid"
+    wait_for(pid.exists, 20, "the member starts nothing")
+    found = Identity.of(int(pid.read_text()))
     assert found.session != main.pid
     wait_for(lambda: found.arguments() == ["sleep", "600"], 5, "it does not hide")
     assert not found.shows_environment
@@ -62,17 +62,17 @@ def hidden(state):
 
 
 def nothing(state, main):
-    """All of it lives."""
+    """Leave all processes running."""
 
 
 def main_dies(state, main):
     main.send(signal.SIGKILL)
-    wait_for(lambda: not main.is_alive, 5, "it does not die")
+    wait_for(lambda: not main.is_alive, 5, "it is still alive")
 
 
 def main_dies_and_starts_again(state, main):
     main_dies(state, main)
-    (state.folder / "place/told").unlink()
+    (state.folder / "place/pid").unlink()
     state.start("broker:1").send(signal.SIGKILL)
 
 
@@ -106,8 +106,8 @@ def shape():
     return {"cluster_id": "id", "brokers": 0, "workers": 0, "ports": {}}
 
 
-def test_what_cannot_be_started_says_so_in_its_log(state):
+def test_a_failed_start_is_in_the_log(state):
     launch = Launch(["/no/such/program"], {}, str(state.folder))
     lost = replace(state, launches={"broker:1": launch}).start("broker:1")
-    wait_for(lambda: not lost.is_alive, 5, "it lives")
+    wait_for(lambda: not lost.is_alive, 5, "it is still alive")
     assert "/no/such/program" in state.log("broker:1").read_text()
