@@ -41,17 +41,17 @@ def test_a_fault_takes_hold_and_its_cure_heals(stack, rng, name, fault, cure):
 def test_a_fault_that_finds_nothing_to_strike_is_refused(stack, rng, name):
     stack.apply("kill", name, rng)
     for fault in ("kill", "pause", "stop"):
-        with pytest.raises(RequestError, match=f"{name} is not running"):
+        with pytest.raises(RequestError, match=f"{fault} {name}"):
             stack.apply(fault, name, rng)
 
 
 def test_what_is_paused_cannot_be_paused_or_stopped_again(stack, rng):
     stack.apply("pause", "worker:1", rng)
-    with pytest.raises(RequestError, match="worker:1 is paused already"):
+    with pytest.raises(RequestError, match=r"worker:1.*already"):
         stack.apply("pause", "worker:1", rng)
-    with pytest.raises(RequestError, match="worker:1 is paused and hears no request"):
+    with pytest.raises(RequestError, match=r"stop.*worker:1.*paused"):
         stack.apply("stop", "worker:1", rng)
-    with pytest.raises(RequestError, match="worker:1 is paused, not dead"):
+    with pytest.raises(RequestError, match=r"start.*worker:1.*paused"):
         stack.apply("start", "worker:1", rng)
 
 
@@ -80,19 +80,19 @@ def test_any_is_a_living_member_that_the_seed_picks(stack):
 
 
 @pytest.mark.parametrize(
-    ("verb", "target", "said"),
+    ("verb", "target", "message"),
     [
-        ("kill", "broker:9", "this stack has no member 'broker:9'"),
-        ("kill", "sotre", "its members are broker:1, broker:2"),
-        ("stop", "store:postmaster", "store:postmaster has no stop: its verbs are kill, pause"),
-        ("start", "broker:controller", "start takes a member, not a role"),
-        ("kill", "broker:controller=1", "'controller=1' takes no value"),
-        ("kill", "broker:leader=orders", "'leader=orders' names no partition"),
-        ("kill", "broker:leader=nowhere/0", "there is no topic 'nowhere'"),
-        ("kill", "broker:coordinator=", "'coordinator=' names no id"),
+        ("kill", "broker:9", "unknown member 'broker:9'; did you mean"),
+        ("kill", "sotre", "unknown member 'sotre'; did you mean 'store'?"),
+        ("stop", "store:postmaster", "cannot stop store:postmaster; use one of kill, pause"),
+        ("start", "broker:controller", "cannot start the role broker:controller"),
+        ("kill", "broker:controller=1", "invalid role 'controller=1'; use broker:controller"),
+        ("kill", "broker:leader=orders", "invalid role 'leader=orders'; use broker:leader=TOPIC"),
+        ("kill", "broker:leader=nowhere/0", "topic 'nowhere' does not exist"),
+        ("kill", "broker:coordinator=", "invalid role 'coordinator='; use broker:coordinator="),
     ],
 )
-def test_a_wrong_target_is_refused_with_what_to_write(stack, rng, verb, target, said):
+def test_a_wrong_target_is_refused_with_a_remedy(stack, rng, verb, target, message):
     with pytest.raises(RequestError) as refused:
         stack.apply(verb, target, rng)
-    assert said in str(refused.value)
+    assert message in str(refused.value)

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from onceproof.cli.output import AsJson, Runs, print_columns, print_document
-from onceproof.errors import RequestError
+from onceproof.errors import RequestError, unknown
 from onceproof.machine.home import onceproof_home, runs_folder
 from onceproof.stacks import VERBS, MemberStatus, Stack, Verb
 from onceproof.stacks.compose import service
@@ -131,9 +131,7 @@ def logs(
     """Print the end of a member's log."""
     stack = open_named(home)
     if member not in stack.members:
-        raise RequestError(
-            f"this stack has no member {member!r}: its members are {', '.join(stack.members)}"
-        )
+        raise RequestError(unknown("member", member, stack.members))
     if is_external(stack.name):
         raise RequestError(f"{stack.name} keeps no logs here: its owner knows where they are")
     if not isinstance(stack, LocalStack):

@@ -66,9 +66,7 @@ def test_a_process_at_the_failpoint_goes_on_when_the_rule_is_in_force(asked):
 
 def test_a_stack_without_links_refuses_faults_of_links():
     stack = SimpleNamespace(name="external:mine.yaml")
-    assert lacks_links(stack) == (
-        "the stack external:mine.yaml has no links that could be struck: take a local stack"
-    )
+    assert "external:mine.yaml" in lacks_links(stack)
     with pytest.raises(RequestError, match=r"mine\.yaml"):
         disturb(stack, None, "store", "anyone", Random(7))
     fault = FaultPart("far", "cut", "store", {})

@@ -92,7 +92,7 @@ def test_a_password_within_an_address_is_quoted_as_addresses_need():
 
 def test_what_others_say_of_an_address_has_names_for_its_secrets(monkeypatch):
     monkeypatch.setenv("THE_ADDRESS", "no address but hunter2")
-    assert store_trouble("${THE_ADDRESS}").startswith("it answers no query")
+    assert store_trouble("${THE_ADDRESS}").startswith("answers no query")
     assert "hunter2" not in store_trouble("${THE_ADDRESS}")
     assert concealed("wrong: hunter2", "x ${NOBODY} y") == "wrong: hunter2"
 
