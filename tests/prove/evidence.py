@@ -31,7 +31,7 @@ from onceproof.judging.checkers import run_checkers
 from onceproof.judging.document import parts
 from onceproof.machine.home import onceproof_home
 from onceproof.runs.directory import RunDirectory
-from onceproof.runs.evidence import Evidence, known
+from onceproof.runs.evidence import Evidence, or_none
 from onceproof.scenario.catalogue import find_scenario
 from onceproof.scenario.model import Scenario
 from onceproof.stacks.local.stack import LocalStack
@@ -190,6 +190,6 @@ def judged(folder: Path) -> Judged:
     evidence = Evidence(RunDirectory(folder))
     findings = run_checkers(evidence)
     _, troubles = parts(evidence)
-    plan = known(lambda: evidence.plan)
+    plan = or_none(lambda: evidence.plan)
     verdict = Verdict((*findings, *troubles), plan.claim if plan else None)
     return str(verdict.grade), verdict.as_claimed

@@ -10,7 +10,7 @@ from onceproof.checkpoint.damage_kinds import KINDS
 from onceproof.guarantee import Anomaly
 from onceproof.judging.checkers.faults_landed import landed
 from onceproof.judging.checkers.zombie import written_too_late
-from onceproof.runs.evidence import Evidence, known
+from onceproof.runs.evidence import Evidence, or_none
 from onceproof.runs.records import Op, Record
 
 MOST_SAMPLED = 20
@@ -29,7 +29,7 @@ def blame(evidence: Evidence) -> list[dict[str, Any]]:
     """
     samples = evidence.differences.samples[:MOST_SAMPLED]
     is_twice = any(one.get("class") == Anomaly.DUPLICATED for one in samples)
-    late = known(lambda: written_too_late(evidence)) if is_twice else None
+    late = or_none(lambda: written_too_late(evidence)) if is_twice else None
     return [*(_blamed(evidence, one, late or []) for one in samples), *_open(evidence)]
 
 
@@ -96,7 +96,7 @@ def _sentence(
     when = f"{strike.actor}{f' at {step}' if step else ''}" if strike else ""
     if sample.get("class") == Anomaly.DUPLICATED and (zombies := _by_zombies(late, batch)):
         return f"{zombies}{f': {when}' if when else ''}"
-    attempts = known(lambda: _attempts(evidence, sample)) or []
+    attempts = or_none(lambda: _attempts(evidence, sample)) or []
     more = " (inferred from the input: the rows have no batch number)" if is_inferred else ""
     if sample.get("class") == Anomaly.DUPLICATED and len(attempts) > 1:
         first, *later = attempts

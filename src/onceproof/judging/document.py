@@ -17,7 +17,7 @@ from onceproof.judging.follow_ups import CAUSE, follow_ups
 from onceproof.judging.ran_on import NOTHING, ran_on, versions_of
 from onceproof.judging.recovery import recovered, recoveries
 from onceproof.judging.timeline import elapsed, healed, timeline
-from onceproof.runs.evidence import Evidence, known
+from onceproof.runs.evidence import Evidence, or_none
 from onceproof.runs.records import Op, Record
 from onceproof.verdict import Finding, Grade, Verdict
 
@@ -28,7 +28,7 @@ def verdict_document(
     evidence: Evidence, verdict: Verdict, parts: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the document; unknown values are null or empty, never guessed."""
-    plan, claim = known(lambda: evidence.plan), verdict.claim
+    plan, claim = or_none(lambda: evidence.plan), verdict.claim
     written: Mapping[str, Any] = plan.document if plan else {}
     subject = written.get("subject")
     run = str(evidence.run.root.absolute())
@@ -100,9 +100,9 @@ def _samples(evidence: Evidence) -> list[Any]:
 
 
 def _faults(evidence: Evidence) -> list[dict[str, Any]]:
-    strikes = known(lambda: landed(evidence)) or {}
-    failed = known(lambda: failures(evidence))
-    measured = known(lambda: recoveries(evidence, elapsed(evidence.history))) or {}
+    strikes = or_none(lambda: landed(evidence)) or {}
+    failed = or_none(lambda: failures(evidence))
+    measured = or_none(lambda: recoveries(evidence, elapsed(evidence.history))) or {}
     return [
         {
             "name": fault.name,
@@ -127,9 +127,9 @@ def _when(record: Record | None) -> str | None:
 
 
 def _counts(evidence: Evidence) -> dict[str, int | None]:
-    ledger = known(lambda: evidence.ledger)
-    positions = known(lambda: evidence.positions)
-    compared = known(lambda: evidence.differences)
+    ledger = or_none(lambda: evidence.ledger)
+    positions = or_none(lambda: evidence.positions)
+    compared = or_none(lambda: evidence.differences)
     last = positions[-1][1] if positions else {}
     return {
         "offered": ledger.offered if ledger else None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from onceproof.judging.checkers.phases import phases
-from onceproof.runs.evidence import Evidence, known
+from onceproof.runs.evidence import Evidence, or_none
 from onceproof.runs.parts import USED
 from onceproof.runs.records import Op
 from onceproof.verdict import Finding, Grade
@@ -43,7 +43,7 @@ def follow_ups(evidence: Evidence, findings: Iterable[Finding]) -> set[str]:
 
     The phase `process` leaves evidence even if it failed: findings about that are not follow-ups.
     """
-    records = known(lambda: evidence.of(Op.PHASE_START, Op.PHASE_END)) or []
+    records = or_none(lambda: evidence.of(Op.PHASE_START, Op.PHASE_END)) or []
     last = {record.actor: record for record in records}
     broken = {name for name, one in last.items() if one.op is Op.PHASE_START or not one.is_ok}
     lacking = (set(USED) - last.keys()) | (broken - {_PROCESS}) if broken else set()

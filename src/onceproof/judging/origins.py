@@ -9,7 +9,7 @@ from typing import Any
 from onceproof.checkpoint.log import planned
 from onceproof.database import open_database
 from onceproof.runs.directory import RunDirectory
-from onceproof.runs.evidence import by_partition, known
+from onceproof.runs.evidence import by_partition, or_none
 from onceproof.runs.ledger import Partition, query_parquet
 
 Row = Mapping[str, Any]
@@ -41,7 +41,7 @@ def origins(run: RunDirectory, details: Sequence[Row]) -> list[dict[str, Any]]:
             continue
         batch = row.get("_batch")
         if batch not in ranges:
-            ranges[batch] = known(lambda batch=batch: _ranges(run, batch))  # type: ignore[misc]
+            ranges[batch] = or_none(lambda batch=batch: _ranges(run, batch))  # type: ignore[misc]
         place = _place(places.get(one, []), ranges[batch])
         at = dict(zip(("topic", "partition", "offset"), place or (None,) * 3, strict=True))
         found.append({**at, "batch": batch, "attempt": row.get("_attempt"), "by": by})
@@ -102,7 +102,7 @@ def _deliveries(run: RunDirectory, ids: list[int]) -> Mapping[Any, list[Place]]:
     if ids:
         store = open_database()
         store.execute("set variable ids = ?::bigint[]", [ids])
-        for one, *place in known(lambda: query_parquet(run.ledger, _PLACES, store)) or []:
+        for one, *place in or_none(lambda: query_parquet(run.ledger, _PLACES, store)) or []:
             found[one].append((place[0], place[1], place[2]))
     return found
 

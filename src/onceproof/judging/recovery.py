@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 from onceproof.judging.checkers.faults_landed import landed
-from onceproof.runs.evidence import Evidence, by_partition, known
+from onceproof.runs.evidence import Evidence, by_partition, or_none
 from onceproof.runs.ledger import Partition
 from onceproof.runs.records import Op, Record
 
@@ -38,8 +38,8 @@ def _recovery(
     return {
         "first_commit_s": since(recovered(evidence, strike)),
         "caught_up_s": since(level),
-        "reprocessed": known(lambda: _reprocessed(evidence, mine)),
-        "reader_gap_s": known(lambda: _gap(evidence, at, strike, level)),
+        "reprocessed": or_none(lambda: _reprocessed(evidence, mine)),
+        "reader_gap_s": or_none(lambda: _gap(evidence, at, strike, level)),
         "restarts": [
             {"attempt": one.attempt, **{name: one.proof.get(name) for name in _OF_RESTART}}
             | {"at_s": since(one.seq)}
@@ -59,7 +59,7 @@ def caught_up(evidence: Evidence, strike: Record) -> int | None:
 
     Its batch read all input that was acknowledged when it was planned.
     """
-    ledger = known(lambda: evidence.ledger)
+    ledger = or_none(lambda: evidence.ledger)
     acknowledged, behind = 0, dict[int | None, bool]()
     for record in evidence.of(Op.INPUT_PROGRESS, Op.BATCH_OFFSETS, Op.BATCH_COMMIT):
         if not record.is_ok or ledger is None:

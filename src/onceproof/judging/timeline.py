@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from onceproof.judging.checkers.faults_landed import landed
 from onceproof.judging.recovery import caught_up, recovered
-from onceproof.runs.evidence import Evidence, known
+from onceproof.runs.evidence import Evidence, or_none
 from onceproof.runs.records import Op, Record
 
 MOST_POINTS = 150
@@ -33,13 +33,13 @@ def timeline(evidence: Evidence) -> dict[str, Any]:
 
     A series whose evidence is missing is empty: the checkers report it.
     """
-    at = known(lambda: elapsed(evidence.history)) or {}
+    at = or_none(lambda: elapsed(evidence.history)) or {}
     return {
         "seconds": max(at.values(), default=0.0),
-        "offered": known(lambda: _offered(evidence, at)) or [],
-        "committed": known(lambda: _committed(evidence, at)) or [],
-        "seen": known(lambda: _seen(evidence, at)) or [],
-        "faults": known(lambda: _faults(evidence, at)) or [],
+        "offered": or_none(lambda: _offered(evidence, at)) or [],
+        "committed": or_none(lambda: _committed(evidence, at)) or [],
+        "seen": or_none(lambda: _seen(evidence, at)) or [],
+        "faults": or_none(lambda: _faults(evidence, at)) or [],
     }
 
 

@@ -34,18 +34,18 @@ def start_detached(run: RunDirectory, name: str) -> Identity:
     """
     if (found := find_detached(run, name)) is not None and found.is_alive:
         return found
-    for folder in (run.logs, run.apart):
+    for folder in (run.logs, run.processes):
         folder.mkdir(exist_ok=True)
     command = [sys.executable, "-m", "onceproof", "phase", name, str(run.root.absolute())]
     log = run.logs / f"{name}.log"
     child = spawn(command, log=log, env=own_environment(), cwd=run.root)
-    write_whole(run.apart / f"{name}.json", json.dumps(asdict(child)))
+    write_whole(run.processes / f"{name}.json", json.dumps(asdict(child)))
     return child
 
 
 def find_detached(run: RunDirectory, name: str) -> Identity | None:
     """Return the process of a phase, alive or dead; None if none was started."""
-    path = run.apart / f"{name}.json"
+    path = run.processes / f"{name}.json"
     if not path.exists():
         return None
     found = read_object(path)
@@ -71,9 +71,9 @@ def refuse_unfinished(run: RunDirectory, name: str) -> None:
 
 def end_all_detached(run: RunDirectory) -> None:
     """End the detached processes of a run's phases, and all processes that they started."""
-    if not run.apart.is_dir():
+    if not run.processes.is_dir():
         return
-    found = [one for path in run.apart.glob("*.json") if (one := find_detached(run, path.stem))]
+    found = [one for path in run.processes.glob("*.json") if (one := find_detached(run, path.stem))]
     living = [one for one in found if one.is_alive]
     for one in living:
         one.send(signal.SIGTERM)

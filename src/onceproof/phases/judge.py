@@ -12,7 +12,7 @@ from onceproof.judging.document import parts, verdict_document
 from onceproof.judging.report import write_reports
 from onceproof.phases.new_run import seal
 from onceproof.runs.directory import RunDirectory
-from onceproof.runs.evidence import Evidence, known
+from onceproof.runs.evidence import Evidence, or_none
 from onceproof.verdict import Verdict
 
 
@@ -35,7 +35,7 @@ def judge_run(run_directory: Path) -> Verdict:
     evidence = Evidence(run)
     findings = run_checkers(evidence)
     document_parts, troubles = parts(evidence)
-    plan = known(lambda: evidence.plan)
+    plan = or_none(lambda: evidence.plan)
     verdict = Verdict((*findings, *troubles), plan.claim if plan else None)
     document = verdict_document(evidence, verdict, document_parts)
     write_whole(run.verdict, json.dumps(document, indent=2, allow_nan=False) + "\n")

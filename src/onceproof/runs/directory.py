@@ -1,4 +1,4 @@
-"""The layout of a run's directory, as data, for every part that writes or reads one."""
+"""The layout of a run's directory, for every module that writes or reads one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class RunDirectory:
-    """One run: all that was planned, done and found, in `runs/<scenario>/<utc>-<seed>/`."""
+    """The files of one run, in `runs/<scenario>/<utc>-<seed>/`."""
 
     root: Path
 
@@ -19,22 +19,22 @@ class RunDirectory:
 
     @property
     def history(self) -> Path:
-        """What happened, one record a line."""
+        """The history, one record a line."""
         return self.root / "history.jsonl"
 
     @property
     def reads(self) -> Path:
-        """Folder of parquet: what the reader saw during the faults."""
+        """Folder of parquet: the rows that were visible during the faults."""
         return self.root / "reads"
 
     @property
     def ledger(self) -> Path:
-        """Folder of parquet: what was sent, a row an event."""
+        """Folder of parquet: the input, a row an event."""
         return self.root / "ledger"
 
     @property
     def sent(self) -> Path:
-        """Written when all is sent, sentinel included: the next offset of each partition."""
+        """The next offset of each partition; written when all is sent, sentinel included."""
         return self.ledger / "_sent.json"
 
     @property
@@ -49,17 +49,17 @@ class RunDirectory:
 
     @property
     def expected(self) -> Path:
-        """Folder of parquet: what the reference says the sink should hold."""
+        """Folder of parquet: the rows that the reference expects."""
         return self.root / "expected"
 
     @property
     def observed(self) -> Path:
-        """Folder of parquet: what readers of the sink see after the end."""
+        """Folder of parquet: the rows that are visible after the end."""
         return self.root / "observed"
 
     @property
     def output(self) -> Path:
-        """Folder that sinks of files write to, there until the run is released."""
+        """Folder that file sinks write to; removed by `release`."""
         return self.root / "output"
 
     @property
@@ -74,91 +74,91 @@ class RunDirectory:
 
     @property
     def recomputed(self) -> Path:
-        """What the references said beside the expected rows: late rows, state, times."""
+        """The output of the references beside the expected rows: late rows, state, times."""
         return self.root / "recomputed.json"
 
     @property
     def late(self) -> Path:
-        """Folder of parquet: the late ledger, what the watermark dropped."""
+        """Folder of parquet: the events that the watermark dropped."""
         return self.root / "late"
 
     @property
     def prepared(self) -> Path:
-        """Where the stack is, and what was made in it for this run."""
+        """The stack's addresses, and what was created in it for this run."""
         return self.root / "prepared.json"
 
     @property
     def released(self) -> Path:
-        """There when all that the run made outside this directory was taken back."""
+        """Exists once everything that the run created outside this directory is removed."""
         return self.root / "released"
 
     @property
     def calm(self) -> RunDirectory:
-        """The run of the same seed without faults, where what it leaves is the expectation."""
+        """The run of the same seed without faults, where its output is the expectation."""
         return RunDirectory(self.root / "calm")
 
     @property
     def failpoints(self) -> Path:
-        """Folder of the steps at which faults wait, and of the marks that they were reached."""
+        """Folder of the armed failpoints, and of the marks that they were reached."""
         return self.root / "failpoints"
 
     @property
     def fenced(self) -> Path:
-        """What the job's sink did against runs and attempts that were replaced, one a line."""
+        """Actions of the job's sink against replaced runs and attempts, one a line."""
         return self.root / "fenced.jsonl"
 
     @property
     def private(self) -> Path:
-        """Folder of what the job is started with, secrets among it; gone when it is released."""
+        """Folder of the job's start data, secrets included; removed by `release`."""
         return self.root / "private"
 
     @property
     def ran_on(self) -> Path:
-        """Folder of JSON: what each attempt of the job ran on."""
+        """Folder of JSON: versions and files that each attempt of the job ran on."""
         return self.root / "ran-on"
 
     @property
     def engine(self) -> Path:
-        """Folder of what Spark recorded of failures, one file an attempt."""
+        """Folder of the extracts of Spark's event log, one file an attempt."""
         return self.root / "engine"
 
     @property
     def spark_local(self) -> Path:
-        """Folder of the job's temporary files, there until the run is released."""
+        """Folder of the job's temporary files; removed by `release`."""
         return self.root / "spark-local"
 
     @property
     def spark_recompute(self) -> Path:
-        """Folder of the reference's temporary files, there until the run is released."""
+        """Folder of the reference's temporary files; removed by `release`."""
         return self.root / "spark-recompute"
 
     def raw_log(self, attempt: int) -> Path:
-        """Folder of Spark's event logs of one attempt, there until the run is released."""
+        """Return the folder of Spark's event logs of one attempt; removed by `release`."""
         return self.spark_local / "events" / str(attempt)
 
     @property
     def executors(self) -> Path:
-        """How many executors each later attempt of the job has, where a fault has rescaled it."""
+        """The number of executors of later attempts of the job, after a fault rescaled it."""
         return self.root / "executors"
 
     @property
     def locks(self) -> Path:
-        """Folder of the locks under which a phase is carried out once at a time."""
+        """Folder of locks: each phase runs once at a time."""
         return self.root / "locks"
 
     @property
-    def apart(self) -> Path:
-        """Folder that says which process carries out a phase."""
+    def processes(self) -> Path:
+        """Folder of JSON: the process that runs each phase."""
         return self.root / "apart"
 
     @property
     def logs(self) -> Path:
-        """One file a process."""
+        """Folder of logs, one file a process."""
         return self.root / "logs"
 
     @property
     def validation(self) -> Path:
-        """What the expectations found."""
+        """The results of the suites of Great Expectations."""
         return self.root / "validation.json"
 
     @property

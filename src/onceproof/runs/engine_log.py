@@ -1,8 +1,9 @@
-"""The engine's own record: Spark's event log, reduced to the events that show an effect.
+"""Spark's event log, reduced to the events that show an effect of a fault.
 
 Spark writes one raw log for each application of an attempt, below the run's temporary folder. When
-the job has ended, `extract` reads them line by line and writes a small file that stays: without
-settings or plans, which may hold passwords, and with a size that failures determine, not the input.
+the job has ended, `record_engine` reads them line by line and writes a small file that stays:
+without settings or plans, which may contain passwords, and with a size that depends on failures,
+not on the input.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ from onceproof.runs.records import Op, Outcome
 
 ACTOR = "engine"
 NO_LOG = "no event log"
-MOST_EVENTS = 10_000  # of an attempt; those beyond are counted, and no longer kept
-_SAID = 200
+MOST_EVENTS = 10_000  # of an attempt; later ones are only counted
+_REASON_LENGTH = 200
 _SUCCESS = b'"Task End Reason":{"Reason":"Success"}'
-# A task that lost to another attempt of itself, or whose stage was given up, is no failure.
+# Not failures: a task that lost to another attempt of itself, or whose stage was cancelled.
 _NO_FAILURE = ("Success", "Resubmitted", "TaskKilled", "TaskCommitDenied")
-# Large events that nothing here reads. Spark 4.1 and newer leave them out; older ones do not.
+# Large events that are not read here. Spark 4.1 and newer omit them; older versions do not.
 _UNREAD = (
     "SparkListenerTaskStart",
     "SparkListenerStageCompleted",
@@ -39,7 +40,7 @@ _UNREAD = (
 
 
 def settings(raw: Path) -> dict[str, str]:
-    """Return Spark's settings that have an attempt's raw log written into this folder."""
+    """Return the settings with which Spark writes an attempt's raw log into this folder."""
     raw.mkdir(parents=True, exist_ok=True)
     return {
         "spark.eventLog.enabled": "true",
@@ -53,7 +54,7 @@ def settings(raw: Path) -> dict[str, str]:
 
 @dataclass
 class Extract:
-    """What is kept of the logs of one attempt, and the counts of what is not."""
+    """The events of one attempt that are kept, and the counts of all."""
 
     events: list[dict[str, Any]] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
@@ -62,9 +63,9 @@ class Extract:
     _ran: dict[int, set[str]] = field(default_factory=dict)  # the query runs of each batch
 
     def take(self, line: bytes) -> None:
-        """Take one line of a log; raise `EvidenceError` for one that is not as Spark writes it.
+        """Take one line of a log, or raise `EvidenceError` if it is not an event of Spark.
 
-        A last line without an end was torn by the death of its driver, and is only counted.
+        A last line without an end was torn by the crash of its driver, and is only counted.
         """
         if not line.endswith(b"\n"):
             self._count("torn")
@@ -85,16 +86,16 @@ class Extract:
     def _count(self, name: str) -> None:
         self.counts[name] = self.counts.get(name, 0) + 1
 
-    def _keep(self, what: str, at_ms: int, **told: Any) -> None:
+    def _keep(self, what: str, at_ms: int, **facts: Any) -> None:
         self._count(what)
         if len(self.events) < MOST_EVENTS:
-            self.events.append({"event": what, "at_ms": at_ms, **told})
+            self.events.append({"event": what, "at_ms": at_ms, **facts})
 
     def _started(self, found: Mapping[str, Any]) -> None:
         self.spark = str(found.get("Spark Version", ""))
 
     def _executor_lost(self, found: Mapping[str, Any]) -> None:
-        reason = str(found.get("Removed Reason", ""))[:_SAID]
+        reason = str(found.get("Removed Reason", ""))[:_REASON_LENGTH]
         self._keep("executor_lost", found["Timestamp"], executor=found["Executor ID"], why=reason)
 
     def _stage(self, found: Mapping[str, Any]) -> None:
@@ -121,9 +122,9 @@ class Extract:
         if reason["Reason"] in _NO_FAILURE:
             return
         task, stage = found["Task Info"], found["Stage ID"]
-        why = str(reason.get("Class Name") or reason["Reason"])[:_SAID]
-        told = {"task": task["Task ID"], "stage": stage, "executor": task["Executor ID"]}
-        self._keep("task_failed", task["Finish Time"], **told, why=why, **self._of(stage))
+        why = str(reason.get("Class Name") or reason["Reason"])[:_REASON_LENGTH]
+        where = {"task": task["Task ID"], "stage": stage, "executor": task["Executor ID"]}
+        self._keep("task_failed", task["Finish Time"], **where, why=why, **self._of(stage))
 
     def _of(self, stage: int) -> dict[str, int]:
         return {"batch": self._batches[stage]} if stage in self._batches else {}
@@ -140,7 +141,7 @@ _LOOKS = {
 
 
 def record_engine(run: RunDirectory, raw: Path, attempt: int, history: History) -> None:
-    """Extract the logs of an attempt that has ended, and tie the extract to the history."""
+    """Extract the logs of an attempt that has ended, and record the extract's digest."""
     try:
         found, size = _extract(raw)
     except (OSError, EvidenceError) as error:
@@ -151,18 +152,18 @@ def record_engine(run: RunDirectory, raw: Path, attempt: int, history: History) 
     run.engine.mkdir(exist_ok=True)
     path = run.engine / f"{attempt}.jsonl"
     write_whole(path, "".join(f"{json.dumps(one)}\n" for one in found.events))
-    told: dict[str, Any] = {
+    proof: dict[str, Any] = {
         "events": len(found.events),
         "sha256": file_digest(path),
         "spark": found.spark,
         "counts": found.counts,
         "log_bytes": size,
     }
-    history.append(ACTOR, Op.ENGINE, attempt=attempt, proof=told)
+    history.append(ACTOR, Op.ENGINE, attempt=attempt, proof=proof)
 
 
 def _extract(raw: Path) -> tuple[Extract, int]:
-    """Return what is kept of an attempt's logs, and their size."""
+    """Return the extract of an attempt's logs, and their size."""
     found, size = Extract(), 0
     for path in _logs(raw):
         size += path.stat().st_size

@@ -1,7 +1,7 @@
 """The evidence of one run, read when a checker asks for it.
 
-What is missing, unreadable or contradicts itself raises `EvidenceError` in each checker that needs
-it, so no checker can mistake it for nothing found.
+Evidence that is missing, unreadable or contradictory raises `EvidenceError` in each checker that
+needs it, so no checker can mistake it for an empty result.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ ROW_CLASSES = (Anomaly.LOST, Anomaly.DUPLICATED, Anomaly.UNEXPECTED, Anomaly.CHA
 
 @dataclass(frozen=True)
 class Differences:
-    """What the comparison found: a count for each class that rows alone show, and samples.
+    """The result of the comparison: a count for each class that rows alone show, and samples.
 
-    `columns` says which columns it took for the key and for values, and which it left out.
+    `columns` has the columns that were taken as key and as values, and those that were ignored.
     """
 
     counts: Mapping[Anomaly, int]
@@ -43,18 +43,18 @@ class Differences:
 
 @dataclass(frozen=True)
 class Evidence:
-    """All that is known of a run, from its directory alone."""
+    """The evidence in the directory of one run; nothing else is consulted."""
 
     run: RunDirectory
 
     @cached_property
     def plan(self) -> Plan:
-        """What was to be done."""
+        """The plan."""
         return Plan.read(self.run.plan)
 
     @cached_property
     def history(self) -> tuple[Record, ...]:
-        """What happened, in order."""
+        """All records, in order."""
         return History(self.run.history).read()
 
     def of(self, *ops: Op) -> list[Record]:
@@ -68,17 +68,17 @@ class Evidence:
 
     @cached_property
     def last_end(self) -> int:
-        """The `seq` of the last end of an attempt, 0 if nobody saw one."""
+        """The `seq` of the last recorded end of an attempt, 0 if there is none."""
         return max((record.seq for record in self.of(Op.ATTEMPT_END)), default=0)
 
     @cached_property
     def recomputed(self) -> dict[str, Any]:
-        """What the references said."""
+        """The output of the references beside the expected rows."""
         return read_object(self.run.recomputed)
 
     @cached_property
     def reference(self) -> RowsPart:
-        """What the plan keeps of the reference: columns, key and version of the rows."""
+        """The traits of the reference in the plan: columns, key and version of the rows."""
         if self.plan.output.rows is None:
             raise EvidenceError(OLDER)
         return self.plan.output.rows
@@ -95,22 +95,22 @@ class Evidence:
 
     @cached_property
     def ledger(self) -> Ledger:
-        """What was sent."""
+        """The input that was sent."""
         return Ledger.read(self.run.ledger)
 
     @cached_property
     def polls(self) -> tuple[Poll, ...]:
-        """When the reader looked."""
+        """The polls of the reader that succeeded."""
         return polls(self.history)
 
     @cached_property
     def reads(self) -> Reads:
-        """What the reader saw."""
+        """The rows that were visible to the reader, poll by poll."""
         return Reads.load(self.run.reads, self.polls)
 
     @cached_property
     def differences(self) -> Differences:
-        """What the comparison of expected and observed rows found."""
+        """The differences between expected and observed rows."""
         document = read_object(self.run.summary)
         counts = field(document, "differences", dict, "the summary of differences")
         rows = field(document, "rows", dict, "the summary of differences")
@@ -125,7 +125,7 @@ class Evidence:
 
     @cached_property
     def positions(self) -> list[tuple[int, dict[Partition, int]]]:
-        """How far the input was committed: after each commit, its `seq` and the next offsets.
+        """The position in the input after each commit: its `seq` and the next offsets.
 
         A commit takes the newest offsets that were recorded for its batch before it.
         """
@@ -137,7 +137,7 @@ class Evidence:
             if record.op is Op.BATCH_OFFSETS:
                 offsets[record.batch] = by_partition(record.proof["offsets"])
             elif record.batch not in offsets:
-                raise EvidenceError(f"batch {record.batch} was committed at offsets nobody knows")
+                raise EvidenceError(f"batch {record.batch} was committed without recorded offsets")
             else:
                 found.append((record.seq, offsets[record.batch]))
         return found
@@ -145,19 +145,19 @@ class Evidence:
 
 def _classes(counts: Mapping[str, Any]) -> dict[Anomaly, int]:
     if strange := counts.keys() - set(Anomaly):
-        raise EvidenceError(f"the differences have classes that nobody knows: {sorted(strange)}")
+        raise EvidenceError(f"the differences have unknown classes: {sorted(strange)}")
     names = [name for name in Anomaly if name in counts or name in ROW_CLASSES]
     return {name: count(counts, name, "the differences") for name in names}
 
 
 def _samples(found: list[Any]) -> tuple[Mapping[str, Any], ...]:
     if strange := [sample for sample in found if not isinstance(sample, dict)]:
-        raise EvidenceError(f"the samples hold {strange[0]!r}, which is no JSON object")
+        raise EvidenceError(f"the samples contain {strange[0]!r}, which is not a JSON object")
     return tuple(found)
 
 
 def by_partition(topics: Mapping[str, Mapping[str, int]]) -> dict[Partition, int]:
-    """Return offsets as they stand in records ({topic: {"0": 17}}) by topic and partition."""
+    """Return the offsets of records ({topic: {"0": 17}}) by topic and partition."""
     return {
         (topic, int(partition)): count(offsets, partition, f"the offsets of {topic}")
         for topic, offsets in topics.items()
@@ -165,9 +165,9 @@ def by_partition(topics: Mapping[str, Mapping[str, int]]) -> dict[Partition, int
     }
 
 
-def known(make: Callable[[], T]) -> T | None:
-    """Return what the evidence tells, or None where it does not; for what is shown, not judged."""
+def or_none(read: Callable[[], T]) -> T | None:
+    """Call `read`; return None on `EvidenceError`. For display only, never in a checker."""
     try:
-        return make()
+        return read()
     except EvidenceError:
         return None

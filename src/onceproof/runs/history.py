@@ -35,10 +35,10 @@ class History:
         attempt: int | None = None,
         proof: Mapping[str, Any] | None = None,
     ) -> Record:
-        """Write one record so that it outlives this process, and return it with its number.
+        """Write one record so that it survives this process, and return it with its number.
 
-        A torn line that a dying writer left behind is kept in a record of its own. A record that
-        nobody could read back raises `EvidenceError`, and nothing is written.
+        A torn line of a writer that crashed is kept in a record of its own. A record that could not
+        be read back raises `EvidenceError`, and nothing is written.
         """
         with self.path.open("a+b", buffering=0) as file:
             fcntl.flock(file, fcntl.LOCK_EX)
@@ -56,7 +56,7 @@ class History:
         return record
 
     def last_seq(self) -> int:
-        """Return the number of the newest record, 0 if there is none: what a poll began after."""
+        """Return the number of the newest record, 0 if there is none."""
         if not self.path.exists():
             return 0
         with self.path.open("rb", buffering=0) as file:
@@ -66,23 +66,23 @@ class History:
     def read(self) -> tuple[Record, ...]:
         """Return all records in order; a torn last line was never recorded, so it is left out.
 
-        Anything else that is not as it was written raises `EvidenceError` with its line, and so
-        does a history without a record.
+        Any other damage raises `EvidenceError` with the number of the line, and so does a history
+        without records.
         """
         if not self.path.exists():
-            raise EvidenceError(f"{self.path.name} is not there: nothing is known of the run")
+            raise EvidenceError(f"{self.path.name} is missing, so the run has no evidence")
         if not (records := self.so_far()):
-            raise EvidenceError(f"{self.path.name} holds no record: nothing is known of the run")
+            raise EvidenceError(f"{self.path.name} has no records, so the run has no evidence")
         return records
 
     def so_far(self) -> tuple[Record, ...]:
-        """Return the same of a run that may only have begun: none where nothing is written yet."""
+        """Return the records of a run that may have just begun; there may be none."""
         return HistoryReader(self.path).read_new()
 
 
 @dataclass
 class HistoryReader:
-    """Reads a history again and again, and each time only what was appended since."""
+    """A reader that is called repeatedly and returns only the records appended since."""
 
     path: Path
     _offset: int = field(init=False, default=0)
@@ -91,7 +91,7 @@ class HistoryReader:
     def read_new(self) -> tuple[Record, ...]:
         """Return the records since the last call; a half-written last line is left for the next.
 
-        A record that is not as it was written raises `EvidenceError` with its line, at each call.
+        A damaged record raises `EvidenceError` with the number of its line, at each call.
         """
         try:
             with self.path.open("rb", buffering=0) as file:
@@ -115,12 +115,12 @@ def _write(handle: int, line: bytes) -> None:
 
 
 def _tail(handle: int) -> tuple[int, dict[str, Any]]:
-    """Return the newest record's number, and what stands after its line, if anything."""
+    """Return the newest record's number, and the torn line after it, if any."""
     size = os.fstat(handle).st_size
     start = max(0, size - 2 * LONGEST_LINE_BYTES)
     *lines, torn = os.pread(handle, size - start, start).split(b"\n")
     if len(torn) > LONGEST_LINE_BYTES:
-        raise EvidenceError(f"the history ends in {len(torn):,} bytes that are no record")
+        raise EvidenceError(f"the history ends in {len(torn):,} bytes that are not a record")
     found = documents.parse_object(lines[-1].decode(), "the newest record") if lines else {"seq": 0}
     last = documents.count(found, "seq", "the newest record")
     text = torn[:1000].decode(errors="backslashreplace")

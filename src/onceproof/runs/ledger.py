@@ -1,4 +1,4 @@
-"""What was sent, as the ledger's parquet tells: the offsets that were acknowledged."""
+"""The ledger of the input: the offsets that the brokers acknowledged, in parquet."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Ledger:
     """The acknowledged offsets of each topic-partition, in order, and how many rows were offered.
 
     Rows without an offset were offered and never acknowledged: whether they arrived is unknown.
-    The `sentinels` among the acknowledged were sent when all the others had been committed. The
-    `events` among the offered are those of the workload, without what was sent again.
+    `sentinels` counts acknowledged rows that were sent after all the others had been committed.
+    `events` counts offered rows of the workload, without those that were sent a second time.
     """
 
     offered: int
@@ -51,26 +51,26 @@ class Ledger:
 
     @property
     def acknowledged(self) -> int:
-        """How many rows have a place in the input."""
+        """The number of rows with an offset."""
         return sum(map(len, self.offsets.values()))
 
     def covered_by(self, position: Mapping[Partition, int]) -> int:
-        """Count the acknowledged rows that lie before a position (the next offset to be read)."""
+        """Count the acknowledged rows before a position (the next offset to be read)."""
         return sum(bisect_left(found, position.get(at, 0)) for at, found in self.offsets.items())
 
 
 def parquet_files(folder: Path) -> list[Path]:
     """Return a folder's files at any depth, or raise `EvidenceError` if it has none.
 
-    A file that is not parquet is an error too. Names that begin with `_` or `.` are no data:
-    writers leave half-made files under them.
+    A file that is not parquet is an error too. Names that begin with `_` or `.` are skipped:
+    writers use them for unfinished files.
     """
     try:
         files = data_files(folder) if folder.exists() else []
     except OSError as error:
         raise EvidenceError(f"{folder.name}/ cannot be listed: {error.strerror}") from None
     if not files:
-        raise EvidenceError(f"{folder.name}/ is missing from the run's directory, or holds no rows")
+        raise EvidenceError(f"{folder.name}/ is missing from the run's directory, or has no rows")
     for path in files:
         if path.suffix != ".parquet":
             raise EvidenceError(f"{path.relative_to(folder.parent)} is not a parquet file")
@@ -78,10 +78,10 @@ def parquet_files(folder: Path) -> list[Path]:
 
 
 def query_parquet(folder: Path, query: str, store: Any = None) -> list[tuple[Any, ...]]:
-    """Return what a query over a folder's rows gives, or raise `EvidenceError`.
+    """Return the result of a query over a folder's rows, or raise `EvidenceError`.
 
-    `{rows}` in the query stands for the rows of all files. A column that only some files have is
-    NULL in the rows of the others.
+    `{rows}` in the query is replaced by the rows of all files. A column that only some files have
+    is NULL in the rows of the others.
     """
     import duckdb
 
@@ -91,7 +91,7 @@ def query_parquet(folder: Path, query: str, store: Any = None) -> list[tuple[Any
         found: list[tuple[Any, ...]] = database.execute(query.replace("{rows}", rows)).fetchall()
     except duckdb.Error as error:
         why = str(error).splitlines()[0]
-        raise EvidenceError(f"{folder.name}/ is not as it should be: {why}") from error
+        raise EvidenceError(f"{folder.name}/ cannot be queried: {why}") from error
     return found
 
 
@@ -112,7 +112,7 @@ def content_digest(folder: Path) -> str:
 
 
 def row_hash(row: tuple[Any, ...]) -> int:
-    """Return a hash of a row, alike on every machine."""
+    """Return a hash of a row, the same on every machine."""
     return int.from_bytes(blake2b(repr(row).encode(), digest_size=16).digest(), "big")
 
 
@@ -127,7 +127,7 @@ def count_rows(folder: Path) -> int:
 
 
 def read_rows(folder: Path, columns: Sequence[str] | None = None) -> Any:
-    """Return a folder's rows as an Arrow table; the names of its folders are no columns."""
+    """Return a folder's rows as an Arrow table; names of folders do not become columns."""
     import pyarrow as pa
     import pyarrow.parquet as parquet
 
@@ -139,7 +139,7 @@ def read_rows(folder: Path, columns: Sequence[str] | None = None) -> Any:
 
 
 def readable(path: Path, read: Callable[[], Any]) -> Any:
-    """Return what pyarrow reads of a file, or raise `EvidenceError` if the file is damaged."""
+    """Return the result of `read`, or raise `EvidenceError` if the file is damaged."""
     import pyarrow as pa
 
     try:

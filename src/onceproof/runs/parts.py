@@ -1,7 +1,7 @@
 """The parts of a run's evidence: where each is, its digest, and which phase read or wrote it.
 
-Each phase records the digests of its parts when it ends. So the judge can tell whether all parts
-are of this run, and as the phases left them.
+Each phase records the digests of its parts when it ends. With them the judge checks that all parts
+are of this run, and unchanged.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from onceproof.digests import files_digest
 from onceproof.documents import field, read_object
 from onceproof.runs.directory import RunDirectory
 
-# What each phase has read or written. At its end these parts are final, until it is repeated.
+# Parts that each phase reads or writes. At its end they are final, until it is repeated.
 USED: Mapping[str, tuple[str, ...]] = {
     "prepare": ("plan", "calm"),
     "produce": ("plan", "ledger"),
@@ -33,23 +33,23 @@ USED: Mapping[str, tuple[str, ...]] = {
     "compare": ("plan", "expected", "observed", "recomputed", "differences"),
     "validate": ("plan", "expected", "observed", "differences", "validation"),
 }
-# From which parts the documents among them were made; each tells the digests of these.
+# Parts from which documents are made; each document contains their digests.
 MADE_OF: Mapping[str, tuple[str, ...]] = {
     "recomputed": ("ledger", "checkpoint-log", "calm", "expected", "late"),
     "differences": ("ledger", "checkpoint-log", "expected", "observed"),
     "validation": ("expected", "observed", "differences"),
 }
-# What the judge says of a run whose phases recorded no digests.
+# The reason for UNKNOWN where phases recorded no digests.
 OLDER = (
-    "this run was recorded by an older version of Onceproof, which did not tie the parts of its"
-    " evidence together, so it cannot be judged by this version: run the scenario again"
+    "this run was recorded by an older version of Onceproof, without digests of its evidence, so"
+    " this version cannot judge it; run the scenario again"
 )
-# The phases of a calm run, which is compared with nothing.
+# The phases of a calm run, whose output is not compared.
 OF_CALM = ("prepare", "produce", "process", "observe")
 
 
 def paths_of(run: RunDirectory) -> dict[str, tuple[Path, ...]]:
-    """Return the files and folders of each part, whether they are there or not."""
+    """Return the files and folders of each part, whether they exist or not."""
     return {
         "plan": (run.plan,),
         "calm": evidence_paths(run.calm) if run.calm.root.exists() else (),
@@ -71,7 +71,7 @@ def paths_of(run: RunDirectory) -> dict[str, tuple[Path, ...]]:
 
 
 def evidence_paths(run: RunDirectory) -> tuple[Path, ...]:
-    """Return the files and folders that the judge reads, whether they are there or not."""
+    """Return the files and folders that the judge reads, whether they exist or not."""
     return (run.history, *(path for paths in paths_of(run).values() for path in paths))
 
 
@@ -92,12 +92,12 @@ def digests(run: RunDirectory, *parts: str) -> dict[str, str]:
 
 
 def made_of(run: RunDirectory, document: str, name: str) -> dict[str, Any]:
-    """Return what a document of a run begins with: the run's name, and from what it was made."""
+    """Return the head of a document of a run: the run's name, and the digests of its sources."""
     return {"run": name, "digests": digests(run, *MADE_OF[document])}
 
 
 def used_by(run: RunDirectory, phase: str) -> dict[str, Any]:
-    """Return what a phase records when it ends: the run's name, and the digests of its parts."""
+    """Return the proof of a phase's end: the run's name, and the digests of its parts."""
     if phase not in USED:
         return {}
     name = field(read_object(run.plan), "run", str, "the plan")

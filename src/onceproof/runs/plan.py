@@ -1,7 +1,7 @@
-"""The plan of a run: all that it is to do, and all that it is held to, as `plan.json` holds it.
+"""The plan of a run, as in `plan.json`: everything that it does and is judged by.
 
 No later phase reads a scenario file, so any phase can be repeated, in another process, years later.
-A plan names what it has in lists (jobs, inputs, queries, outputs); each has one element today.
+Jobs, inputs, queries and outputs are lists; each has one element today.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from onceproof.verdict import Claim, Grade
 
 SCHEMA = 2
 EARLIEST, LATEST = "earliest", "latest"
-# How a job ends: it has committed all input, or its restart strategy has given up.
+# How a job ends: all input is committed, or its restart strategy gave up.
 OVER, FAILED = "over", "failed"
 # Whether attempts and tasks may fail where no planned fault explains it.
 REFUSED, ALLOWED = "refused", "allowed"
-# The degrees of effect that a fault may be asked for, from the least to the most.
+# The effects that a fault may demand, from the least to the most.
 DEMANDS = ("felt", "retried", "restarted")
 
 
 class Writes(StrEnum):
-    """How a sink's rows come to be: each one added for good, or the newest of its key in place."""
+    """How a sink writes rows: append, or replace the row of the same key."""
 
     APPEND = "append"
     UPSERT = "upsert"
@@ -38,10 +38,10 @@ class Writes(StrEnum):
 
 @dataclass(frozen=True)
 class JobPart:
-    """A command under test, and the options that its placeholders take.
+    """A command under test, and the options for its placeholders.
 
-    `runtime` is what it runs on where that is not Onceproof's own: `python`, `spark_home`, `jars`,
-    `master` and `env`.
+    `runtime` has `python`, `spark_home`, `jars`, `master` and `env` where they differ from
+    Onceproof's own.
     """
 
     name: str
@@ -62,16 +62,16 @@ class InputPart:
 
     @property
     def events(self) -> int:
-        """How many events the workload has, without those sent again and without the sentinel."""
+        """The number of events, without those sent a second time and without the sentinel."""
         return count(self.options, "events", "the plan's input")
 
 
 @dataclass(frozen=True)
 class RowsPart:
-    """What the reference says of the rows that it expects.
+    """The traits of the rows that the reference expects.
 
-    A row is known by `compared_by`. The watermark lies `delay_ms` behind the newest event, where
-    the query has one. `rests_on_log` says whether what is expected depends on the offset log.
+    `compared_by` identifies a row. The watermark is `delay_ms` behind the newest event, where the
+    query has one. `rests_on_log`: the expected rows depend on the offset log.
     """
 
     columns: Mapping[str, str]
@@ -85,11 +85,11 @@ class RowsPart:
 
 @dataclass(frozen=True)
 class OutputPart:
-    """What a query writes: its sink with the sink's traits, and the reference that it is held to.
+    """The output of a query: its sink with the sink's traits, and the reference.
 
-    A reference is a `module:attribute`, or a word for one that is made of what is `declared` of the
-    rows: their `key`, the `columns` that are compared, and `from` where in the input the key is.
-    `versioned` says that the rows carry a number that only grows within a key.
+    A reference is a `module:attribute`, or a word for one that is made from the `declared` rows:
+    their `key`, the `columns` that are compared, and `from`, the place of the key in the input.
+    `versioned`: the rows have a number that only grows within a key.
     """
 
     name: str
@@ -105,12 +105,12 @@ class OutputPart:
     writes: Writes
     reference: str
     declared: Mapping[str, Any]
-    rows: RowsPart | None  # None in the plan of a run that an older Onceproof has made
+    rows: RowsPart | None  # None in plans of older versions
 
 
 @dataclass(frozen=True)
 class QueryPart:
-    """A streaming query of a job: the names of its inputs, where it begins, and what it writes."""
+    """A streaming query of a job: the names of its inputs, its first offsets, and its outputs."""
 
     name: str
     job: str
@@ -122,10 +122,10 @@ class QueryPart:
 
 @dataclass(frozen=True)
 class FaultPart:
-    """One fault: what is done to whom, when and how.
+    """A fault: the verb, its target, the moment, and options.
 
     Its name is unique in the plan, and the actor of its records in the history. `trigger` is `when`
-    as a sentence, and `effect` the least degree of effect that it must have.
+    as a sentence, and `effect` the least effect that it must have.
     """
 
     name: str
@@ -139,7 +139,7 @@ class FaultPart:
 
 @dataclass(frozen=True)
 class LimitsPart:
-    """How long we are ready to wait: for the whole run, and for any progress of the job."""
+    """Limits of time: for the whole run, and for any progress of the job."""
 
     run_s: int
     stall_s: int
@@ -147,9 +147,9 @@ class LimitsPart:
 
 @dataclass(frozen=True, kw_only=True)
 class Parts:
-    """What a scenario and the plan that is made of it have in common.
+    """The fields that a scenario and the plan made from it have in common.
 
-    `file` is where the scenario is written, by the name that people know it by.
+    `file` is the scenario's file, by its name for display.
     """
 
     file: str
@@ -187,11 +187,11 @@ class Parts:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan(Parts):
-    """What a run is to do. `run` names it: its topics, tables and processes carry that name.
+    """The plan of a run. `run` is its name, which its topics, tables and processes contain.
 
-    `expectations` are the suites of Great Expectations by what they are held against, `decided_by`
-    the digests of the files that decide what is expected. `night` and `orchestrator` name what has
-    ordered the run.
+    `expectations` are the suites of Great Expectations by the rows that they check, `decided_by`
+    the digests of the files that determine the expected rows. `night` and `orchestrator` name the
+    origin of the run.
     """
 
     scenario: str
@@ -224,8 +224,8 @@ class Plan(Parts):
             document = of_schema_1(document)
         elif schema != SCHEMA:
             raise EvidenceError(
-                f"the plan has schema {schema!r}, and this Onceproof reads 1 and {SCHEMA}: judge"
-                " the run with the Onceproof that has made it"
+                f"unknown schema {schema!r} of the plan; this version reads 1 and {SCHEMA}: judge"
+                " the run with the version that made it"
             )
         found = decode(cls, document, "the plan")
         found._check()
@@ -233,7 +233,7 @@ class Plan(Parts):
 
     @cached_property
     def claim(self) -> Claim:
-        """What the run is held to, and the verdict that is claimed."""
+        """The promise that the run is judged by, and the verdict that is claimed."""
         promise = Promise(self.hold_to, self.output.atomic_batches, self.output.ordered)
         return Claim(promise, self.claims, frozenset(self.anomalies))
 
@@ -253,11 +253,11 @@ class Plan(Parts):
         return {"schema": self.schema, **encoded(asdict(self))}
 
     def calm(self) -> Plan:
-        """Return the plan of the calm run: another name, and no fault."""
+        """Return the plan of the calm run: with another name, without faults."""
         return replace(self.named(f"{self.run}_c"), faults=(), ends=OVER)
 
     def named(self, run: str) -> Plan:
-        """Return the plan of a run by another name; topics and targets that carry it change too."""
+        """Return the plan under another name; topics and targets with the name change too."""
         inputs = (replace(one, topic=one.topic.replace(self.run, run)) for one in self.inputs)
         return replace(
             self,
@@ -272,17 +272,17 @@ class Plan(Parts):
         ):
             raise EvidenceError("the plan has no job, no input, no query or no output")
         if len({fault.name for fault in self.faults}) < len(self.faults):
-            raise EvidenceError("the plan has two faults of one name: give each its own")
+            raise EvidenceError("the plan has two faults of one name; rename one")
         for fault in self.faults:
             if fault.effect not in ("", *DEMANDS):
                 raise EvidenceError(
-                    f"a planned fault demands the effect {fault.effect!r}: it must be one of"
+                    f"unknown effect {fault.effect!r} of the fault {fault.name}; known are"
                     f" {', '.join(DEMANDS)}"
                 )
         try:
             _ = self.claim
         except RequestError as error:
-            raise EvidenceError(f"the plan cannot be met: {error}") from None
+            raise EvidenceError(f"the plan contradicts itself: {error}") from None
 
 
 def _written_to(query: QueryPart, old: str, new: str) -> QueryPart:

@@ -1,4 +1,4 @@
-"""What `prepare` found and made for a run: the stack's addresses, and whose stack it is."""
+"""The result of the phase `prepare`: the stack's addresses, and whether the run owns it."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from onceproof.kafka.security import Brokers, Security
 
 @dataclass(frozen=True)
 class Prepared:
-    """Where the stack of a run is. `own` says that it was started for this run alone.
+    """The addresses of a run's stack. `own`: it was started for this run alone.
 
-    `security` says by what its brokers let clients in; of a secret it has the variable's name.
+    `security` has the brokers' authentication; a secret is there by its variable's name.
     """
 
     stack: str
@@ -28,7 +28,7 @@ class Prepared:
 
     @property
     def brokers(self) -> Brokers:
-        """The brokers, for whoever makes a client of them."""
+        """The brokers, for clients."""
         return Brokers(tuple(self.bootstrap.split(",")), Security(**self.security))
 
     @classmethod

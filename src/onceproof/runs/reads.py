@@ -1,7 +1,7 @@
-"""What the reader saw while the run was hurt: polls of the history, and their rows in parquet.
+"""The rows that were visible during the faults: polls of the history, and their rows in parquet.
 
-A poll is one whole look at the sink. `reads/` holds only what changed from one poll to the next:
-`copies` is 1 for a row that came into sight and -1 for one that is gone.
+A poll is one complete read of the sink. `reads/` has only the changes from one poll to the next:
+`copies` is 1 for a row that appeared and -1 for one that disappeared.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _AT_ONCE = 20_000
 
 @dataclass(frozen=True)
 class Poll:
-    """A look that succeeded: it began after the record `since` and had ended at `seq`."""
+    """A successful read: it began after the record `since` and had ended at `seq`."""
 
     number: int
     rows: int
@@ -44,23 +44,21 @@ def polls(history: Sequence[Record]) -> tuple[Poll, ...]:
             raise EvidenceError(f"poll {other.number} began before poll {one.number} had ended")
     for poll in found:
         if not poll.since < poll.seq:
-            raise EvidenceError(f"poll {poll.number} says that it began after its own record")
+            raise EvidenceError(f"poll {poll.number} began after its own record")
     return found
 
 
 @dataclass(frozen=True)
 class Reads:
-    """The rows in order of their polls, ready to be asked in SQL as the table `reads`."""
+    """The rows in order of their polls, in SQL the table `reads`."""
 
     store: Any
 
     @classmethod
     def load(cls, folder: Path, known: Sequence[Poll]) -> Reads:
-        """Load the rows and hold them against the polls, or raise `EvidenceError`."""
+        """Load the rows and check them against the polls, or raise `EvidenceError`."""
         if not known:
-            raise EvidenceError(
-                "nobody read the sink while the run was going on: no poll succeeded"
-            )
+            raise EvidenceError("no poll of the sink succeeded during the run")
         store = open_database()
         query_parquet(
             folder,
@@ -77,23 +75,23 @@ class Reads:
         return reads
 
     def ask(self, query: str) -> list[tuple[Any, ...]]:
-        """Return the rows that a query gives."""
+        """Return the rows of a query."""
         found: list[tuple[Any, ...]] = self.store.execute(query).fetchall()
         return found
 
     def each(self, query: str) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows that a query gives, without holding all of them."""
-        with self.store.cursor() as found:  # of its own: who stops early leaves nothing unfinished
+        """Yield the rows of a query, without loading all of them."""
+        with self.store.cursor() as found:  # of its own: a caller may stop early
             found.execute(query)
             while some := found.fetchmany(_AT_ONCE):
                 yield from some
 
     def count(self, query: str) -> int:
-        """Return the one number that a query gives; a sum over nothing is 0."""
+        """Return the one number of a query; a sum over nothing is 0."""
         return int(self.ask(query)[0][0] or 0)
 
     def table(self, name: str, columns: Mapping[str, type], rows: Sequence[Sequence[Any]]) -> None:
-        """Add a small table for queries to join with; its columns are of whole numbers or text."""
+        """Add a small table for queries to join with; its columns are integers or text."""
         import pyarrow
 
         kinds = {int: pyarrow.int64(), str: pyarrow.string()}
@@ -101,33 +99,32 @@ class Reads:
         cells = [dict(zip(columns, row, strict=True)) for row in rows]
         self.store.register(name, pyarrow.Table.from_pylist(cells, schema))
 
-    def tells(self, column: str) -> bool:
-        """Whether the rows carry this column: all of them (True) or none; else `EvidenceError`."""
-        rows, told = self.ask(f"select count(*), count({column}) from reads")[0]  # noqa: S608
-        if told not in (0, rows):
-            raise EvidenceError(
-                f"{rows - told:,} of {rows:,} rows that the reader saw have no {column},"
-                " and the others have"
-            )
-        return bool(told)
+    def has_column(self, column: str) -> bool:
+        """Whether all rows have this column (True) or none has; else raise `EvidenceError`."""
+        rows, filled = self.ask(f"select count(*), count({column}) from reads")[0]  # noqa: S608
+        if filled not in (0, rows):
+            raise EvidenceError(f"{rows - filled:,} of {rows:,} rows of reads/ lack {column}")
+        return bool(filled)
 
     def _check(self) -> None:
         if odd := self.count(
             "select count(*) from reads where copies not in (1, -1)"
             " or copies is null or poll is null"
         ):
-            raise EvidenceError(f"{odd:,} rows of reads/ neither came nor went")
+            raise EvidenceError(
+                f"{odd:,} rows of reads/ have no poll, or copies other than 1 and -1"
+            )
         mismatched = self.ask(
             "select coalesce(number, poll), coalesce(p.rows, 0), coalesce(r.rows, 0) from polls p"
             " full join (select poll, count(*) as rows from reads group by poll) r"
             " on number = poll where p.rows is distinct from coalesce(r.rows, 0) order by all"
         )
-        for number, told, kept in mismatched:
+        for number, recorded, kept in mismatched:
             raise EvidenceError(
-                f"poll {number} is said to have {told} rows, and reads/ holds {kept} of them"
+                f"poll {number} has {recorded} rows in the history and {kept} rows in reads/"
             )
         if gone := self.count(
             "select count(*) from (select sum(copies) over (partition by key, value"
             " order by poll) net from reads) where net < 0"
         ):
-            raise EvidenceError(f"{gone:,} rows of reads/ were gone before they came")
+            raise EvidenceError(f"{gone:,} rows of reads/ disappeared before they appeared")

@@ -1,4 +1,4 @@
-"""One record of a run's history, and its line of JSON; docs/reference/history.md explains it."""
+"""A record of a run's history, and its line of JSON; docs/reference/history.md explains it."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from onceproof import documents
-from onceproof.errors import EvidenceError
+from onceproof.errors import EvidenceError, unknown
 
 LONGEST_LINE_BYTES = 1 << 16
 W = TypeVar("W", bound=StrEnum)
 
 
 class Outcome(StrEnum):
-    """How an operation ended; an unknown one is neither done nor undone until it is read back."""
+    """The outcome of an operation; after UNKNOWN its effect must be read back."""
 
     OK = "ok"
     FAILED = "failed"
@@ -24,7 +24,7 @@ class Outcome(StrEnum):
 
 
 class Op(StrEnum):
-    """What is recorded."""
+    """The operations that are recorded."""
 
     PHASE_START = "phase.start"
     PHASE_END = "phase.end"
@@ -51,7 +51,7 @@ class Op(StrEnum):
 
 @dataclass(frozen=True)
 class Needs:
-    """What a record of an op must carry; the proof's fields only where the outcome is ok."""
+    """The required fields of a record; those of the proof only if the outcome is ok."""
 
     batch: bool = False
     attempt: bool = False
@@ -78,7 +78,7 @@ NEEDS: dict[Op, Needs] = {
 
 @dataclass(frozen=True)
 class Record:
-    """One event: what, by whom, and how it ended, with the proof of it."""
+    """An event: the operation, its actor and its outcome, with the proof."""
 
     seq: int
     mono: float
@@ -92,23 +92,23 @@ class Record:
 
     @property
     def is_ok(self) -> bool:
-        """Whether the operation is known to have been done."""
+        """Whether the operation succeeded."""
         return self.outcome is Outcome.OK
 
 
 def to_line(record: Record) -> bytes:
-    """Return a record as the line it is kept in, or raise if nobody could read that back."""
+    """Return a record's line, or raise `EvidenceError` if it could not be read back."""
     fields = {name: value for name, value in asdict(record).items() if value not in (None, {})}
     try:
         line = json.dumps(fields, allow_nan=False).encode() + b"\n"
     except (TypeError, ValueError) as error:
         raise EvidenceError(
-            f"{record.op} by {record.actor}: its proof is no JSON: {error}"
+            f"{record.op} by {record.actor}: its proof is not JSON: {error}"
         ) from None
     if len(line) > LONGEST_LINE_BYTES:
         raise EvidenceError(
-            f"{record.op} by {record.actor} has {len(line):,} bytes, and a record may have"
-            f" {LONGEST_LINE_BYTES:,}: write rows to parquet"
+            f"{record.op} by {record.actor} has {len(line):,} bytes, more than the"
+            f" {LONGEST_LINE_BYTES:,} of a record; write rows to parquet"
         )
     from_line(record.seq, line)
     return line
@@ -120,12 +120,14 @@ def from_line(number: int, line: bytes) -> Record:
     try:
         found = documents.parse_object(line.decode(), where)
     except UnicodeDecodeError:
-        raise EvidenceError(f"{where} is not text: the file was damaged") from None
+        raise EvidenceError(f"{where} is not text; the file was damaged") from None
     seq = documents.count(found, "seq", where)
     if seq != number:
-        raise EvidenceError(f"{where} has seq {seq}: records are missing, twice or out of order")
+        raise EvidenceError(
+            f"{where} has seq {seq}; records are missing, duplicated or out of order"
+        )
     if strange := found.keys() - Record.__dataclass_fields__.keys():
-        raise EvidenceError(f"{where} has {', '.join(sorted(strange))}, which no record has")
+        raise EvidenceError(f"{where} has unknown fields: {', '.join(sorted(strange))}")
     record = Record(
         seq,
         _clock(found, "mono", where),
@@ -164,7 +166,4 @@ def _word(kind: type[W], found: Mapping[str, Any], name: str, where: str) -> W:
     try:
         return kind(str(found.get(name)))
     except ValueError:
-        words = ", ".join(kind)
-        raise EvidenceError(
-            f"{where}: {name} is {found.get(name)!r}, which is none of: {words}"
-        ) from None
+        raise EvidenceError(f"{where}: {unknown(name, found.get(name), kind)}") from None

@@ -1,4 +1,4 @@
-"""When a job that failed is started again: Flink's strategies, their numbers and arithmetic."""
+"""Restart strategies for a job that failed: those of Flink, with their numbers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from onceproof.schema.values import BAD, Item
 
 
 class Strategy(Protocol):
-    """Decides after each failure; it is told of every one, in order."""
+    """A strategy decides after each failure; it is called for every one, in order."""
 
     def delay_s(self, now: float) -> float | None:
         """Return how long to wait before the next start, or None to give up."""
@@ -31,21 +31,21 @@ class NoRestart:
 
 @dataclass
 class FixedDelay:
-    """So many starts after the first, with the same pause; a long healthy life gives none back."""
+    """A fixed number of restarts with the same pause; a long healthy run does not reset it."""
 
     attempts: int
     pause_s: float
     _failures: int = 0
 
     def delay_s(self, now: float) -> float | None:  # noqa: ARG002  the contract
-        """Go on while there were no more failures than attempts."""
+        """Restart while there were no more failures than attempts."""
         self._failures += 1
         return self.pause_s if self._failures <= self.attempts else None
 
 
 @dataclass
 class FailureRate:
-    """Gives up at the first failure that makes more than `max_failures` within the interval."""
+    """Restarts until more than `max_failures` failures happen within the interval."""
 
     max_failures: int
     interval_s: float
@@ -53,7 +53,7 @@ class FailureRate:
     _times: deque[float] = field(default_factory=deque)
 
     def delay_s(self, now: float) -> float | None:
-        """Keep the newest failures, one more than are allowed, and look how old the oldest is."""
+        """Keep the newest failures, one more than are allowed, and check the age of the oldest."""
         self._times.append(now)
         if len(self._times) <= self.max_failures:
             return self.pause_s
@@ -63,7 +63,7 @@ class FailureRate:
 
 @dataclass
 class ExponentialDelay:
-    """Waits longer after each failure, and never gives up; a long healthy life begins anew."""
+    """Pauses that grow after each failure, without end; a long healthy run resets them."""
 
     rng: Random
     initial_s: float
@@ -85,7 +85,7 @@ class ExponentialDelay:
 
 
 _DELAY = Field(SECONDS, "seconds before a start", 0.5)
-# The numbers of each strategy, in the order in which it is made of them.
+# The numbers of each strategy, in the order of its arguments.
 STRATEGIES: Mapping[str, Mapping[str, Field]] = {
     "none": {},
     "fixed-delay": {"attempts": Field(whole(1), "restarts at most", 3), "delay_s": _DELAY},

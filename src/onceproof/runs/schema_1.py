@@ -45,11 +45,11 @@ def of_schema_1(document: Mapping[str, Any]) -> dict[str, Any]:
     except KeyError as error:
         raise EvidenceError(f"there is no {error} in the plan") from None
     except (TypeError, AttributeError) as error:
-        raise EvidenceError(f"the plan has schema 1, and cannot be read: {error}") from None
+        raise EvidenceError(f"the plan of schema 1 cannot be read: {error}") from None
 
 
 _REPLACED = {"pipeline", "workload", "sink", "reference", "source_options"}
-# Fields that later versions of schema 1 have added, as they were before.
+# Fields that later versions of schema 1 added, with the value that they had before.
 _ADDED_TO_1: Mapping[str, Any] = {
     "file": "",
     "tags": [],

@@ -105,7 +105,7 @@ RUNTIME = {
 PIPELINE = Shape(
     {
         "command": Field(
-            Many(NONEMPTY, "is empty: write the words that start the job"),
+            Many(NONEMPTY, "is empty; write the words that start the job"),
             "the command that starts the job, word by word",
         ),
         "reference": Field(

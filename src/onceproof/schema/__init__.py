@@ -1,4 +1,4 @@
-"""What people write, in files and as options: read, refused with its line and key, and described.
+"""Values of files and options: read, refused with line and key, and described by JSON schemas.
 
-A kind reads a value of a file, or one in memory; the JSON schemas are made from the same tables.
+A kind reads a value of a file or of memory; the JSON schemas are generated from the same tables.
 """

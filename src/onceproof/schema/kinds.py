@@ -1,4 +1,4 @@
-"""Kinds of values that people write: how each is read, what fits, and its JSON schema."""
+"""Kinds of values: how each is read and checked, and its JSON schema."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class Scalar:
         """Return the scalar as YAML reads it."""
         if self.accepts(value := item.plain()):
             return value
-        shown = value if self.public else item.shown
-        item.refuse(invalid("value", shown, self.use))
+        display = value if self.public else item.display
+        item.refuse(invalid("value", display, self.use))
         return BAD
 
     def schema(self) -> dict[str, Any]:
@@ -39,7 +39,7 @@ class Scalar:
 
 @dataclass(frozen=True)
 class Word:
-    """One of a few words; `what` is the noun for it in an error, which suggests the nearest."""
+    """A choice of a few words; `what` is the noun for it in an error."""
 
     words: tuple[str, ...]
     what: str = "value"
@@ -136,10 +136,10 @@ REQUIRED = Mark()
 
 
 class Kind(Protocol):
-    """One kind of value."""
+    """A kind of value."""
 
     def read(self, item: Item) -> Any:
-        """Return the value; `BAD`, with a complaint noted, where it is none of this kind."""
+        """Return the value; `BAD`, with a complaint noted, if it is not of this kind."""
 
     def schema(self) -> dict[str, Any]:
         """Return the JSON schema of such values."""
@@ -147,7 +147,7 @@ class Kind(Protocol):
 
 @dataclass(frozen=True)
 class Field:
-    """One field of a mapping; a default of None leaves it out."""
+    """A field of a mapping; a default of None leaves it out."""
 
     kind: Kind
     about: str
@@ -156,7 +156,10 @@ class Field:
 
 @dataclass(frozen=True)
 class Many:
-    """A list of values of one kind; `empty` refuses one without any. `alone`: one value will do."""
+    """A list of values of one kind; `empty` is the error of an empty list.
+
+    `alone`: a value outside of a list is read as a list of one.
+    """
 
     kind: Kind
     empty: str = ""
@@ -180,7 +183,7 @@ class Many:
 
 @dataclass(frozen=True)
 class Shape:
-    """A mapping with fields; keys beyond them only where `others` says of which kind they are."""
+    """A mapping with fields; other keys are refused unless `others` is their kind."""
 
     fields: Mapping[str, Field]
     others: Kind | None = None
@@ -203,13 +206,13 @@ class Shape:
 
 @dataclass(frozen=True)
 class Either:
-    """A scalar for short, or a mapping."""
+    """A scalar as a short form, or a mapping."""
 
     short: Kind
     long: Kind
 
     def read(self, item: Item) -> Any:
-        """Return what the kind that fits reads."""
+        """Return the value, read by the kind that fits."""
         return (self.long if item.is_mapping else self.short).read(item)
 
     def schema(self) -> dict[str, Any]:
@@ -218,7 +221,7 @@ class Either:
 
 
 def read_fields(owner: Item, found: Mapping[str, Item], shape: Shape) -> dict[str, Any]:
-    """Return the values of a shape's fields, each `BAD` that was refused; complain of others."""
+    """Return the values of a shape's fields, `BAD` for refused ones; complain about other keys."""
     values: dict[str, Any] = {}
     for name, item in found.items():
         kind = shape.fields[name].kind if name in shape.fields else shape.others
@@ -237,7 +240,7 @@ def read_fields(owner: Item, found: Mapping[str, Item], shape: Shape) -> dict[st
 
 
 def read_given(where: str, kind: Kind, given: Any) -> Any:
-    """Return what a kind reads of a value in memory, or raise `RequestError` with what is wrong."""
+    """Return a value in memory, read by a kind, or raise `RequestError` with every mistake."""
     page = Page(where)
     found = kind.read(Item(page, given))
     page.check()
@@ -246,7 +249,7 @@ def read_given(where: str, kind: Kind, given: Any) -> Any:
 
 def property_of(one: Field) -> dict[str, Any]:
     """Return the JSON schema of a field."""
-    told = one.kind.schema() | {"description": one.about}
+    schema = one.kind.schema() | {"description": one.about}
     plain = isinstance(one.default, str | int | float | tuple)
     default = list(one.default) if isinstance(one.default, tuple) else one.default
-    return told | ({"default": default} if plain else {})
+    return schema | ({"default": default} if plain else {})

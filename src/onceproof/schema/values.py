@@ -13,17 +13,17 @@ from onceproof.errors import RequestError, invalid, unknown
 
 
 class Mark:
-    """A value that is no value."""
+    """The type of markers in place of a value."""
 
 
-BAD = Mark()  # it was refused, and a complaint noted
+BAD = Mark()  # a refused value, whose complaint is noted
 
 
 @dataclass(frozen=True)
 class Page:
-    """One file or set of options, by the name that people know it by, and the complaints so far.
+    """A file or a set of options, by its name for display, and the complaints so far.
 
-    `folder` is the file's. A page that `conceals` may hold a secret by mistake.
+    `folder` is the file's. `conceals`: values are not shown, as one may be a secret by mistake.
     """
 
     file: str
@@ -31,35 +31,35 @@ class Page:
     conceals: bool = False
     complaints: dict[tuple[int, str], None] = field(default_factory=dict)
 
-    def refuse(self, line: int, key: str, said: str) -> None:
-        """Note what is wrong at a line; what was said before is not said twice."""
-        self.complaints[line, f"{key}: {said}" if key else said] = None
+    def refuse(self, line: int, key: str, message: str) -> None:
+        """Note a complaint at a line, once."""
+        self.complaints[line, f"{key}: {message}" if key else message] = None
 
     def check(self) -> None:
         """Raise `RequestError` with every complaint, in the order of the lines."""
-        said = [
+        lines = [
             f"{self.file}:{line}: {text}" if line else text
             for line, text in sorted(self.complaints)
         ]
-        if len(said) > 1:
-            raise RequestError("\n  ".join([f"{self.file} has {len(said)} mistakes:", *said]))
-        for (line, _), text in zip(self.complaints, said, strict=True):
+        if len(lines) > 1:
+            raise RequestError("\n  ".join([f"{self.file} has {len(lines)} mistakes:", *lines]))
+        for (line, _), text in zip(self.complaints, lines, strict=True):
             raise RequestError(text if line else f"{self.file}: {text}")
 
 
 @dataclass(frozen=True)
 class Unplain:
-    """What stands where a scalar should; its text is for an error."""
+    """A placeholder for a value that is not a scalar; its text is for an error."""
 
-    said: str
+    text: str
 
     def __repr__(self) -> str:
-        return self.said
+        return self.text
 
 
 @dataclass(frozen=True)
 class Item:
-    """One value in memory, and the key under which it stands (`faults[0].when`).
+    """A value in memory, and its key (`faults[0].when`).
 
     Its line is 0; `Written` has those of files.
     """
@@ -80,13 +80,13 @@ class Item:
         return isinstance(self.held, list | tuple)
 
     @property
-    def shown(self) -> Any:
-        """What an error shows of this value."""
+    def display(self) -> Any:
+        """The value as an error shows it."""
         return Unplain("(hidden)") if self.page.conceals else self.plain()
 
-    def refuse(self, said: str) -> None:
-        """Note what is wrong with this value."""
-        self.page.refuse(self.line, self.key, said)
+    def refuse(self, message: str) -> None:
+        """Note a complaint about this value."""
+        self.page.refuse(self.line, self.key, message)
 
     def refuse_unknown(self, what: str, choices: Iterable[str]) -> None:
         """Note that this value is not among the choices."""
@@ -103,9 +103,9 @@ class Item:
         return self._scalar()
 
     def fields(self) -> dict[str, Item] | None:
-        """Return a mapping's values by key; None, and a complaint, where it is no mapping."""
+        """Return a mapping's values by key; None, and a complaint, for any other value."""
         if not self.is_mapping:
-            self.refuse(invalid("value", self.shown, "a mapping: keys and values below it"))
+            self.refuse(invalid("value", self.display, "a mapping: keys and values below it"))
             return None
         found: dict[str, Item] = {}
         for name, line, held in self._pairs():
@@ -118,9 +118,9 @@ class Item:
         return found
 
     def items(self) -> list[Item] | None:
-        """Return a list's values; None, and a complaint, where it is no list."""
+        """Return a list's values; None, and a complaint, for any other value."""
         if not self.is_list:
-            self.refuse(invalid("value", self.shown, "a list: [...], or lines that begin with -"))
+            self.refuse(invalid("value", self.display, "a list: [...], or lines that begin with -"))
             return None
         return [
             type(self)(self.page, held, f"{self.key}[{number}]", line)
@@ -128,7 +128,7 @@ class Item:
         ]
 
     def find(self, *path: str | int) -> Item:
-        """Return the value that a path leads to, or the nearest one before it that is there."""
+        """Return the value at a path, or the nearest one above it that exists."""
         here: Item = self
         for step in path:
             if isinstance(step, str):
@@ -144,7 +144,7 @@ class Item:
         return self.held
 
     def _pairs(self) -> Iterator[tuple[str, int, Any]]:
-        """Yield each key of a mapping, its line, and what it holds."""
+        """Yield each key of a mapping, its line, and its value."""
         yield from ((str(name), 0, held) for name, held in self.held.items())
 
     def _values(self) -> Iterator[tuple[int, Any]]:
@@ -154,7 +154,7 @@ class Item:
 
 @dataclass(frozen=True)
 class Written(Item):
-    """One value of a YAML file; what it holds is a node."""
+    """A value of a YAML file, held as a node."""
 
     @property
     def is_mapping(self) -> bool:
@@ -169,7 +169,7 @@ class Written(Item):
     def _scalar(self) -> Any:
         try:
             return SafeConstructor().construct_object(self.held)
-        except (ValueError, yaml.YAMLError):  # a date that is none, a tag of another language
+        except (ValueError, yaml.YAMLError):  # an invalid date, a tag of another language
             return Unplain(f"{self.held.value!r} with the tag {self.held.tag}")
 
     def _pairs(self) -> Iterator[tuple[str, int, Any]]:
@@ -182,24 +182,24 @@ class Written(Item):
 
 
 def compose(text: str, page: Page, write: str) -> Written:
-    """Return a file's one document, or raise `RequestError` with the line that is no YAML.
+    """Return a file's one document, or raise `RequestError` with the line that is not YAML.
 
-    `write` ends the error of an empty file.
+    `write` is the remedy for an empty file.
     """
     try:
         node = _node(text)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise RequestError(f"{page.file}:{line}: no YAML: {error.problem}") from None
+        raise RequestError(f"{page.file}:{line}: invalid YAML: {error.problem}") from None
     except (yaml.YAMLError, RecursionError) as error:
-        raise RequestError(f"{page.file}: no YAML: {error}") from None
+        raise RequestError(f"{page.file}: invalid YAML: {error}") from None
     if node is None:
-        raise RequestError(f"{page.file} is empty: write {write}")
+        raise RequestError(f"{page.file} is empty; write {write}")
     return Written(page, node, "", node.start_mark.line + 1)
 
 
 def _node(text: str) -> yaml.Node | None:
-    """Read with the parser in C where there is one; what it refuses the other tells in words."""
+    """Parse with libyaml if available; its errors are replaced by those of the slower parser."""
     try:
         return yaml.compose(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except yaml.YAMLError:

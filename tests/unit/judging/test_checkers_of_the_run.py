@@ -47,7 +47,7 @@ REASONS = {
     "no_end": "Attempt 1 has no recorded end",
     "elsewhere": "Batch 1 made progress while no attempt was running",
     "not_recovered": "The sink was not recovered",
-    "no_poll": "no poll succeeded",
+    "no_poll": "No poll of the sink succeeded",
     "no_poll_after_strike": "No poll began after kill_driver struck",
     "no_poll_after_end": "No poll began after the last attempt ended",
     "no_poll_while_running": (
@@ -137,7 +137,7 @@ def test_rows_that_the_guarantee_allows_pass_and_are_counted(run, tmp_path):
         ({"differences": {"lost": True}}, "type int"),
         ({"differences": {"lost": 0.0}}, "type int"),
         ({"differences": {"losst": 0}}, "losst"),
-        ({"samples": ["text"]}, "no JSON object"),
+        ({"samples": ["text"]}, "not a JSON object"),
     ],
 )
 def test_rows_are_unknown_where_the_comparison_does_not_add_up(spoil, words, run, tmp_path):
@@ -497,10 +497,13 @@ def test_readers_that_saw_another_number_of_rows_than_the_last_read_are_unknown(
 @pytest.mark.parametrize(
     ("spoil", "words"),
     [
-        (lambda run: run.reads.pop(), "poll 3 is said to have 3 rows, and reads/ holds 2"),
-        (lambda run: run.reads.append(run.reads[0] | {"poll": 9}), "poll 9 is said to have 0"),
-        (lambda run: run.reads[0].update(copies=0), "neither came nor went"),
-        (lambda run: run.reads[0].update(copies=-1), "gone before they came"),
+        (lambda run: run.reads.pop(), "poll 3 has 3 rows in the history and 2 rows in reads/"),
+        (
+            lambda run: run.reads.append(run.reads[0] | {"poll": 9}),
+            "poll 9 has 0 rows in the history",
+        ),
+        (lambda run: run.reads[0].update(copies=0), "copies other than 1 and -1"),
+        (lambda run: run.reads[0].update(copies=-1), "disappeared before they appeared"),
         (lambda run: run.history[5]["proof"].update(poll=3), "poll 2 was recorded after poll 3"),
         (lambda run: run.history[5]["proof"].update(since=9), "began after its own record"),
         (lambda run: run.history[10]["proof"].update(since=3), "began before poll 1 had ended"),

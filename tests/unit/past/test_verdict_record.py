@@ -17,7 +17,7 @@ from onceproof.past.record import entry_of, history_of, judged_again, record_run
 from onceproof.past.store import open_store
 from onceproof.phases.judge import judge_run
 from onceproof.runs.directory import RunDirectory
-from onceproof.runs.evidence import Evidence, known
+from onceproof.runs.evidence import Evidence, or_none
 from onceproof.runs.history import History
 from onceproof.runs.records import Op
 from tests.unit.example_runs import green, red
@@ -239,4 +239,4 @@ def test_no_file_that_the_verdict_rests_on_is_outside_of_the_digest(runs):
 
 def told(run):
     evidence = Evidence(run)
-    return run_checkers(evidence), known(lambda: evidence.plan), parts(evidence)
+    return run_checkers(evidence), or_none(lambda: evidence.plan), parts(evidence)

@@ -1,4 +1,4 @@
-"""The extract of Spark's event log: what is kept of it, and that no log is taken for a calm one."""
+"""The extract of Spark's event log; a missing log is not taken for a calm one."""
 
 import json
 

@@ -1,5 +1,6 @@
 import json
 import os
+import re
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
@@ -50,7 +51,7 @@ def test_an_append_after_a_torn_line_keeps_what_was_torn(history):
 
 
 @given(cut=st.integers(0, 400))
-def test_wherever_a_writer_died_the_history_can_be_read_and_continued(tmp_path_factory, cut):
+def test_wherever_a_writer_crashed_the_history_can_be_read_and_continued(tmp_path_factory, cut):
     history = History(tmp_path_factory.mktemp("run") / "history.jsonl")
     path = three(history)
     os.truncate(path, min(cut, path.stat().st_size))
@@ -67,28 +68,29 @@ def spoiled(path, number, **fields):
 
 
 @pytest.mark.parametrize(
-    ("fields", "words"),
+    ("fields", "message"),
     [
-        ({"seq": 7}, "missing, twice or out of order"),
+        ({"seq": 7}, "missing, duplicated or out of order"),
         ({"seq": "2"}, "type int"),
-        ({"op": "fault.strke"}, "none of"),
-        ({"outcome": "fine"}, "none of"),
+        ({"op": "fault.strke"}, "unknown op 'fault.strke'; did you mean 'fault.strike'?"),
+        ({"outcome": "fine"}, "unknown outcome 'fine'"),
         ({"mono": "noon"}, "number of seconds"),
         ({"wall": True}, "number of seconds"),
         ({"actor": None}, "type str"),
         ({"attempt": -1}, "below 0"),
         ({"proof": []}, "type dict"),
-        ({"colour": "red"}, "colour, which no record has"),
-        ({"op": "poll", "proof": {"poll": 1, "rows": 2}}, "poll"),
+        ({"colour": "red"}, "unknown fields: colour"),
+        ({"op": "poll", "proof": {"poll": 1, "rows": 2}}, "no 'since' in line 2"),
         ({"op": "read", "proof": {"rows": -1, "digest": "d"}}, "below 0"),
         ({"op": "decision", "proof": {"decided": "commit"}}, "has no batch"),
     ],
 )
-def test_a_middle_line_that_is_not_as_written_is_an_error_with_its_number(history, fields, words):
+def test_a_damaged_middle_line_is_an_error_with_its_number(history, fields, message):
     path = three(history)
     spoiled(path, 1, **fields)
-    with pytest.raises(EvidenceError, match=f"(line 2 .*{words})|(no 'since' in line 2 )"):
+    with pytest.raises(EvidenceError, match=re.escape(message)) as caught:
         history.read()
+    assert "line 2 of the history" in str(caught.value)
 
 
 @pytest.mark.parametrize("junk", [b"{", b"", b"[]", b"\xff\xfe", b'{"seq": NaN}', b'{"a":1,"a":2}'])
@@ -97,31 +99,31 @@ def test_a_corrupt_middle_line_is_an_error_with_its_number(history, junk):
     lines = path.read_bytes().split(b"\n")
     lines[1] = junk
     path.write_bytes(b"\n".join(lines))
-    with pytest.raises(EvidenceError, match="line 2 of the history"):
+    with pytest.raises(EvidenceError, match=r"line.2.of"):
         history.read()
 
 
-def test_a_record_that_stands_twice_is_an_error(history):
+def test_a_duplicated_record_is_an_error(history):
     path = three(history)
     lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join([*lines[:2], lines[1], lines[2]]))
-    with pytest.raises(EvidenceError, match="line 3 of the history has seq 2"):
+    with pytest.raises(EvidenceError, match=r"line.3.*seq.2"):
         history.read()
 
 
-def test_a_record_that_is_missing_is_an_error(history):
+def test_a_missing_record_is_an_error(history):
     path = three(history)
     lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join([lines[0], lines[2]]))
-    with pytest.raises(EvidenceError, match="line 2 of the history has seq 3"):
+    with pytest.raises(EvidenceError, match=r"line.2.*seq.3"):
         history.read()
 
 
 def test_no_history_and_an_empty_one_are_errors(history):
-    with pytest.raises(EvidenceError, match="is not there"):
+    with pytest.raises(EvidenceError, match="missing"):
         history.read()
     history.path.touch()
-    with pytest.raises(EvidenceError, match="holds no record"):
+    with pytest.raises(EvidenceError, match="records"):
         history.read()
 
 
@@ -136,15 +138,15 @@ def test_a_history_that_only_begins_is_empty_so_far(history):
 
 
 def test_rows_do_not_fit_into_a_record(history):
-    with pytest.raises(EvidenceError, match="write rows to parquet"):
+    with pytest.raises(EvidenceError, match="parquet"):
         history.append("reader", Op.READ, proof={"rows": 1, "digest": "x" * 70_000})
     assert history.last_seq() == 0
 
 
 def test_a_record_that_could_not_be_read_back_is_not_written(history):
-    with pytest.raises(EvidenceError, match="has no attempt"):
+    with pytest.raises(EvidenceError, match="attempt"):
         history.append("supervisor", Op.ATTEMPT_START)
-    with pytest.raises(EvidenceError, match="no JSON"):
+    with pytest.raises(EvidenceError, match="JSON"):
         history.append("agent", Op.FAULT_STRIKE, proof={"at": {1, 2}})
     assert history.last_seq() == 0
 

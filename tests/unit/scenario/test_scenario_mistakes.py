@@ -60,7 +60,7 @@ CHANGES = [
         "4: workload.producers: 3, and there are only 2 ",
     ),
     ("partitions: 4", "partitions: 0", "4: workload.partitions: invalid value 0; use a whole num"),
-    ("partitions: 4}", "partitions: 4", "5: no YAML:"),
+    ("partitions: 4}", "partitions: 4", "5: invalid YAML:"),
     ("do: kill", "do: kil", "6: faults[0].do: unknown value 'kil'; did you mean 'kill'?"),
     ("do: kill\n    ", "", "6: faults[0]: do is missing"),
     (
@@ -284,7 +284,7 @@ def test_a_default_of_a_wrong_kind_is_told_though_each_scenario_has_its_own():
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "mine.yaml is empty: write a scenario"),
+        ("", "mine.yaml is empty; write a scenario"),
         ("- 1\n", "mine.yaml:1: invalid value [...]; use a mapping"),
         ("scenarios: []\n", "mine.yaml:1: scenarios: holds no scenario"),
         (
@@ -293,7 +293,7 @@ def test_a_default_of_a_wrong_kind_is_told_though_each_scenario_has_its_own():
         ),
         ("defaults: {name: x}\nscenarios: [{}]\n", "mine.yaml:1: defaults.name: cannot be shared"),
         ("a: &x [*x]\n", "mine.yaml:1: a: unknown key"),
-        (f"scenarios:\n- {{name: {'x' * 9}}}\n---\n", "mine.yaml:3: no YAML:"),
+        (f"scenarios:\n- {{name: {'x' * 9}}}\n---\n", "mine.yaml:3: invalid YAML:"),
     ],
 )
 def test_a_file_that_holds_no_scenarios_is_told(text, said):
@@ -362,7 +362,7 @@ class Whole:
 
 def test_a_command_without_words_is_refused():
     text = JOB.replace(JOB.splitlines()[2], "  command: []")
-    assert "mine.yaml:3: pipeline.command: is empty: write the words" in refused(text)
+    assert "mine.yaml:3: pipeline.command: is empty; write the words" in refused(text)
 
 
 @pytest.mark.parametrize("words", ["--deploy-mode, cluster", "--deploy-mode=cluster"])

@@ -9,7 +9,7 @@ from onceproof.errors import RequestError
 from onceproof.faults.checks import Case, failed
 from onceproof.faults.moments import MOMENT
 from onceproof.faults.registry import find_mechanism
-from onceproof.runs.evidence import Evidence, known
+from onceproof.runs.evidence import Evidence, or_none
 from onceproof.runs.plan import FaultPart
 from onceproof.runs.records import Op, Outcome, Record
 from onceproof.verdict import Finding, Grade, not_applicable
@@ -139,5 +139,5 @@ def _heal_problem(fault: FaultPart, evidence: Evidence, strike: Record) -> str:
 
 def _keeps_state(evidence: Evidence) -> bool:
     # The sentinels, sent after all events, close windows: with state, they are work left.
-    recomputed = known(lambda: evidence.recomputed)
+    recomputed = or_none(lambda: evidence.recomputed)
     return recomputed is not None and recomputed.get("state") is not None

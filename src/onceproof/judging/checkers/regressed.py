@@ -25,7 +25,7 @@ def regressed(evidence: Evidence) -> Finding:
     plan, promise = evidence.plan, evidence.plan.claim.promise
     if plan.output.writes is Writes.APPEND:
         return not_applicable("regressed", "Rows are only appended: no value can be replaced")
-    if not evidence.reads.tells("version"):
+    if not evidence.reads.has_column("version"):
         if plan.output.versioned:
             raise EvidenceError("the plan promises a version column, but no row has a version")
         why = "Rows have no version: an older value cannot be recognized"

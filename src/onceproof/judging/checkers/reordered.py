@@ -32,7 +32,7 @@ def reordered(evidence: Evidence) -> Finding:
     if plan.output.writes is Writes.UPSERT:
         why = "Rows replace each other: an older one counts as regressed"
         return not_applicable("reordered", why)
-    if not evidence.reads.tells("version"):
+    if not evidence.reads.has_column("version"):
         if promise.ordered or plan.output.versioned:
             raise EvidenceError("the plan promises ordered rows, but no row has a version")
         why = "Rows have no version: their order cannot be recognized"

@@ -6,7 +6,7 @@ from onceproof.checkpoint.log import newest
 from onceproof.documents import count, field
 from onceproof.errors import EvidenceError
 from onceproof.judging.checkers.restarted import STATE, damaged
-from onceproof.runs.evidence import Evidence, known
+from onceproof.runs.evidence import Evidence, or_none
 from onceproof.verdict import Finding, Grade, not_applicable
 
 
@@ -64,9 +64,9 @@ def _unread(evidence: Evidence, error: str) -> Finding:
 
 def _blame(evidence: Evidence) -> str:
     """Return the origin of the differences, if there are any and the stream did not cause them."""
-    compared = known(lambda: evidence.differences)
+    compared = or_none(lambda: evidence.differences)
     if compared is None or not any(compared.counts.values()):
         return ""
-    if known(lambda: damaged(evidence)):
+    if or_none(lambda: damaged(evidence)):
         return ": but a fault damaged its checkpoint, so the stream may have caused the differences"
     return ": if the offset log is sound too, the sink caused the differences"

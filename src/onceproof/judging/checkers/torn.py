@@ -29,7 +29,7 @@ def torn(evidence: Evidence) -> Finding:
     If the sink promises atomic batches, rows without a batch number are UNKNOWN.
     """
     reads, promise = evidence.reads, evidence.plan.claim.promise
-    if not reads.tells("batch"):
+    if not reads.has_column("batch"):
         if promise.atomic_batches:
             raise EvidenceError("the sink declares atomic batches, but no row has a batch number")
         return not_applicable(

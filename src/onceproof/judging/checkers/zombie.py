@@ -40,7 +40,7 @@ def zombie(evidence: Evidence) -> Finding:
     one. Rows of an attempt that never started are UNKNOWN.
     """
     reads, promise = evidence.reads, evidence.plan.claim.promise
-    if not (reads.tells("attempt") and reads.tells("batch")):
+    if not (reads.has_column("attempt") and reads.has_column("batch")):
         why = "Rows have no attempt and batch number: zombies cannot be recognized"
         return not_applicable("zombie", why)
     starts = {record.attempt for record in evidence.of(Op.ATTEMPT_START)}
