@@ -151,15 +151,15 @@ def test_a_record_that_could_not_be_read_back_is_not_written(history):
     assert history.last_seq() == 0
 
 
-def append_many(path):
+def append_many(path, actor):
     history = History(path)
     for at in range(50):
-        history.append(f"process-{os.getpid()}", Op.BATCH_COMMIT, batch=at)
+        history.append(actor, Op.BATCH_COMMIT, batch=at)
 
 
 def test_processes_that_append_at_once_lose_nothing_and_keep_their_own_order(history):
     with ProcessPoolExecutor(4, get_context("spawn")) as pool:
-        list(pool.map(append_many, [history.path] * 4))
+        list(pool.map(append_many, [history.path] * 4, "abcd"))
     records = history.read()
     assert len(records) == 200
     for actor in {record.actor for record in records}:
