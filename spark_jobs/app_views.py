@@ -1,4 +1,4 @@
-"""Views of each app so far, a new row whenever the count moved; nothing is ever too late."""
+"""The views of each app so far, a new row whenever the count has changed; without a watermark."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -10,5 +10,5 @@ MODE = "update"
 
 
 def stream(events: DataFrame) -> DataFrame:
-    """Return a row for each app that was seen since the last batch, with all its views."""
+    """Return a row for each app with events in this batch, with the number of all its views."""
     return events.groupBy(F.col("key").alias("app")).agg(F.count("*").alias("views"))

@@ -1,4 +1,4 @@
-"""Every event as it came: stateless, so what was read twice was written twice."""
+"""A copy of every event: stateless, so an event read twice is written twice."""
 
 from pyspark.sql import DataFrame
 
@@ -15,5 +15,5 @@ MODE = "append"
 
 
 def stream(events: DataFrame) -> DataFrame:
-    """Return the columns that the output keeps."""
+    """Return the columns of the output."""
     return events.select(*COLUMNS)

@@ -1,4 +1,4 @@
-"""Events and amount of each app in the last 4 seconds, every second, two seconds late at most."""
+"""The events and the amount of each app in the last 4 seconds, every second; 2 seconds lateness."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F

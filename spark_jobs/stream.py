@@ -1,11 +1,11 @@
-"""Starts any of the pipelines beside it: Kafka to a sink, with a checkpoint, until it is ended.
+"""Starts a pipeline of this folder: Kafka to a sink, with a checkpoint, until it is ended.
 
     python stream.py app_views --bootstrap HOST:PORT --topic events --checkpoint FOLDER \
         --sink upsert_table --address postgresql://... --target schema.table --set max_offsets=2000
 
-Each pipeline says itself what it writes: `COLUMNS` with their types, the `KEY`, the `VERSION` and
-the output `MODE`. None of it comes from the reference, so a mistake in one of the two is seen.
-Master, memory and class path come from Spark's own settings, so it runs wherever Spark does.
+Each pipeline declares its output: `COLUMNS` with their types, `KEY`, `VERSION` and the output
+`MODE`. They do not come from the reference, so that a mistake in one of the two is detected.
+Master, memory and class path come from Spark's own settings, so it runs in any Spark.
 """
 
 import argparse
@@ -86,15 +86,15 @@ def main() -> None:
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
     pipeline = importlib.import_module(given.pipeline)
     kind = find_sink(given.sink)
-    told = in_environment().for_topics() if kind.store == "kafka" else {}
+    security = in_environment().for_topics() if kind.store == "kafka" else {}
     target = Target(
-        revealed(given.address),  # executors have not its variables
+        revealed(given.address),  # executors do not have its variables
         given.target,
         pipeline.COLUMNS,
         pipeline.KEY,
         pipeline.VERSION,
         attempt=int(os.environ.get("ONCEPROOF_ATTEMPT", "1")),
-        options={name: revealed(one) for name, one in (told | of_the_sink).items()},
+        options={name: revealed(one) for name, one in (security | of_the_sink).items()},
         checkpoint=given.checkpoint,
     )
     sink = kind(target)

@@ -18,7 +18,7 @@ def test_an_unaligned_checkpoint_counts_twice_and_the_judge_names_it(stack, tmp_
     assert (code, found["verdict"]) == (0, "FAIL"), found["reasons"]
     assert found["differences"]["changed"] > 0
     (restarted,) = (one for one in found["findings"] if one["checker"] == "restarted")
-    assert "is not what was archived" in restarted["reason"]
+    assert "differs from the archive" in restarted["reason"]
     assert all(
         "ran on the checkpoint that damage_checkpoint_unaligned damaged" in one["sentence"]
         for one in found["blame"]

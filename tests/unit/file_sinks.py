@@ -1,4 +1,4 @@
-"""Sinks of files driven without Spark: their tasks called one by one, and crashes by raising."""
+"""Sinks of files without Spark: their tasks are called one by one, and a crash is an exception."""
 
 import os
 from dataclasses import replace
@@ -19,11 +19,11 @@ ROWS = sum(map(len, PARTITIONS))
 
 
 class CrashError(Exception):
-    """A process that dies here."""
+    """A crash of the process."""
 
 
 class Frame:
-    """A batch of rows in partitions; its plan may be run into nothing."""
+    """A batch of rows in partitions, in place of a DataFrame."""
 
     columns = tuple(COLUMNS)
 
@@ -44,12 +44,12 @@ class Frame:
 
 
 def frame(batch, partitions=PARTITIONS):
-    """The rows of a batch, in partitions: apps, with the batch as their views."""
+    """Return the rows of a batch in partitions: apps, with the batch as their views."""
     return Frame([[(app, batch) for app in apps] for apps in partitions])
 
 
 def write_parts(target, given, batch, begin, writer, epoch):
-    """What the executors do: each task once."""
+    """Run each task once, as executors do."""
     parts = []
     for number, rows in enumerate(given.partitions):
         part = Part(writer, epoch, target.attempt, batch, number, number)
@@ -85,14 +85,14 @@ class Scene:
         return self.kind(replace(self.target, attempt=attempt))
 
     def attempt(self):
-        """The next start of the job, after the recovery before it."""
+        """Start the next attempt of the job, after the recovery."""
         self.attempts += 1
         if self.attempts > 1:
             self.sink().recover()
         return self.sink(self.attempts)
 
     def crash_at(self, name, batch, then=None):
-        """Let the process die when it comes to a step of a batch, once."""
+        """Crash once, at a step of a batch."""
 
         def reached(step, of, **_):
             self.visited.append(step)
@@ -111,13 +111,13 @@ class Scene:
         )
 
     def seen(self):
-        """What readers see: app, views, batch, attempt, in order."""
+        """Return the visible rows: app, views, batch, attempt, in order."""
         self.sink().read(self.root.parent / "read")
         found = parquet.read_table(self.root.parent / "read").to_pylist()
         return sorted(tuple(row.values()) for row in found)
 
     def staged(self):
-        """Every file that stands beside data/ and is no decision."""
+        """Return every file that is outside data/ and not a decision."""
         return [
             os.path.relpath(os.path.join(at, name), self.root)
             for at, _, names in os.walk(self.root)
@@ -127,7 +127,7 @@ class Scene:
 
 
 def expected(batches):
-    """The rows of whole batches, without who wrote them."""
+    """Return the rows of whole batches, without batch and attempt."""
     return sorted((app, batch) for batch in batches for apps in PARTITIONS for app in apps)
 
 

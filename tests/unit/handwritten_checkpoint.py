@@ -1,7 +1,7 @@
 """Checkpoints written by hand for tests: a sound one of four batches, to be damaged in one place.
 
-Three batches are committed and the fourth is planned, as after a kill. Two partitions are kept by
-one operator. Every file has Hadoop's checksums beside it.
+Three batches are committed and the fourth is planned, as after a kill. One operator has state in
+two partitions. Every file has Hadoop's checksums.
 """
 
 import json
@@ -18,7 +18,7 @@ UNIQUE = "{:08d}-1330-4d43-ab9f-053441db0c{:02d}"
 
 
 def offsets(batch: int, ends: tuple[int, ...] | None = None, **changes: Any) -> str:
-    """The text of offsets/N."""
+    """Return the text of offsets/N."""
     head = {
         "batchWatermarkMs": WATERMARKS[batch],
         "batchTimestampMs": 1_700_000_000_000 + batch,
@@ -29,7 +29,7 @@ def offsets(batch: int, ends: tuple[int, ...] | None = None, **changes: Any) -> 
 
 
 def commit(batch: int, by_id: bool = False, **changes: Any) -> str:
-    """The text of commits/N."""
+    """Return the text of commits/N."""
     head: dict[str, Any] = {"nextBatchWatermarkMs": WATERMARKS[batch + 1]}
     if by_id:
         head["stateUniqueIds"] = {"0": [[UNIQUE.format(batch + 1, part)] for part in (0, 1)]}
@@ -37,7 +37,7 @@ def commit(batch: int, by_id: bool = False, **changes: Any) -> str:
 
 
 def write_file(path: Path, content: str | bytes) -> None:
-    """Write a file and Hadoop's checksums of it."""
+    """Write a file with Hadoop's checksums."""
     path.parent.mkdir(parents=True, exist_ok=True)
     found = content.encode() if isinstance(content, str) else content
     path.write_bytes(found)
@@ -47,13 +47,13 @@ def write_file(path: Path, content: str | bytes) -> None:
 
 
 def remove(path: Path) -> None:
-    """Remove a file with its checksums, as Spark would."""
+    """Remove a file with its checksums, as Spark does."""
     path.unlink()
     path.with_name(f".{path.name}.crc").unlink()
 
 
 def state_file(folder: Path, batch: int, partition: int, by_id: bool = False) -> Path:
-    """Where the state of a partition after a batch is."""
+    """Return the path of a partition's state after a batch."""
     name = f"{batch + 1}_{UNIQUE.format(batch + 1, partition)}.changelog"
     return folder / f"state/0/{partition}" / (name if by_id else f"{batch + 1}.delta")
 
@@ -61,7 +61,7 @@ def state_file(folder: Path, batch: int, partition: int, by_id: bool = False) ->
 def write_checkpoint(
     folder: Path, *, by_id: bool = False, text: Callable[[int], str] = offsets
 ) -> Path:
-    """Write the sound one; `text` may give other sources than Kafka's."""
+    """Write a sound checkpoint; `text` may return offsets of other sources than Kafka."""
     write_file(folder / "metadata", json.dumps({"id": QUERY}))
     for batch in range(4):
         write_file(folder / "offsets" / str(batch), text(batch))
@@ -71,13 +71,13 @@ def write_checkpoint(
             write_file(state_file(folder, batch, partition, by_id), f"{batch} {partition}" * 200)
     stores = {"storeName": "default", "numColsPrefixKey": 0, "numPartitions": 2}
     operator = {"operatorId": 0, "operatorName": "stateStoreSave"}
-    told = json.dumps({"operatorInfo": operator, "stateStoreInfo": [stores]})
-    write_file(folder / "state/0/_metadata/metadata", f"v1\n{told}")
+    metadata = json.dumps({"operatorInfo": operator, "stateStoreInfo": [stores]})
+    write_file(folder / "state/0/_metadata/metadata", f"v1\n{metadata}")
     return folder
 
 
 def write_archive(checkpoint: Path, folder: Path) -> Path:
-    """Copy both logs aside, as is done while a job runs."""
+    """Copy both logs to an archive, as is done while a job runs."""
     (folder / "state").mkdir(parents=True, exist_ok=True)
     for name in ("offsets", "commits"):
         (folder / name).mkdir(parents=True, exist_ok=True)

@@ -1,1 +1,1 @@
-"""Reading, checking and archiving a Spark checkpoint, ours or anybody's; never writing into it."""
+"""Reading, checking, archiving and damaging the checkpoint of any Spark job."""

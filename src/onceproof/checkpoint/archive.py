@@ -1,8 +1,8 @@
 """A copy of a checkpoint's two logs, made while the job runs: Spark keeps only the last hundred.
 
-Each batch is recorded in the history when its file is first seen, or seen again with other
-contents: then the checkpoint was restored or damaged, and what it said before is kept beside it.
-What another query has logged before the checkpoint was lost is kept below `query-1/` and so on.
+Each batch is recorded in the history when its file is first seen, and again when its content has
+changed because the checkpoint was restored or damaged; the older file is kept beside it. The logs
+of an earlier query, whose checkpoint was lost, are kept in `query-1/` and so on.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ Stamp = tuple[int, int, int]
 
 
 class Archive:
-    """The archive of one run; any thread of the one process that keeps it may bring it up to date.
+    """The archive of one run; any thread of its process may bring it up to date.
 
-    One that is made anew picks up what the one before it archived.
+    A new instance continues the archive of an earlier one.
     """
 
     def __init__(self, checkpoint: Path, archive: Path, history: History) -> None:
         self.checkpoint, self.folder = checkpoint, archive
         self._history = history
-        self.lock = threading.RLock()  # held while batches and what is said of them are recorded
+        self.lock = threading.RLock()  # held while batches are archived and recorded
         self._seen: dict[Path, Stamp] = {}
         self.planned: dict[int, log.Planned] = {}
         self.committed: dict[int, log.Committed] = {}
@@ -39,19 +39,19 @@ class Archive:
             (archive / name).mkdir(parents=True, exist_ok=True)
 
     def catch_up(self) -> None:
-        """Archive and record all that is new on disk; return when it is."""
+        """Archive and record everything that is new on disk."""
         with self.lock:
-            self._look_who_it_is()
+            self._take_query()
             for name, take in (("offsets", self._take_offsets), ("commits", self._take_commit)):
                 self._take_new(name, take)
             if (self.checkpoint / "state").exists():
-                (self.folder / "state").mkdir(exist_ok=True)  # that there was some
+                (self.folder / "state").mkdir(exist_ok=True)  # a mark that there was state
 
     def accept_damage(self) -> None:
-        """Take the logs as a fault has left them, so that they are not taken for the engine's.
+        """Accept the changes of a fault, so that they are not recorded as the engine's.
 
-        What is gone is held for not written, and is recorded when it comes again. What was changed
-        stays archived as the engine wrote it.
+        Removed batches are forgotten, and recorded again when they are written again. Changed files
+        stay archived as the engine wrote them.
         """
         with self.lock:
             for name, found in (("offsets", self.planned), ("commits", self.committed)):
@@ -65,7 +65,7 @@ class Archive:
 
     @property
     def newest(self) -> tuple[int, int]:
-        """The newest batch planned, and the newest committed; -1 where there is none."""
+        """The newest batch planned, and the newest committed; -1 if there is none."""
         return max(self.planned, default=-1), max(self.committed, default=-1)
 
     def position(self) -> Mapping[str, Mapping[str, int]]:
@@ -73,10 +73,10 @@ class Archive:
         newest = self.newest[1]
         return self.planned[newest].offsets if newest in self.planned else {}
 
-    def _look_who_it_is(self) -> None:
-        """Archive the query's id and where it began; put another query's logs aside.
+    def _take_query(self) -> None:
+        """Archive the query's id and first offsets; put the logs of an earlier query aside.
 
-        A checkpoint that was lost is one that a new query has begun: its batches count anew.
+        Another id means that the checkpoint was lost and that a new query counts batches from 0.
         """
         for path in (self.checkpoint / "metadata", *self.checkpoint.glob("sources/*/0")):
             kept = self.folder / path.relative_to(self.checkpoint)
@@ -133,8 +133,8 @@ class Archive:
             take(batch)
         except EvidenceError as error:
             op = Op.BATCH_OFFSETS if name == "offsets" else Op.BATCH_COMMIT
-            said = {"reason": str(error)}
-            self._history.append(ACTOR, op, Outcome.FAILED, batch=batch, proof=said)
+            proof = {"reason": str(error)}
+            self._history.append(ACTOR, op, Outcome.FAILED, batch=batch, proof=proof)
 
     def _take_offsets(self, batch: int) -> None:
         found = log.planned(self.folder, batch)
@@ -150,7 +150,7 @@ class Archive:
 
 
 def queries(folder: Path) -> list[Path]:
-    """Return the folders of the logs of every query that began in a checkpoint, the first first."""
+    """Return the folders with the logs of every query of a checkpoint, in order."""
     numbers = sorted(int(path.name.removeprefix(_BEFORE)) for path in folder.glob(f"{_BEFORE}*"))
     return [*(folder / f"{_BEFORE}{number}" for number in numbers), folder]
 
@@ -161,7 +161,7 @@ def _stamp(path: Path) -> Stamp:
 
 
 def _keep(kept: Path, text: bytes) -> None:
-    """Write a file whole; what stood there is kept as `N~1`, `N~2` and so on."""
+    """Write a file atomically; keep the older file as `N~1`, `N~2` and so on."""
     if kept.exists():
         older = len(list(kept.parent.glob(f"{kept.name}~*"))) + 1
         os.replace(kept, kept.with_name(f"{kept.name}~{older}"))

@@ -1,7 +1,9 @@
-"""What is wrong with a checkpoint, as its files tell: before a restart, and after a run.
+"""Checks of a checkpoint by its files, before a restart and after a run.
 
-Spark itself checks little of this, and some damage it takes in silence. Whether state can be read
-is not tried here: that needs Spark.
+Spark itself checks little of this, and ignores some damage silently. State is not read here, as
+that needs Spark.
+
+A problem names each file as a separate word: the judge compares these words with damaged files.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from onceproof.errors import EvidenceError
 
 @dataclass(frozen=True)
 class Logs:
-    """Both logs of a checkpoint: each batch that has a file, and those whose file can be read."""
+    """Both logs of a checkpoint: the batches with a file, and the content of readable files."""
 
     offsets: list[int]
     commits: list[int]
@@ -31,7 +33,7 @@ class Logs:
 
     @classmethod
     def read(cls, folder: Path) -> Logs:
-        """Read all of both; what cannot be read stands in `damaged` by its name."""
+        """Read both logs; `damaged` maps the name of each unreadable file to the reason."""
         found = cls(batches(folder / "offsets"), batches(folder / "commits"), {}, {}, {})
         for batch in found.offsets:
             try:
@@ -47,12 +49,12 @@ class Logs:
 
     @property
     def newest(self) -> tuple[int, int]:
-        """The newest batch of either log; -1 where there is none."""
+        """The newest batch of each log; -1 if there is none."""
         return max(self.offsets, default=-1), max(self.commits, default=-1)
 
 
 def is_checkpoint(folder: Path) -> bool:
-    """Whether anything of a checkpoint is there."""
+    """Whether a folder has any part of a checkpoint."""
     return any((folder / name).exists() for name in ("metadata", "offsets", "commits"))
 
 
@@ -61,18 +63,18 @@ def query_id(folder: Path) -> str:
     try:
         text = (folder / "metadata").read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise EvidenceError("metadata is missing: nothing says which query this is") from None
+        raise EvidenceError("metadata is missing: the query's id is unknown") from None
     except (OSError, UnicodeDecodeError) as error:
-        raise EvidenceError(f"metadata cannot be read: {error}") from None
+        raise EvidenceError(f"cannot read metadata: {error}") from None
     return field(parse_object(text, "metadata"), "id", str, "metadata")
 
 
 def troubles(checkpoint: Path, archive: Path | None = None) -> list[str]:
-    """Say what is wrong with a checkpoint, and with what it has become since it was archived.
+    """Return the problems of a checkpoint, by itself and compared with its archive.
 
-    An archive holds the `offsets/` and `commits/` of this checkpoint as they were, and may hold its
-    `metadata` and an empty `state`, which says that there was some. A batch without a commit at the
-    end is sound: Spark will do it again.
+    An archive has `offsets/` and `commits/` of this checkpoint, and may have its `metadata` and an
+    empty `state` as a mark that there was state. A newest batch without a commit is no problem:
+    Spark will run it again.
     """
     if not is_checkpoint(checkpoint):
         return [_nothing(checkpoint)]
@@ -86,14 +88,14 @@ def troubles(checkpoint: Path, archive: Path | None = None) -> list[str]:
 
 
 def log_troubles(checkpoint: Path, archive: Path | None = None) -> list[str]:
-    """Say the same of the two logs and the metadata alone."""
+    """Return the problems of the two logs and the metadata only."""
     if not is_checkpoint(checkpoint):
         return [_nothing(checkpoint)]
     return list(_of_logs(checkpoint, archive, Logs.read(checkpoint)))
 
 
 def _nothing(checkpoint: Path) -> str:
-    return f"there is no checkpoint in {checkpoint.name}: Spark would begin anew"
+    return f"there is no checkpoint in {checkpoint.name}: Spark would start a new query"
 
 
 def _of_logs(checkpoint: Path, archive: Path | None, logs: Logs) -> Iterator[str]:
@@ -117,7 +119,7 @@ def _of_metadata(checkpoint: Path, archive: Path | None) -> Iterator[str]:
         yield str(error)
     else:
         if now != then:
-            yield f"metadata names query {now}, and at the first start it was {then}"
+            yield f"metadata has the id of query {now}, but the archive has {then}"
 
 
 def _of_batches(logs: Logs) -> Iterator[str]:
@@ -127,11 +129,11 @@ def _of_batches(logs: Logs) -> Iterator[str]:
                 yield f"{name}/{one + 1} is missing between {one} and {other}"
     offsets, commits = logs.newest
     if commits > offsets:
-        yield f"offsets/{commits} is missing, and batch {commits} was committed"
+        yield f"offsets/{commits} is missing, but batch {commits} was committed"
     elif commits < offsets - 1:
         yield (
-            f"batch {commits + 1} was never committed, and offsets/{offsets} is there: only the"
-            " newest batch may lack its commit"
+            f"batch {commits + 1} was never committed, but offsets/{offsets} exists: only the"
+            " newest batch may be without a commit"
         )
 
 
@@ -140,12 +142,12 @@ def _of_sources(logs: Logs) -> Iterator[str]:
     for step in steps:
         if len(step.sources) != len(steps[0].sources):
             yield (
-                f"offsets/{step.batch} has {len(step.sources)} source(s), and"
+                f"offsets/{step.batch} has {len(step.sources)} source(s), but"
                 f" offsets/{steps[0].batch} has {len(steps[0].sources)}"
             )
         for line in step.sources:
             if line != "-" and not _is_json(line):
-                yield f"offsets/{step.batch} has a source that is not JSON: {line[:60]!r}"
+                yield f"offsets/{step.batch} has a source that is not valid JSON: {line[:60]!r}"
 
 
 def _of_offsets(logs: Logs) -> Iterator[str]:
@@ -154,7 +156,7 @@ def _of_offsets(logs: Logs) -> Iterator[str]:
             for partition, at in one.offsets[topic].items():
                 if (after := other.offsets[topic].get(partition, 0)) < at:
                     yield (
-                        f"offsets/{other.batch} goes back: {topic}-{partition} is at {after:,}, and"
+                        f"offsets/{other.batch} goes back: {topic}-{partition} is at {after:,}, but"
                         f" was at {at:,}"
                     )
 
@@ -165,29 +167,29 @@ def _of_watermarks(logs: Logs) -> Iterator[str]:
         if before and step.watermark_ms < before.watermark_ms:
             yield (
                 f"offsets/{batch} has the watermark {step.watermark_ms}, below"
-                f" {before.watermark_ms} of the batch before"
+                f" {before.watermark_ms} of the previous batch"
             )
         elif done and step.watermark_ms != done.next_watermark_ms:
             yield (
-                f"offsets/{batch} has the watermark {step.watermark_ms}, and commits/{batch - 1}"
-                f" says {done.next_watermark_ms}"
+                f"offsets/{batch} has the watermark {step.watermark_ms}, but commits/{batch - 1}"
+                f" has {done.next_watermark_ms}"
             )
 
 
 def _since(checkpoint: Path, archive: Path, logs: Logs) -> Iterator[str]:
     offsets, commits = logs.newest
     if (archive / "state").exists() and not (checkpoint / "state").exists():
-        yield "state is gone, and there was some"
+        yield "state is missing, but the archive has the mark that there was state"
     for batch in batches(archive / "offsets"):
         if batch > offsets:
-            yield f"offsets/{batch} was archived and is gone: files were lost, or this is older"
+            yield f"offsets/{batch} was archived and is gone: files were lost, or this is a copy"
         elif batch in logs.offsets:
             name = Path("offsets") / str(batch)
             if (checkpoint / name).read_bytes() != (archive / name).read_bytes():
-                yield f"{name} is not what was archived, and Spark never writes it again"
+                yield f"{name} differs from the archive, but Spark never writes it again"
     for batch in batches(archive / "commits"):
         if batch > commits:
-            yield f"commits/{batch} was archived and is gone: files were lost, or this is older"
+            yield f"commits/{batch} was archived and is gone: files were lost, or this is a copy"
 
 
 def _is_json(text: str) -> bool:

@@ -12,7 +12,7 @@ _HEAD = struct.Struct(">4si")
 
 
 def checksum_file(path: Path) -> Path:
-    """Return where the checksums of a file are."""
+    """Return the path of a file's checksums."""
     return path.with_name(f".{path.name}.crc")
 
 
@@ -27,38 +27,38 @@ def _sums(content: bytes, width: int) -> bytes:
     return b"".join(struct.pack(">I", zlib.crc32(chunk)) for chunk in chunks)
 
 
-def altered(path: Path) -> bool:
-    """Whether a file is not as it was written; False where no checksums tell."""
+def is_altered(path: Path) -> bool:
+    """Whether a file differs from its checksums; False without valid checksums."""
     try:
-        told = checksum_file(path).read_bytes()
+        sums = checksum_file(path).read_bytes()
         content = path.read_bytes()
     except OSError:
         return False
-    if len(told) < _HEAD.size:
+    if len(sums) < _HEAD.size:
         return False
-    magic, width = _HEAD.unpack_from(told)
+    magic, width = _HEAD.unpack_from(sums)
     if magic != _MAGIC or width < 1:
         return False
-    return _sums(content, width) != told[_HEAD.size :]
+    return _sums(content, width) != sums[_HEAD.size :]
 
 
 def checksum_troubles(checkpoint: Path, folder: str) -> Iterator[str]:
-    """Say which files are not as they were written, and which checksums have lost their file.
+    """Yield the problems of files that differ from their checksums, and checksums without a file.
 
-    The folder is a pattern below the checkpoint. Files that were never finished do not count.
+    The folder is a pattern below the checkpoint. Temporary files are skipped.
     """
-    for told in sorted(checkpoint.glob(f"{folder}.*.crc")):
-        if told.name.endswith(".tmp.crc"):
+    for sums in sorted(checkpoint.glob(f"{folder}.*.crc")):
+        if sums.name.endswith(".tmp.crc"):
             continue
-        path = told.with_name(told.name[1:].removesuffix(".crc"))
+        path = sums.with_name(sums.name[1:].removesuffix(".crc"))
         name = path.relative_to(checkpoint)
         if path.exists():
-            if altered(path):
-                yield f"{name} is not as Spark wrote it: its checksums differ"
+            if is_altered(path):
+                yield f"{name} was changed after Spark wrote it: its checksums differ"
         elif path.parent.name in ("offsets", "commits"):
             yield (
-                f"{name} is gone and {told.name} beside it is left: Spark takes that for another"
-                " query on this checkpoint; remove both or neither"
+                f"{name} is gone and {sums.name} is left: Spark would assume another query on this"
+                " checkpoint; remove both or neither"
             )
         else:
             yield f"{name} is gone, and its checksums are left"

@@ -1,4 +1,4 @@
-"""Which input each committed batch read, as the archived offset log tells it."""
+"""The input that each batch read, by the archived offset log."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from onceproof.errors import EvidenceError
 
 @dataclass(frozen=True)
 class Range:
-    """The records that one batch read of one partition: from `begin` up to `end`, exclusive.
+    """The records that one batch read from one partition: from `begin` up to `end`, exclusive.
 
-    Those that are not read lie before the first record of the query that began with this batch.
+    With `is_read` false, records that a query skipped: they are before its first offsets.
     """
 
     topic: str
@@ -27,24 +27,24 @@ class Range:
 
 
 def committed_batches(folder: Path) -> list[Planned]:
-    """Return every batch from 0 to the newest that was committed, or raise `EvidenceError`.
+    """Return every batch from 0 to the newest committed one, or raise `EvidenceError`.
 
-    A log that begins later was purged: what its oldest batch read could not be told.
+    A log that begins later was purged: the begin of its oldest batch is unknown.
     """
     _, last = newest(folder)
     if last < 0:
-        raise EvidenceError(f"{folder.name}/ has no commit: no batch was ever finished")
+        raise EvidenceError(f"{folder.name}/ has no commit: no batch was finished")
     there = set(batches(folder / "offsets"))
     if missing := [batch for batch in range(last + 1) if batch not in there]:
         raise EvidenceError(
-            f"{folder.name}/ has no offsets of batch {missing[0]}, and batch {last} was committed:"
-            " the log was purged before it was archived"
+            f"{folder.name}/ has no offsets of batch {missing[0]}, but batch {last} was committed:"
+            " Spark purged the log before it was archived"
         )
     return [planned(folder, batch) for batch in range(last + 1)]
 
 
 def ranges(log: list[Planned]) -> list[Range]:
-    """Return what each batch read, empty ranges left out; a log that goes back is refused."""
+    """Return the ranges that are not empty; raise `EvidenceError` for a log that goes back."""
     found = []
     ends: dict[tuple[str, str], int] = {}
     for step in log:
@@ -53,14 +53,14 @@ def ranges(log: list[Planned]) -> list[Range]:
                 begin = ends.get((topic, partition), 0)
                 if end < begin:
                     raise EvidenceError(
-                        f"the offset log goes back: {topic}-{partition} was at {begin:,}, and batch"
+                        f"the offset log goes back: {topic}-{partition} was at {begin:,}, but batch"
                         f" {step.batch} ends at {end:,}"
                     )
                 if end > begin:
                     found.append(Range(topic, int(partition), begin, end, step.batch))
                 ends[topic, partition] = end
     if not found:
-        raise EvidenceError("the offset log tells of no record of a Kafka topic")
+        raise EvidenceError("the offset log has no record of a Kafka topic")
     return found
 
 
@@ -70,10 +70,10 @@ def position(log: list[Planned]) -> dict[tuple[str, int], int]:
 
 
 def first_reads(folders: Sequence[Path]) -> list[Range]:
-    """Return which batch has read each record first, over the logs of one query after the other.
+    """Return the first batch that read each record, over the logs of all queries in order.
 
-    What a query planned counts as read, committed or not. What it left out, since it began behind
-    that, is told by ranges that are not read.
+    Planned batches count as read, committed or not. Records before the first offsets of a query are
+    in ranges with `is_read` false.
     """
     found: list[Range] = []
     covered: dict[tuple[str, str], int] = {}

@@ -1,4 +1,4 @@
-"""A checkpoint that a fault damages while no driver lives, and the proof of it."""
+"""Damage to a checkpoint by a fault, while no driver lives, and its proof."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from onceproof.checkpoint.damage_kinds import KINDS
 from onceproof.errors import StackError
 
 MAX_LISTED = 30
-Told = dict[str, str | None]
+Files = dict[str, str | None]
 
 
 def damage(checkpoint: Path, kind: str, batch: int) -> dict[str, Any]:
-    """Damage a checkpoint; return what each file was before and after, as its size and sha256.
+    """Damage a checkpoint; return size and sha256 of each changed file before and after.
 
-    At most so many files are told by name, those of the logs first; `changed` counts all of them.
+    `files` has at most `MAX_LISTED` entries, those of the logs first; `changed` counts all of them.
     """
     if batch < KINDS[kind].least:
-        raise StackError(f"{kind} needs batch {KINDS[kind].least}, and the newest is {batch}")
+        raise StackError(f"{kind} needs batch {KINDS[kind].least}, but the newest is {batch}")
     before = _files(checkpoint)
     KINDS[kind].hurt(checkpoint, batch)
     after = _files(checkpoint)
@@ -27,23 +27,23 @@ def damage(checkpoint: Path, kind: str, batch: int) -> dict[str, Any]:
         name for name in sorted({*before, *after}, key=_rank) if before.get(name) != after.get(name)
     ]
     if not names:
-        raise StackError(f"{kind} of batch {batch} found nothing in the checkpoint to change")
-    told = {name: {"before": before.get(name), "after": after.get(name)} for name in names}
-    return {"changed": len(names), "files": dict(list(told.items())[:MAX_LISTED])}
+        raise StackError(f"{kind} at batch {batch} changed no file of the checkpoint")
+    files = {name: {"before": before.get(name), "after": after.get(name)} for name in names}
+    return {"changed": len(names), "files": dict(list(files.items())[:MAX_LISTED])}
 
 
 def _rank(name: str) -> tuple[bool, bool, str]:
     return name.startswith("state/"), "/." in name, name
 
 
-def _files(checkpoint: Path) -> Told:
+def _files(checkpoint: Path) -> Files:
     return {
-        str(path.relative_to(checkpoint)): _told(path)
+        str(path.relative_to(checkpoint)): _size_and_digest(path)
         for path in checkpoint.rglob("*")
         if path.is_file()
     }
 
 
-def _told(path: Path) -> str:
+def _size_and_digest(path: Path) -> str:
     content = path.read_bytes()
     return f"{len(content)} bytes, {hashlib.sha256(content).hexdigest()}"

@@ -1,7 +1,7 @@
-"""The kinds of damage that faults do to a checkpoint: what is lost, cut, changed, or older.
+"""The kinds of damage that faults do to a checkpoint: files lost, cut or changed, or an older copy.
 
-`batch` is the newest batch, which was committed, with none planned after it. Where a file is
-changed, its checksums stay as they were, as after a disk's fault; Spark reads them of state alone.
+`batch` is the newest batch; it is committed, and no later one is planned. The checksums of a
+changed file are not updated, as after a fault of the disk; Spark reads only those of state.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from onceproof.errors import StackError
 from onceproof.machine.disks import replace_disk
 
 Hurt = Callable[[Path, int], object]
-CHECKPOINT = "checkpoint:"  # of a fault's target, before the kind
+CHECKPOINT = "checkpoint:"  # the prefix of a fault's target
 
 
 @dataclass(frozen=True)
 class Kind:
-    """One way to damage a checkpoint, in words for people; the newest batch is `least` or later.
+    """One way to damage a checkpoint, with its description; it needs batch `least` or later.
 
-    Of a disk that is lost, the checkpoint must lie on one of its own.
+    With `is_of_disk`, the checkpoint must be on a disk of its own.
     """
 
     about: str
@@ -36,23 +36,23 @@ class Kind:
     is_of_disk: bool = False
 
 
-def take(path: Path) -> None:
-    """Take a file or a folder away, a file with its checksums.
+def remove(path: Path) -> None:
+    """Remove a file with its checksums, or a folder.
 
-    With the checksums left behind, Spark takes its own batch for one of another query.
+    If the checksums of a batch were left, Spark would assume another query.
     """
     if path.is_dir():
         shutil.rmtree(path)
         return
     if not path.exists():
-        raise StackError(f"there is no {path.parent.name}/{path.name} that could be taken away")
+        raise StackError(f"there is no {path.parent.name}/{path.name} to remove")
     path.unlink()
     checksum_file(path).unlink(missing_ok=True)
 
 
 def _lose(names: Sequence[str], checkpoint: Path, batch: int) -> None:
     for name in names:
-        take(checkpoint / name.format(n=batch, m=batch - 1))
+        remove(checkpoint / name.format(n=batch, m=batch - 1))
 
 
 def _rewrite(name: str, keep: Callable[[bytes], bytes], checkpoint: Path, batch: int) -> None:
@@ -88,7 +88,7 @@ def _set_back(value: Any) -> Any:
 def _leave_checksum(checkpoint: Path, batch: int) -> None:
     path = checkpoint / "commits" / str(batch)
     if not checksum_file(path).exists():
-        raise StackError(f"commits/{batch} has no checksums that could be left")
+        raise StackError(f"commits/{batch} has no checksums to leave")
     path.unlink()
 
 
@@ -104,18 +104,18 @@ def _each_state(act: Callable[[Path], object], checkpoint: Path, batch: int) -> 
 
 
 def _rewind(checkpoint: Path, batch: int) -> None:
-    """Make of it the copy that was taken after the batch two before."""
+    """Restore the checkpoint to its state two batches ago."""
     for name in ("offsets", "commits"):
         for lost in (batch - 1, batch):
-            take(checkpoint / name / str(lost))
+            remove(checkpoint / name / str(lost))
     for store in stores(checkpoint):
         for one in store.files:
             if one.version > batch - 1:
-                take(one.path)
+                remove(one.path)
 
 
 def _unalign(checkpoint: Path, batch: int) -> None:
-    """Give the newest batch the offsets of the one before, whole and with right checksums."""
+    """Replace the newest batch's offsets by those of the previous batch, with valid checksums."""
     before, path = (checkpoint / "offsets" / str(one) for one in (batch - 1, batch))
     version, head, *_ = path.read_text().split("\n")
     _, _, *sources = before.read_text().split("\n")
@@ -145,7 +145,7 @@ KINDS: dict[str, Kind] = {
         partial(_rewrite, "commits/{n}", lambda content: content.partition(b"\n")[0] + b"\n"),
     ),
     "offsets_lost": Kind(
-        "the newest offsets are gone, and their commit is there", partial(_lose, ["offsets/{n}"])
+        "the newest offsets are gone, but their commit is there", partial(_lose, ["offsets/{n}"])
     ),
     "batch_lost": Kind(
         "offsets and commit of the newest batch are gone",
@@ -166,18 +166,18 @@ KINDS: dict[str, Kind] = {
         partial(_rewrite, "offsets/{n}", _edited),
     ),
     "offsets_before_lost": Kind(
-        "the offsets of the batch before the newest are gone",
+        "the offsets of the last batch but one are gone",
         partial(_lose, ["offsets/{m}"]),
         least=1,
     ),
-    "metadata_lost": Kind("the metadata are gone", partial(_lose, ["metadata"])),
-    "state_lost": Kind("the newest file of each state store is gone", partial(_each_state, take)),
+    "metadata_lost": Kind("the metadata is gone", partial(_lose, ["metadata"])),
+    "state_lost": Kind("the newest file of each state store is gone", partial(_each_state, remove)),
     "state_torn": Kind(
         "the newest file of each state store is cut in the middle",
         partial(_each_state, lambda path: path.write_bytes(_half(path.read_bytes()))),
     ),
     "state_flipped": Kind(
-        "a byte in the newest file of each state store is another",
+        "a byte in the newest file of each state store is flipped",
         partial(_each_state, lambda path: path.write_bytes(_flipped(path.read_bytes()))),
     ),
     "state_partition_lost": Kind(
@@ -185,17 +185,17 @@ KINDS: dict[str, Kind] = {
     ),
     "state_folder_lost": Kind("the state is gone", partial(_lose, ["state"])),
     "state_metadata_lost": Kind(
-        "what the state tells of itself is gone", partial(_lose, ["state/0/_metadata"])
+        "the metadata of the state is gone", partial(_lose, ["state/0/_metadata"])
     ),
     "everything_lost": Kind("the whole checkpoint is gone", partial(_lose, ["."])),
     "disk_lost": Kind(
-        "the disk in memory that it lies on is gone, and an empty one is there",
+        "its in-memory disk is replaced by an empty one",
         lambda checkpoint, _: replace_disk(checkpoint),
         is_of_disk=True,
     ),
-    "old_copy": Kind("it is the copy of two batches ago", _rewind, least=2),
+    "old_copy": Kind("it is replaced by a copy of two batches ago", _rewind, least=2),
     "unaligned": Kind(
-        "the newest batch has the offsets of the one before, and keeps its commit and its state",
+        "the newest batch has the offsets of the previous one, with its own commit and state",
         _unalign,
         least=1,
     ),

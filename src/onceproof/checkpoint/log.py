@@ -1,7 +1,7 @@
-"""The offset log and the commit log of a checkpoint, as files tell them.
+"""The offset log and the commit log of a checkpoint, read from their files.
 
-The same functions read a living checkpoint and the archive of one (`checkpoint-log/`): both have
-`offsets/` and `commits/` with a file a batch. A file that is not as Spark writes it raises
+The same functions read the checkpoint of a running job and its archive (`checkpoint-log/`): both
+have `offsets/` and `commits/` with one file for each batch. A file in another format raises
 `EvidenceError` with its name; docs/test-a-job/checkpoint.md has the format.
 """
 
@@ -22,7 +22,7 @@ _COMMIT_VERSIONS = ("v1", "v2", "v3")
 
 @dataclass(frozen=True)
 class Planned:
-    """One batch of the offset log: where each topic is read up to (exclusive), and W."""
+    """One batch of the offset log: the end offsets (exclusive) and the watermark."""
 
     batch: int
     watermark_ms: int
@@ -34,7 +34,7 @@ class Planned:
 
 @dataclass(frozen=True)
 class Committed:
-    """One batch of the commit log, and the watermark that the next batch gets."""
+    """One batch of the commit log, with the watermark of the next batch."""
 
     batch: int
     next_watermark_ms: int
@@ -42,7 +42,7 @@ class Committed:
 
 
 def batches(folder: Path) -> list[int]:
-    """Return the batches that a log's folder has a file of, in order; none if it is not there."""
+    """Return the batches with a file in a log's folder, in order; none if it does not exist."""
     try:
         return sorted(int(path.name) for path in folder.iterdir() if path.name.isdigit())
     except FileNotFoundError:
@@ -54,9 +54,9 @@ def planned(folder: Path, batch: int) -> Planned:
     path = folder / "offsets" / str(batch)
     version, *lines = _lines(path)
     if version not in _OFFSET_VERSIONS:
-        raise EvidenceError(f"offsets/{batch} begins with {version!r}, and only v1 is known")
+        raise EvidenceError(f"offsets/{batch} has the unknown version {version!r}; known is v1")
     if len(lines) < 2:
-        raise EvidenceError(f"offsets/{batch} was cut short: it names no source")
+        raise EvidenceError(f"offsets/{batch} was cut short: it has no source")
     head = parse_object(lines[0], f"offsets/{batch}")
     where = f"offsets/{batch}"
     return Planned(
@@ -74,19 +74,19 @@ def committed(folder: Path, batch: int) -> Committed:
     version, *lines = _lines(folder / "commits" / str(batch))
     where = f"commits/{batch}"
     if version not in _COMMIT_VERSIONS:
-        raise EvidenceError(f"{where} begins with {version!r}, and only v1 to v3 are known")
+        raise EvidenceError(f"{where} has the unknown version {version!r}; known are v1 to v3")
     head = parse_object(lines[0], where) if lines else {}
     watermark_ms = count(head, "nextBatchWatermarkMs", where)
     return Committed(batch, watermark_ms, _object(head, "stateUniqueIds", where))
 
 
 def first_offsets(folder: Path) -> Offsets:
-    """Return from where a query began to read, as its Kafka sources note it; {} if not yet."""
+    """Return a query's first offsets, as recorded by its Kafka sources; {} before that."""
     found: dict[str, Mapping[str, int]] = {}
     for path in sorted(folder.glob("sources/*/0")):
         try:
             *_, last = _lines(path)
-        except EvidenceError:  # it is being written, or removed with its checkpoint
+        except EvidenceError:  # it is being written or removed
             continue
         if last[:1] == "{":
             found |= _kafka_offsets([last], f"sources/{path.parent.name}/0")
@@ -94,7 +94,7 @@ def first_offsets(folder: Path) -> Offsets:
 
 
 def newest(folder: Path) -> tuple[int, int]:
-    """Return the newest batch of the offset log and of the commit log; -1 where there is none."""
+    """Return the newest batch of the offset log and of the commit log; -1 if there is none."""
     found = (batches(folder / name) for name in ("offsets", "commits"))
     offsets, commits = (max(one, default=-1) for one in found)
     return offsets, commits
@@ -110,14 +110,14 @@ def _lines(path: Path) -> list[str]:
     except FileNotFoundError:
         raise EvidenceError(f"{path.parent.name}/{path.name} is missing") from None
     except (OSError, UnicodeDecodeError) as error:
-        raise EvidenceError(f"{path.parent.name}/{path.name} cannot be read: {error}") from None
+        raise EvidenceError(f"cannot read {path.parent.name}/{path.name}: {error}") from None
     if not text.strip():
         raise EvidenceError(f"{path.parent.name}/{path.name} is empty")
     return text.rstrip("\n").split("\n")
 
 
 def _kafka_offsets(sources: list[str], where: str) -> Offsets:
-    """Return the offsets of all sources that have Kafka's shape; others are none of ours."""
+    """Return the offsets of all sources in Kafka's format; other sources are skipped."""
     found: dict[str, dict[str, int]] = {}
     for source in sources:
         if not source.startswith("{"):  # "-": the source had no data yet

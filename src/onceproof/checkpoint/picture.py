@@ -1,4 +1,4 @@
-"""A checkpoint as one document: what it says of each batch side by side, and what is wrong."""
+"""A checkpoint as one document: the logs and the state of each batch, and the problems."""
 
 from __future__ import annotations
 
@@ -15,23 +15,22 @@ from onceproof.errors import EvidenceError, RequestError
 def picture(checkpoint: Path, archive: Path | None = None) -> dict[str, Any]:
     """Return the document that `onceproof checkpoint --json` prints, without its schema number.
 
-    State of version b + 1 stands at batch b, which made it. A batch that only one of the logs or
-    the state tells of has its entry too.
+    State of version b + 1 is listed with batch b, which wrote it. A batch that is only in one of
+    the logs or in the state has an entry too.
     """
     if not is_checkpoint(checkpoint):
         raise RequestError(
-            f"{checkpoint} is no checkpoint: give the folder that holds metadata, offsets/ and"
-            " commits/"
+            f"{checkpoint} is not a checkpoint; use the folder with metadata, offsets/ and commits/"
         )
     logs, found = Logs.read(checkpoint), stores(checkpoint)
     made = {one.version - 1 for store in found for one in store.files}
     seen = sorted({*logs.offsets, *logs.commits, *(batch for batch in made if batch >= 0)})
-    said = troubles(checkpoint, archive)
+    problems = troubles(checkpoint, archive)
     return {
         "checkpoint": str(checkpoint),
         "query": _query(checkpoint),
-        "sound": not said,
-        "troubles": said,
+        "sound": not problems,
+        "troubles": problems,
         "settings": _settings(logs),
         "stores": [str(store) for store in found],
         "batches": [_batch(batch, logs, found) for batch in seen],
@@ -46,7 +45,7 @@ def _query(checkpoint: Path) -> str | None:
 
 
 def _settings(logs: Logs) -> Mapping[str, str]:
-    """Return what the newest readable batch has pinned."""
+    """Return the settings pinned by the newest readable batch."""
     newest = max(logs.planned, default=None)
     return {} if newest is None else logs.planned[newest].settings
 

@@ -1,4 +1,4 @@
-"""The files of a checkpoint's state: which version of each store is there, under which id."""
+"""The files of a checkpoint's state: the versions of each store, with their ids."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from onceproof.documents import parse_object
 from onceproof.errors import EvidenceError
 
 _METADATA = "_metadata/metadata"
-# 7.delta, 7.snapshot: kept in memory. 7.changelog, 7.zip: RocksDB. 7_<id>.zip: named by the commit.
+# HDFS: 7.delta, 7.snapshot. RocksDB: 7.changelog, 7.zip, or 7_<id>.zip with an id in the commit.
 _VERSIONED = re.compile(r"(\d+)(?:_([0-9a-f-]{36}))?\.(delta|snapshot|changelog|zip)")
 
 
 @dataclass(frozen=True)
 class StateFile:
-    """One version of one store: a whole copy or a change, of a partition of an operator."""
+    """One version of one store: a snapshot or a delta of a partition of an operator."""
 
     path: Path
     version: int
@@ -28,7 +28,7 @@ class StateFile:
 
 @dataclass(frozen=True)
 class Store:
-    """A folder of versions. Most operators have one store a partition, joins have four."""
+    """A folder of versions. Most operators have one store for each partition, joins have four."""
 
     operator: int
     partition: int
@@ -36,24 +36,24 @@ class Store:
     files: tuple[StateFile, ...]
 
     def __str__(self) -> str:
-        """Name it as its folder is named."""
+        """Return the path of its folder in the checkpoint."""
         return "/".join(("state", str(self.operator), str(self.partition), self.name)).rstrip("/")
 
     @property
     def newest(self) -> int:
-        """The newest version that has a file; 0 where there is none."""
+        """The newest version with a file; 0 if there is none."""
         return max((one.version for one in self.files), default=0)
 
 
 def numbered(folder: Path) -> list[int]:
-    """Return the folders below one whose names are numbers, in order."""
+    """Return the subfolders whose names are numbers, as sorted numbers."""
     if not folder.is_dir():
         return []
     return sorted(int(one.name) for one in folder.iterdir() if one.is_dir() and one.name.isdigit())
 
 
 def stores(checkpoint: Path) -> list[Store]:
-    """Return every store that has a folder, with its files; state is not read."""
+    """Return every store with a folder, with its files; state is not read."""
     found = []
     for operator in numbered(checkpoint / "state"):
         for partition in numbered(checkpoint / "state" / str(operator)):
@@ -69,38 +69,39 @@ def stores(checkpoint: Path) -> list[Store]:
 
 def _files(folder: Path) -> Iterator[StateFile]:
     for path in sorted(folder.iterdir()):
-        if told := _VERSIONED.fullmatch(path.name):
-            yield StateFile(path, int(told[1]), told[2] or "")
+        if match := _VERSIONED.fullmatch(path.name):
+            yield StateFile(path, int(match[1]), match[2] or "")
 
 
 def state_troubles(checkpoint: Path, offsets: int, last: Committed | None) -> list[str]:
-    """Say which stores do not have the version that the last commit needs.
+    """Return the problems of stores without the version that the last commit needs.
 
-    After batch b that is version b + 1, in every partition. One version more is what a batch left
-    that was not committed; two more can be no batch's of this log.
+    After batch b that is version b + 1, in every partition. One later version may exist from a
+    batch that was not committed; two later versions are not of this log.
     """
     found = stores(checkpoint)
-    said = _gone(checkpoint, found, last)
+    problems = _missing(checkpoint, found, last)
     wanted = last.batch + 1 if last else 0
     for store in found:
         if wanted and not any(one.version == wanted for one in store.files):
-            said.append(f"{store} has no version {wanted}, which the commit of {wanted - 1} needs")
-        elif last and (unknown := _unnamed(store, last)):
-            said.append(unknown)
+            needed_by = f"the commit of batch {wanted - 1}"
+            problems.append(f"{store} has no version {wanted}, which {needed_by} needs")
+        elif last and (problem := _without_id(store, last)):
+            problems.append(problem)
         if store.newest > offsets + 1:
-            said.append(
-                f"{store} has version {store.newest}, and the offset log ends at batch {offsets}:"
+            problems.append(
+                f"{store} has version {store.newest}, but the offset log ends at batch {offsets}:"
                 " state is ahead of the offsets"
             )
-    return said
+    return problems
 
 
-def _unnamed(store: Store, last: Committed) -> str:
-    """Say so if none of the ids that the last commit names for a partition has a file there."""
+def _without_id(store: Store, last: Committed) -> str:
+    """Return a problem if none of the partition's ids in the last commit has a file."""
     ids = _ids(last.state_ids.get(str(store.operator)), store.partition)
     if not ids or any(one.unique_id in ids for one in store.files):
         return ""
-    return f"{store} has no file with the id that commits/{last.batch} names"
+    return f"{store} has no file with the id in commits/{last.batch}"
 
 
 def _ids(of_operator: Any, partition: int) -> set[str]:
@@ -111,27 +112,28 @@ def _ids(of_operator: Any, partition: int) -> set[str]:
     return {str(one) for one in of_operator[partition] or ()}
 
 
-def _gone(checkpoint: Path, found: list[Store], last: Committed | None) -> list[str]:
+def _missing(checkpoint: Path, found: list[Store], last: Committed | None) -> list[str]:
     operators = set(numbered(checkpoint / "state"))
     named = {int(name) for name in last.state_ids if name.isdigit()} if last else set()
     expected = set(range(max(operators | named, default=-1) + 1))
-    said = [f"state/{operator} is gone" for operator in sorted(expected - operators)]
+    problems = [f"state/{operator} is gone" for operator in sorted(expected - operators)]
     there = {(store.operator, store.partition) for store in found}
     for operator in sorted(operators):
         try:
             partitions = _partitions(checkpoint, operator)
         except EvidenceError as error:
-            said.append(str(error))
+            problems.append(str(error))
             continue
         if last and not (checkpoint / "state" / str(operator) / _METADATA).is_file():
-            said.append(f"state/{operator}/{_METADATA} is missing: nothing says what is kept")
+            name = f"state/{operator}/{_METADATA}"
+            problems.append(f"{name} is missing: the operator is not described")
         gone = [nth for nth in range(partitions) if (operator, nth) not in there]
-        said += [f"state/{operator}/{partition} is gone" for partition in gone if last]
-    return said
+        problems += [f"state/{operator}/{partition} is gone" for partition in gone if last]
+    return problems
 
 
 def _partitions(checkpoint: Path, operator: int) -> int:
-    """Return how many partitions an operator has, as its own metadata tells."""
+    """Return the number of an operator's partitions by its metadata, else by its folders."""
     where = f"state/{operator}/{_METADATA}"
     path = checkpoint / where
     if not path.is_file():
@@ -139,7 +141,7 @@ def _partitions(checkpoint: Path, operator: int) -> int:
     _, *lines = path.read_text(errors="replace").split("\n")
     if not lines:
         raise EvidenceError(f"{where} was cut short")
-    told = parse_object(lines[0], where)
+    metadata = parse_object(lines[0], where)
     return max(
-        (int(one.get("numPartitions", 0)) for one in told.get("stateStoreInfo", ())), default=0
+        (int(one.get("numPartitions", 0)) for one in metadata.get("stateStoreInfo", ())), default=0
     )

@@ -1,7 +1,7 @@
-"""A reference says, from the events and the offset log of a run, what the engine had to emit.
+"""A reference computes from a run's events and offset log the rows that the engine had to emit.
 
-It is bounded PySpark, and shares no line with the streaming job. It is one function of the events:
-each of them knows the batch that read it and the watermark before which it was late there.
+It is bounded PySpark, and shares no code with the streaming job. It is a function of the events,
+each of which has the batch that read it and the watermark by which it was late in that batch.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from onceproof.runs.plan import RowsPart, Writes
 
 @dataclass(frozen=True)
 class Events:
-    """What a reference is given.
+    """The input of a reference.
 
-    `frame` holds the ledger's rows that the offset log covers, with `batch` (int) and `late_ms`
+    `frame` has the ledger's rows that the offset log covers, with `batch` (int) and `late_ms`
     (long): W(batch - 1). `watermarks` has a row for each batch of the log: `batch`, `before_ms`
-    (W of the batch before, below any time for the first) and `watermark_ms` (W of this batch). Both
-    are DataFrames of one session. `calm` is what a run without faults has left, if there was one.
+    (W of the previous batch, below any time for the first) and `watermark_ms` (W of this batch).
+    Both are DataFrames of one session. `calm` is the output of the calm run, if there was one.
     """
 
     frame: Any
@@ -34,8 +34,8 @@ class Events:
 class Lateness:
     """The watermark of a pipeline, on `event_ms`.
 
-    `delay_ms` is how far it lies behind the newest event. `dropped` returns what it dropped in the
-    columns that `onceproof.references.windows.late` gives: a row for each row and window.
+    `delay_ms` is its distance from the newest event. `dropped` returns the rows that it dropped, in
+    the columns of `onceproof.references.windows.late`: a row for each row and window.
     """
 
     delay_ms: int
@@ -44,16 +44,16 @@ class Lateness:
 
 @dataclass(frozen=True)
 class Reference:
-    """What the output of a pipeline looks like, and the function that says what must be in it.
+    """The format of a pipeline's output, and the function that computes its rows.
 
-    `columns` names each column of the output with its Spark type. `key` is what is unique in the
-    output where the newest row of a key replaces the older. `version` is a column that only grows
-    within a key, if there is one. `emitted` returns the columns and `_batch`: a row for each row
-    that the engine had to emit, in the batch that emitted it. `state` returns what must be open
-    after the last batch, in the columns that `state_columns` (expressions over `key` and `value`)
-    reads from Spark's state; None where the pipeline keeps none. `lateness` is None where nothing
-    is ever too late. `mode` is the output mode of the query. One that does not rest on the offset
-    log is given all that was sent (`onceproof.references.declared`).
+    `columns` maps each column of the output to its Spark type. `key` is unique in the output of a
+    sink that upserts. `version` is a column that only grows within a key, if there is one.
+    `emitted` returns the columns and `_batch`: each row that the engine had to emit, with the batch
+    that had to emit it. `state` returns the rows that must be in Spark's state after the last
+    batch, in the columns of `state_columns` (expressions over `key` and `value` of the state); it
+    is None if the pipeline keeps no state. `lateness` is None without a watermark. `mode` is the
+    output mode of the query. Without `rests_on_log` the reference gets all sent events
+    (`onceproof.references.declared`).
     """
 
     columns: Mapping[str, str]
@@ -68,16 +68,16 @@ class Reference:
 
     @property
     def is_stateful(self) -> bool:
-        """Whether the query keeps something from batch to batch."""
+        """Whether the query keeps state between batches."""
         return self.state is not None or self.lateness is not None
 
     def compared_by(self, writes: Writes) -> list[str]:
-        """Return what a row is known by: the key, and the version where rows are added."""
+        """Return the columns by which rows are matched: the key, and the version for appends."""
         version = self.version if writes is Writes.APPEND else None
         return [*self.key, *([version] if version and version not in self.key else [])]
 
     def in_plan(self, writes: Writes) -> RowsPart:
-        """Return what the plan keeps of it, so that the judge knows what had to be compared."""
+        """Return the parts for the plan, by which the judge knows how rows were compared."""
         return RowsPart(
             columns=dict(self.columns),
             key=self.key,
@@ -102,5 +102,5 @@ def find_reference(name: str) -> Reference:
     """Return the reference that a `module:attribute` names."""
     found = find_attribute(name, f"reference {name!r}", WRITE)
     if not isinstance(found, Reference):
-        raise RequestError(f"{name} is a {type(found).__name__}, and must be a Reference")
+        raise RequestError(f"{name} is a {type(found).__name__}; use a Reference")
     return found

@@ -1,4 +1,4 @@
-"""The views of each app after every batch that brought one; without a watermark none is late."""
+"""The views of each app after every batch with a view of it, without a watermark."""
 
 from __future__ import annotations
 

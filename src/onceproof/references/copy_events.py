@@ -1,4 +1,4 @@
-"""Every event that was acknowledged, as often as it was."""
+"""Every acknowledged event, as often as it was acknowledged."""
 
 from __future__ import annotations
 

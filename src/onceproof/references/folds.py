@@ -1,4 +1,4 @@
-"""What depends on the order of batches within a key, one key after the other, in plain Python."""
+"""Functions that depend on the order of batches within a key, in plain Python for each key."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ Fold = Callable[[Any], Any]
 
 
 def fold(rows: Any, keys: Sequence[str], more: str, function: Fold) -> Any:
-    """Return what the function makes of the rows of each combination of the keys.
+    """Apply a function to the rows of each combination of the keys, and return all its rows.
 
-    It is given a pandas frame and returns one with the same columns, those that `more` declares (it
-    may declare one anew), and `_batch`, which may be missing from a row.
+    The function takes a pandas frame, and returns one with the same columns, the columns that
+    `more` declares (it may redeclare one), and `_batch`, which may be null.
     """
     new = [one.split()[0] for one in more.split(", ") if one]
     kept = [name for name in rows.columns if name not in new]
@@ -24,7 +24,7 @@ def fold(rows: Any, keys: Sequence[str], more: str, function: Fold) -> Any:
 
 
 def into_sessions(steps: Steps, gap_ms: int) -> Fold:
-    """Return the fold that gives each row its session: its start, its end and what closed it."""
+    """Return the fold that adds each row's session: its start, end and closing batch."""
 
     def of_key(frame: Any) -> Any:
         rows = frame.sort_values(["event_ms"])
@@ -56,8 +56,8 @@ def _merge(sessions: list[list[Any]]) -> list[list[Any]]:
     return merged
 
 
-def let_through(steps: Steps, delay_ms: int) -> Fold:
-    """Return the fold that lets a row of a key through when none is remembered."""
+def first_in_time(steps: Steps, delay_ms: int) -> Fold:
+    """Return the fold that keeps a row of a key if no earlier row is remembered."""
     watermarks = dict(steps)
 
     def of_key(frame: Any) -> Any:

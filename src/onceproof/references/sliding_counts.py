@@ -1,4 +1,4 @@
-"""Events and amount of each app and window of 4 seconds, once each, when the window has closed."""
+"""The events and the amount of each app in each window of 4 seconds, once the window has closed."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Spark's rules of event time, as bounded pieces that a reference is put together from.
+"""Spark's rules of event time, as bounded functions for references.
 
 With W(b) the watermark of batch b: a row of batch b is late, and dropped, if its event-time bound
-is at or below W(b - 1); what is open closes in the first batch whose W is at or above its bound.
-The bound of a row is the end of its window, its time plus the gap of a session, or its time itself
-where duplicates are dropped. Everything is in whole milliseconds, as the watermark is.
+is at or below W(b - 1); an open window closes in the first batch whose W is at or above its bound.
+The bound of a row is the end of its window, its time plus the gap of a session, or its own time for
+duplicates. All times are in whole milliseconds, as the watermark is.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LATE_COLUMNS = ("id", "key", "event_ms", "topic", "partition", "offset", "batch"
 def windowed(frame: Any, size_ms: int, slide_ms: int | None = None) -> Any:
     """Return each row once for each of its windows, with the window's end as `bound_ms`.
 
-    Without a slide the windows tumble. Windows begin at multiples of the slide since 1970.
+    Without a slide the windows are tumbling. Windows begin at multiples of the slide since 1970.
     """
     from pyspark.sql import functions as F
 
@@ -31,7 +31,7 @@ def windowed(frame: Any, size_ms: int, slide_ms: int | None = None) -> Any:
 
 
 def on_time(rows: Any) -> Any:
-    """Return the rows that the watermark let through; each knows its `bound_ms`."""
+    """Return the rows that the watermark did not drop; rows need `bound_ms`."""
     return rows.where("bound_ms > late_ms")
 
 
@@ -46,9 +46,9 @@ def late_windows(frame: Any, size_ms: int, slide_ms: int | None = None) -> Any:
 
 
 def by_pane(frame: Any, keys: Sequence[str], pane_ms: int, *sums: Any) -> Any:
-    """Return sums over the rows that share keys, lateness and pane, with its start as `event_ms`.
+    """Return sums over rows of the same keys, lateness and pane, with its start as `event_ms`.
 
-    Where size and slide are multiples of the pane, what is `windowed` afterwards is far less.
+    If size and slide are multiples of the pane, `windowed` then has far fewer rows to process.
     """
     from pyspark.sql import functions as F
 
@@ -57,9 +57,9 @@ def by_pane(frame: Any, keys: Sequence[str], pane_ms: int, *sums: Any) -> Any:
 
 
 def closed(open_until: Any, watermarks: Any) -> Any:
-    """Return what closed by the last batch, and `_batch`, the batch that closed it.
+    """Return the rows that closed by the last batch, with `_batch`, the batch that closed them.
 
-    A window closes once: whatever comes for it later is late.
+    A window closes once: later rows for it are late.
     """
     from pyspark.sql import functions as F
 
@@ -70,7 +70,7 @@ def closed(open_until: Any, watermarks: Any) -> Any:
 
 
 def still_open(open_until: Any, watermarks: Any) -> Any:
-    """Return what is in the engine's state after the last batch."""
+    """Return the rows in the engine's state after the last batch."""
     from pyspark.sql import functions as F
 
     last = watermarks.agg(F.max("watermark_ms").alias("last_ms"))
@@ -78,17 +78,17 @@ def still_open(open_until: Any, watermarks: Any) -> Any:
 
 
 def session_rows(frame: Any, gap_ms: int) -> Any:
-    """Return each row with the bound by which a session window drops it."""
+    """Return each row with the bound of its session window."""
     from pyspark.sql import functions as F
 
     return frame.withColumn("bound_ms", F.col("event_ms") + gap_ms)
 
 
 def sessions(events: Events, keys: Sequence[str], gap_ms: int) -> Any:
-    """Return the rows that came in time with their session: `start_ms`, `bound_ms`, `_batch`.
+    """Return the rows that were on time with their session: `start_ms`, `bound_ms`, `_batch`.
 
-    `_batch` is null while the session is open. A session that has closed takes no more rows: one
-    that would have touched it begins another. Group by the keys and `bound_ms`, which is the end.
+    `_batch` is null while the session is open. A closed session takes no more rows: a row that
+    would have touched it begins another. Group by the keys and `bound_ms`, which is the end.
     """
     from onceproof.references.folds import fold, into_sessions
 
@@ -97,10 +97,10 @@ def sessions(events: Events, keys: Sequence[str], gap_ms: int) -> Any:
 
 
 def first_of_each(events: Events, keys: Sequence[str]) -> Any:
-    """Return what `dropDuplicates` lets through where `event_ms` is among its columns.
+    """Return the rows that `dropDuplicates` keeps if `event_ms` is among its columns.
 
-    One row for each combination of the keys and `event_ms`, and `_batch`. Which of several equal
-    ones in a batch survives is the engine's choice: use the keys alone.
+    One row for each combination of the keys and `event_ms`, and `_batch`. The engine may keep any
+    of several duplicates in a batch, so use only the keys.
     """
     from pyspark.sql import functions as F
 
@@ -109,20 +109,20 @@ def first_of_each(events: Events, keys: Sequence[str]) -> Any:
 
 
 def first_within(events: Events, keys: Sequence[str], delay_ms: int) -> Any:
-    """Return what `dropDuplicatesWithinWatermark` on the keys lets through: rows and `_batch`.
+    """Return the rows that `dropDuplicatesWithinWatermark` on the keys keeps, and `_batch`.
 
-    Of several rows of a key in one batch the engine keeps one as it likes, and forgets the key by
-    that one's time; here it is the first by partition and offset.
+    Of several rows of a key in one batch the engine keeps any, and forgets the key by that row's
+    time; here it is the first by partition and offset.
     """
     from pyspark.sql import functions as F
 
-    from onceproof.references.folds import fold, let_through
+    from onceproof.references.folds import first_in_time, fold
 
     rows = on_time(events.frame.withColumn("bound_ms", F.col("event_ms")))
-    return fold(rows, keys, "", let_through(_steps(events), delay_ms)).drop("bound_ms")
+    return fold(rows, keys, "", first_in_time(_steps(events), delay_ms)).drop("bound_ms")
 
 
 def _steps(events: Events) -> list[tuple[int, int]]:
-    """Return batch and W of every batch, in order; there are few."""
+    """Return number and watermark of every batch, in order; they are few enough to collect."""
     rows = events.watermarks.select("batch", "watermark_ms").orderBy("batch").collect()
     return [(row.batch, row.watermark_ms) for row in rows]

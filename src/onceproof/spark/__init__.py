@@ -1,1 +1,1 @@
-"""Spark as Onceproof starts it: session settings in one place."""
+"""Spark sessions and settings of Onceproof."""

@@ -1,4 +1,4 @@
-"""A driver in this process, with our settings, that leaves nothing behind."""
+"""A Spark session in this process, with Onceproof's settings, that is cleaned up completely."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from onceproof.spark.settings import settings
 from onceproof.stacks.members.cluster import environment
 from onceproof.stacks.tools import SparkTools
 
-# Two executors that are processes of their own, in a cluster that lives and dies with its driver.
+# Two executors in separate processes, in a cluster that starts and ends with its driver.
 LOCAL_CLUSTER = "local-cluster[2,1,1024]"
-_ENDS_WITHIN_S = 300.0  # it may write an archive of its classes first, which takes a core 30 s
+_ENDS_WITHIN_S = 300.0  # it may first write a CDS archive, which takes 30 s of CPU time
 
 
 @contextmanager
 def spark_session(
     tools: SparkTools, master: str, folder: Path, more: Mapping[str, str] | None = None
 ) -> Iterator[Any]:
-    """Yield a session on this master; its files lie in the folder, and its JVM ends with the block.
+    """Yield a session on this master; its files are in the folder, and its JVM ends with the block.
 
-    One at a time in a process: Spark keeps its settings in the process's environment.
-    A JVM that another session left is ended first: its class path lacks our jars.
+    Use one at a time in a process: Spark keeps its settings in the process's environment. The JVM
+    of an earlier session is ended first, as its class path has no jars of Onceproof.
     """
     from pyspark.sql import SparkSession
 
@@ -51,7 +51,7 @@ def spark_session(
 
 
 def _end_driver() -> None:
-    """Stop what runs and end its JVM, so that the next session can have other options."""
+    """Stop the active session and end its JVM, so that the next session can have other options."""
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 

@@ -1,4 +1,4 @@
-"""The settings of drivers and executors, and the file that a job is started with."""
+"""The settings of drivers and executors, and the settings file of a job."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from onceproof.stacks.members.cluster import java_options
 from onceproof.stacks.state import LOOPBACK
 from onceproof.stacks.tools import SparkTools
 
-# Two executors of one core, a heap that three brokers leave room for, two partitions of a shuffle
-# for two cores; a stopped executor is given up in seconds, not minutes.
+# Two executors of one core, a heap that fits beside three brokers, two shuffle partitions for two
+# cores; a paused executor is given up after seconds instead of minutes.
 SMALL = {
     "spark.driver.memory": "512m",
     "spark.executor.memory": "512m",
@@ -37,7 +37,7 @@ _REDACTED = "(?i)secret|password|token|access[.]?key"  # Spark's own default
 
 
 def driver_host(master: str) -> str:
-    """Return where executors find a driver: on loopback, as the master, or on this host's name."""
+    """Return the host of a driver: loopback if the master is on it, otherwise this host's name."""
     is_elsewhere = master.startswith("spark://") and not master.startswith("spark://127.")
     return socket.gethostname() if is_elsewhere else LOOPBACK
 
@@ -45,10 +45,9 @@ def driver_host(master: str) -> str:
 def settings(tools: SparkTools, master: str, folder: Path) -> Mapping[str, str]:
     """Return the whole configuration of a driver on this master, its executors included.
 
-    The locked jars are on the class path rather than in `spark.jars`: so they are in the Java
-    archive, and a job finds its connector without a flag of its own. A JVM that is killed cannot
-    clear what it unpacked for itself: a driver does that in this folder, and executors where they
-    run, in the folder that their worker has made for them.
+    The locked jars are on the class path rather than in `spark.jars`, so that they are in the CDS
+    archive and a job needs no option for its connector. A killed JVM cannot remove its temporary
+    files, so a driver's are in this folder, and an executor's in the folder made by its worker.
     """
     options = java_options(tools)
     class_path = ":".join(map(str, tools.jars))
@@ -65,18 +64,18 @@ def settings(tools: SparkTools, master: str, folder: Path) -> Mapping[str, str]:
 
 
 def redaction(secrets: Iterable[str]) -> dict[str, str]:
-    """Return the setting by which Spark's event log and pages do not show secrets."""
+    """Return the setting that hides secrets in Spark's event log and web pages."""
     forms = [re.escape(one) for one in secrets]
     return {"spark.redaction.regex": "|".join([_REDACTED, *forms])} if forms else {}
 
 
 def write_settings(path: Path, settings: Mapping[str, str], env: Mapping[str, str]) -> None:
-    """Write settings, and the environment of executors, so that only this user may read them."""
-    told = {**settings, **{f"spark.executorEnv.{name}": value for name, value in env.items()}}
-    text = "".join(f"{name} {_escaped(value)}\n" for name, value in told.items() if value)
+    """Write settings and the executors' environment to a file that only this user may read."""
+    lines = {**settings, **{f"spark.executorEnv.{name}": value for name, value in env.items()}}
+    text = "".join(f"{name} {_escaped(value)}\n" for name, value in lines.items() if value)
     write_whole(path, text, 0o600)
 
 
 def _escaped(value: str) -> str:
-    """Return a value as files of Java properties hold it."""
+    """Return a value escaped for a file of Java properties."""
     return value.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")

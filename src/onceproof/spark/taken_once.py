@@ -1,8 +1,8 @@
-"""`format("onceproof_taken_once")`: a source that cannot be replayed.
+"""The data source `format("onceproof_taken_once")`, which cannot be replayed.
 
-Its offsets have Kafka's shape. Its tasks take the records of their range from
-`onceproof.kafka.forgetting`; a task that runs again gets none. So what a batch had read before it
-failed is lost, whatever the sink does.
+Its offsets have Kafka's format. Its tasks take the records of their range from
+`onceproof.kafka.forgetting`; a task that runs again gets no records. So the records that a failed
+batch had read are lost with any sink.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ NAME = "onceproof_taken_once"
 
 
 def register(session: Any) -> None:
-    """Let the queries of a session read the format; a second time changes nothing."""
+    """Register the format with a session; idempotent."""
     session.dataSource.register(source())
 
 
 def next_ends(before: Mapping[str, int], there: Mapping[str, int], most: int) -> dict[str, int]:
-    """Return where the next batch ends: an equal share of at most so many records a partition."""
+    """Return the end offsets of the next batch: at most `most` records, evenly over partitions."""
     share = max(1, most // max(1, len(before)))
     return {one: min(at + share, max(at, there.get(one, 0))) for one, at in before.items()}
 
 
 def source() -> type:
-    """Return the data source's class; it travels to Spark's processes by value."""
+    """Return the data source's class, which Spark pickles by value."""
     from pyspark.sql.datasource import DataSource
 
     kind = reader()
@@ -47,7 +47,7 @@ def source() -> type:
 
 
 def reader() -> type:  # noqa: C901 - small methods, of classes too heavy to import above
-    """Return the class of its readers, of which each task and the driver have one."""
+    """Return the class of its readers, used by the driver and by each task."""
     from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
     from pyspark.sql.streaming.datasource import ReadMaxRows
 

@@ -1,8 +1,7 @@
-"""One small driver that loads what drivers, executors, masters and workers need, for the archive.
+"""A small driver that loads the classes of drivers, executors, masters and workers for the archive.
 
-Run as a program, `warm_up ARCHIVE JAVA SPARK_HOME JAR...`: its JVM writes the classes that it has
-loaded when it ends. The master and the workers of a `local-cluster` live in the driver's JVM, so
-theirs are among them.
+Run as a program, `warm_up ARCHIVE JAVA SPARK_HOME JAR...`: its JVM writes the loaded classes when
+it ends. They include those of master and workers, which a `local-cluster` runs in the driver's JVM.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ def main(archive: Path, tools: SparkTools) -> None:
             .start()
         )
         while len(query.recentProgress) < 3:
-            query.awaitTermination(0.05)  # raises what the query failed with
+            query.awaitTermination(0.05)  # raises the error of a failed query
         query.stop()
         spark.range(100).write.parquet(f"{folder}/parquet")
         spark.read.parquet(f"{folder}/parquet").count()

@@ -62,7 +62,7 @@ def test_offsets_of_a_batch_come_before_its_commit_when_both_are_new(archive, ch
     assert [op for op, *_ in records(history)] == [Op.BATCH_OFFSETS, Op.BATCH_COMMIT]
 
 
-def test_what_spark_has_removed_stays_archived(archive, checkpoint, tmp_path):
+def test_a_file_that_spark_has_removed_stays_archived(archive, checkpoint, tmp_path):
     checkpoint.plan(0, 10)
     archive.catch_up()
     (checkpoint.folder / "offsets/0").unlink()
@@ -82,23 +82,19 @@ def test_a_batch_with_other_contents_is_recorded_again_and_the_older_kept(
     assert '"0":7' in (tmp_path / "log/offsets/0").read_text()
 
 
-def test_a_file_that_is_damaged_is_recorded_as_failed_and_not_believed(
-    archive, checkpoint, history
-):
+def test_a_damaged_file_is_recorded_as_failed_and_ignored(archive, checkpoint, history):
     (checkpoint.folder / "offsets/0").write_text("v1\n{")
     archive.catch_up()
     assert records(history) == [(Op.BATCH_OFFSETS, 0, Outcome.FAILED)]
     assert archive.newest == (-1, -1)
 
 
-def test_an_archive_made_anew_knows_what_the_one_before_it_kept(
-    archive, checkpoint, history, tmp_path
-):
+def test_a_new_instance_continues_the_archive(archive, checkpoint, history, tmp_path):
     checkpoint.plan(0, 10)
     archive.catch_up()
-    again = Archive(checkpoint.folder, tmp_path / "log", history)
-    again.catch_up()
-    assert again.newest == (0, -1)
+    second = Archive(checkpoint.folder, tmp_path / "log", history)
+    second.catch_up()
+    assert second.newest == (0, -1)
 
 
 def begin(checkpoint, query, at=0):
@@ -112,7 +108,7 @@ def lose(checkpoint):
     return Checkpoint(checkpoint.folder)
 
 
-def test_a_checkpoint_that_was_lost_and_begun_anew_is_archived_apart(archive, checkpoint, history):
+def test_the_logs_of_a_lost_checkpoint_are_put_aside(archive, checkpoint, history):
     begin(checkpoint, "one")
     for batch, end in ((0, 10), (1, 20)):
         checkpoint.plan(batch, end)
@@ -131,7 +127,7 @@ def test_a_checkpoint_that_was_lost_and_begun_anew_is_archived_apart(archive, ch
     assert anew.proof["number"] == 2
 
 
-def test_what_each_query_has_read_first_is_told_and_what_it_left_out(archive, checkpoint):
+def test_first_reads_have_the_query_and_the_skipped_records(archive, checkpoint):
     begin(checkpoint, "one")
     checkpoint.plan(0, 10)
     checkpoint.commit(0)
@@ -155,7 +151,9 @@ def test_what_each_query_has_read_first_is_told_and_what_it_left_out(archive, ch
     ]
 
 
-def test_what_a_fault_took_away_is_recorded_when_it_comes_again(archive, checkpoint, history):
+def test_a_batch_removed_by_a_fault_is_recorded_when_it_is_written_again(
+    archive, checkpoint, history
+):
     checkpoint.plan(0, 10)
     checkpoint.commit(0)
     archive.catch_up()
@@ -167,7 +165,7 @@ def test_what_a_fault_took_away_is_recorded_when_it_comes_again(archive, checkpo
     assert [op for op, *_ in records(history)][1:] == [Op.BATCH_COMMIT] * 2
 
 
-def test_what_a_fault_changed_stays_archived_as_the_engine_wrote_it(archive, checkpoint, history):
+def test_a_file_changed_by_a_fault_stays_archived_as_written(archive, checkpoint, history):
     checkpoint.plan(0, 10)
     archive.catch_up()
     checkpoint.plan(0, 5)

@@ -25,7 +25,7 @@ REASONS = {
     "no_batch_0": "no offsets of batch 0",
     "gap": "offsets/0 is empty",
     "short": "has events-0 up to 5, but the ledger goes up to 5",
-    "another": "offsets/1 is not what was archived",
+    "another": "offsets/1 differs from the archive",
     "gone": "offsets/1 was archived and is gone",
     "never_archived": "commits/2 is in the checkpoint but not in the archive",
     "too_far": "batch 0 moved the watermark to 10001, but by its events it is 10000",

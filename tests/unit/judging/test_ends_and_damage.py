@@ -26,7 +26,7 @@ REASONS = {
     "others": "1 other start(s) had problems in the checkpoint too",
     "blame": (
         "Batch 1 ran on the checkpoint that kill_driver damaged after batch 0: the newest"
-        " offsets are gone, and their commit is there"
+        " offsets are gone, but their commit is there"
     ),
 }
 

@@ -1,4 +1,4 @@
-"""The reference that the page shows can be had as it stands there."""
+"""The reference on the page about references can be used as it is."""
 
 import re
 from pathlib import Path

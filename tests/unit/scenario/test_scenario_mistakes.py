@@ -425,8 +425,16 @@ def test_a_job_that_knows_nothing_of_us_takes_a_few_lines():
     ("sound", "bad", "said"),
     [
         ("each_once", "each_onc", "4: pipeline.reference: unknown value 'each_onc'; did you"),
-        ("  key: [order_id]\n", "", "4: pipeline.reference: each_once needs the key of the output"),
-        ("key: [", "columns: {a: int}\n  key: [", "4: pipeline.reference: each_once knows the key"),
+        (
+            "  key: [order_id]\n",
+            "",
+            "4: pipeline.reference: the key of the output for each_once is mis",
+        ),
+        (
+            "key: [",
+            "columns: {a: int}\n  key: [",
+            "4: pipeline.reference: each_once has only the k",
+        ),
         ("key: [", "columns: {a: money}\n  key: [", "5: pipeline.columns.a: unknown value 'money'"),
         (
             "key: [",

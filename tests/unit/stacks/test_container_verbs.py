@@ -6,7 +6,7 @@ from onceproof.errors import RequestError, StackError
 from onceproof.stacks.compose import composed_state
 from onceproof.stacks.compose.verbs import kill, pause, start, stop
 from onceproof.stacks.members.brokers import Broker
-from tests.unit.engine_of_paper import ALIVE, DEAD, engine
+from tests.unit.scripted_engine import ALIVE, DEAD, engine
 
 BROKER = Broker(composed_state(), 1)
 KILLED = DEAD | {"ExitCode": 137}

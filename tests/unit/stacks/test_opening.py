@@ -12,7 +12,7 @@ from onceproof.stacks.aiming import Role
 from onceproof.stacks.compose import composed_state, service
 from onceproof.stacks.compose.stack import ComposeStack
 from onceproof.stacks.opening import find_stack, open_stack
-from tests.unit.engine_of_paper import ALIVE, DEAD, engine
+from tests.unit.scripted_engine import ALIVE, DEAD, engine
 
 
 def containers(*names):

@@ -1,4 +1,4 @@
-"""An engine behind a real socket that tells of one container what it is given to tell."""
+"""A Docker engine on a real socket that returns given states of one container."""
 
 import json
 import socketserver
@@ -18,22 +18,22 @@ DEAD = ALIVE | {"Running": False, "Pid": 0}
 
 @contextmanager
 def engine(monkeypatch, folder, *lives, listed=(), refuses=()):
-    """Serve each of these states in turn, the last one for ever; yields the orders that it gets."""
+    """Serve each of these states in turn, the last one repeatedly; yield the requests received."""
     orders, left = [], list(lives)
 
     class Answers(BaseHTTPRequestHandler):
         def do_GET(self):
             if self.path.startswith("/containers/json"):
-                self.tell(200, listed)
+                self.reply(200, listed)
             else:
-                self.tell(200, {"State": left.pop(0) if len(left) > 1 else left[0]})
+                self.reply(200, {"State": left.pop(0) if len(left) > 1 else left[0]})
 
         def do_POST(self):
             orders.append(self.path.removeprefix("/containers/abc/"))
             is_refused = any(word in self.path for word in refuses)
-            self.tell(409 if is_refused else 204, {"message": "it is not running"})
+            self.reply(409 if is_refused else 204, {"message": "it is not running"})
 
-        def tell(self, status, document):
+        def reply(self, status, document):
             text = b"" if status == 204 else json.dumps(document).encode()
             self.send_response(status)
             self.send_header("Content-Length", str(len(text)))
