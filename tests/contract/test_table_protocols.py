@@ -133,7 +133,7 @@ def test_readers_see_what_is_committed_and_no_more(make, name, point):
 
 
 @pytest.mark.parametrize("name", POINTS)
-def test_a_driver_that_wakes_behind_its_replacement_decides_nothing(make, name):
+def test_a_superseded_driver_that_resumes_decides_nothing(make, name):
     scene = make(name)
     old, new = scene.sink(1), scene.sink(2)
     scene.crash_at("task_done", 1, then=lambda: scene.batch(new, 1))

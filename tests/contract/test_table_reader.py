@@ -57,7 +57,7 @@ def looked(reader):
     return sorted((row["copies"], row["key"].split('"')[1], row["version"]) for row in found)
 
 
-def test_rows_that_came_are_told_once(reader, connection):
+def test_new_rows_are_returned_once(reader, connection):
     put(connection, "a", 3)
     assert looked(reader) == [(1, "a", 3)]
     put(connection, "b", 4)
@@ -65,7 +65,7 @@ def test_rows_that_came_are_told_once(reader, connection):
     assert looked(reader) == []
 
 
-def test_a_row_is_told_with_key_value_and_who_wrote_it(reader, connection):
+def test_a_row_has_key_value_batch_and_attempt(reader, connection):
     put(connection, 'é "x"', 3, hour=None, batch=7)
     (row,) = reader.look().rows.to_pylist()
     assert row == {"copies": 1, "key": '["é \\"x\\"", null]', "value": "[3, 0.5]"} | {

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from onceproof.sinks.protocol import Part, Transaction
-from onceproof.sinks.protocol.shared_run import SharedRun, Told
+from onceproof.sinks.protocol.shared_run import SharedRun, TaskResult
 from onceproof.sinks.protocol.two_phase import TwoPhase
 from onceproof.sinks.protocol.writer import Writer
 from tests.model.stores import ModelCheckpoint, ModelStore, Tick
@@ -16,7 +16,7 @@ from tests.model.world import World
 
 
 class ModelRuns(ModelStore):
-    """A store that tells runs apart."""
+    """A store that identifies runs by their names."""
 
     def claimed(self) -> tuple[int, str]:
         """Return the newest epoch and whose it is."""
@@ -48,19 +48,19 @@ class SharedSink:
     def write(
         self, batch: int, tasks: Callable[[int], Sequence[Part]], drain: Callable[[], None]
     ) -> None:
-        """Write a batch: the driver tells, the tasks join and write, the driver commits."""
-        known = self._begun().known()
-        epoch = self._begun().join(str(self.run), known)
-        is_replay = batch <= known.newest
-        told = [Told(epoch, None, is_replay)]
+        """Write a batch: the driver reads the state, tasks join and write, the driver commits."""
+        before = self._begun().state()
+        epoch = self._begun().join(str(self.run), before)
+        is_replay = batch <= before.newest
+        results = [TaskResult(epoch, None, is_replay)]
         try:
             if is_replay:
                 drain()
             else:
-                told += [Told(epoch, part, False) for part in tasks(epoch)]
-            self._begun().commit(batch, told)
+                results += [TaskResult(epoch, part, False) for part in tasks(epoch)]
+            self._begun().commit(batch, results)
         except Exception:
-            self._begun().abort(batch, told)
+            self._begun().abort(batch, results)
             raise
 
     def recover(self) -> Mapping[str, Any]:

@@ -5,29 +5,29 @@ from collections import Counter
 from dataclasses import replace
 
 from onceproof.sinks.protocol.coordinated import ONGOING, CoordinatedParts, part_of
-from onceproof.sinks.protocol.journal import Told
+from onceproof.sinks.protocol.journal import JournalState
 from onceproof.sinks.protocol.two_phase import TwoPhase
 from tests.model.coordinator import ModelTopicPart, topic_store
 from tests.model.transactions import Transactions
 
 
-class HearsSupersededRuns(Told):
-    def hear(self, place, text):
-        said = json.loads(text)
-        if self._counts(place, said | {"epoch": max(said["epoch"], self.epoch)}):
-            self.counted.add(said["token"])
-            self.epoch = max(said["epoch"], self.epoch)
+class HearsSupersededRuns(JournalState):
+    def add(self, place, text):
+        record = json.loads(text)
+        if self._counts(place, record | {"epoch": max(record["epoch"], self.epoch)}):
+            self.counted.add(record["token"])
+            self.epoch = max(record["epoch"], self.epoch)
 
 
 def hearing_superseded_runs(world, run, tick):
     kept = topic_store(world, run, tick)
-    kept.memory.told = HearsSupersededRuns()
+    kept.memory.state = HearsSupersededRuns()
     return kept
 
 
 class LeavesOthersOpen(CoordinatedParts):
     def open(self):
-        return [part for part in super().open() if part.epoch == self.memory.told.epoch]
+        return [part for part in super().open() if part.epoch == self.memory.state.epoch]
 
 
 def leaving_others_open(world, run, tick):
@@ -54,7 +54,7 @@ class TrustsIds(CoordinatedParts):
     def commit(self, part):
         self._end_all(part, commit=True)
         self._ended.add(part)
-        for decision in self.memory.told.undone():
+        for decision in self.memory.state.undone():
             if self._ended >= set(decision.parts):
                 self._done(decision)
 

@@ -88,7 +88,7 @@ class SweepsWhoeverWrites(TwoPhase):
 
 class ReturnsEarly(TwoPhase):
     def write(self, batch, tasks, drain):
-        if self.writer.known(batch) is None:
+        if self.writer.decision_of(batch) is None:
             super().write(batch, tasks, drain)
 
 
@@ -157,22 +157,22 @@ class RenamesBeforeItSyncs(ModelStore):
 
 
 class JoinsWhoeverIsThere(SharedRun):
-    def join(self, run, known):
-        return known.epoch or self.memory.claim(1)
+    def join(self, run, before):
+        return before.epoch or self.memory.claim(1)
 
 
 class AbortsWhatItWasTold(SharedRun):
-    def abort(self, batch, told):
-        for part in (one.part for one in told if one and one.part):
+    def abort(self, batch, results):
+        for part in (one.part for one in results if one and one.part):
             self.protocol.store.abort(part)
 
 
 class WritesReplaysAgain(SharedRun):
-    def known(self):
-        return replace(super().known(), newest=-1)
+    def state(self):
+        return replace(super().state(), newest=-1)
 
-    def commit(self, batch, told):
-        self.protocol.writer.join(told[0].epoch)
-        for part in (one.part for one in told if one.part):
+    def commit(self, batch, results):
+        self.protocol.writer.join(results[0].epoch)
+        for part in (one.part for one in results if one.part):
             self.protocol.store.commit(part)
         self.protocol.step("sink_committed", batch)

@@ -1,4 +1,4 @@
-"""Sinks of files without Spark: their tasks are called one by one, and a crash is an exception."""
+"""File sinks driven without Spark: tasks are called one by one, and crashes are exceptions."""
 
 import os
 from dataclasses import replace
@@ -23,7 +23,7 @@ class CrashError(Exception):
 
 
 class Frame:
-    """A batch of rows in partitions, in place of a DataFrame."""
+    """A batch of rows in partitions; `drained` is set when its plan is run without a sink."""
 
     columns = tuple(COLUMNS)
 
@@ -44,7 +44,7 @@ class Frame:
 
 
 def frame(batch, partitions=PARTITIONS):
-    """Return the rows of a batch in partitions: apps, with the batch as their views."""
+    """Return the rows of a batch, in partitions: apps, with the batch as their views."""
     return Frame([[(app, batch) for app in apps] for apps in partitions])
 
 
@@ -85,14 +85,14 @@ class Scene:
         return self.kind(replace(self.target, attempt=attempt))
 
     def attempt(self):
-        """Start the next attempt of the job, after the recovery."""
+        """Recover, and return the sink of the next start of the job."""
         self.attempts += 1
         if self.attempts > 1:
             self.sink().recover()
         return self.sink(self.attempts)
 
     def crash_at(self, name, batch, then=None):
-        """Crash once, at a step of a batch."""
+        """Crash the process when it first reaches a step of a batch."""
 
         def reached(step, of, **_):
             self.visited.append(step)
@@ -117,7 +117,7 @@ class Scene:
         return sorted(tuple(row.values()) for row in found)
 
     def staged(self):
-        """Return every file that is outside data/ and not a decision."""
+        """Return all files beside data/ that are not decisions."""
         return [
             os.path.relpath(os.path.join(at, name), self.root)
             for at, _, names in os.walk(self.root)

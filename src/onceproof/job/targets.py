@@ -53,4 +53,4 @@ def target_argument(run: RunDirectory, plan: Plan, address: str) -> str:
     """Return the value of {target} in the job's command."""
     kind = find_sink(plan.output.sink)
     target = target_of(run, plan, address)
-    return kind.place.shown(target) if is_output(kind) else target.name
+    return kind.place.location(target) if is_output(kind) else target.name

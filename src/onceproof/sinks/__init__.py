@@ -1,7 +1,7 @@
-"""Sinks: where pipelines write, how readers read it, and the guarantee that each declares.
+"""Sinks: where pipelines write, how readers read it, and the guarantee that each sink declares.
 
-A sink is a class that is made from a `Target` alone, in the job, in phases and in the reader alike.
-Its traits are attributes of the class, so a plan can be made without a store.
+A sink is a class whose only argument is a `Target`: in the job, in the phases and in the reader.
+Its traits are class attributes, so a plan can be made without connecting to a store.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from onceproof.runs.plan import Writes
 
 @dataclass(frozen=True)
 class Target:
-    """What one run writes to, and who writes: all that a sink is made from.
+    """The place that one run writes to, and its writer: the only argument of a sink.
 
-    `address` is the store's, `name` what is written to there (for a table `schema.table`).
-    `columns`, `key` and `version` are the reference's. `attempt` is the start of the job that
-    writes, 0 for whoever only reads. `checkpoint` is the folder that the query is given as its
-    `checkpointLocation`; a sink that remembers its batches needs it. `writer` is the name under
-    which it remembers them, the target's own if there is none.
+    `address` is the store's address, `name` the object in the store (for a table `schema.table`).
+    `columns`, `key` and `version` come from the reference. `attempt` is the number of the job
+    start that writes, 0 for a reader. `checkpoint` is the query's `checkpointLocation`, required
+    by sinks that record their batches. `writer` is the name under which batches are recorded; by
+    default it is derived from the target.
     """
 
     address: str
@@ -41,34 +41,34 @@ class Target:
 
 @dataclass(frozen=True)
 class Store:
-    """A store that sinks write to: the members that a stack must have for it, and its address.
+    """A store that sinks write to: the stack members it needs, and the source of its address.
 
-    `address` is the name of what is the address: a run's `output` folder, or of its stack the
-    `bootstrap` servers or the `store`.
+    `address` is one of `output` (the run's folder), `bootstrap` (the stack's Kafka brokers) and
+    `store` (the stack's database).
     """
 
     needs: tuple[str, ...] = ()
     address: str = "store"
 
 
-# The columns of `reads/` but for `poll`.
+# The columns of `reads/` except `poll`.
 LOOK = dict.fromkeys(["copies", "key", "value", "version", "position", "batch", "attempt"], "int64")
 LOOK |= {"key": "string", "value": "string"}
 
 
 @dataclass(frozen=True)
 class Look:
-    """What a reader sees that it had not seen at its last look, and what is gone since.
+    """The rows added and removed since the reader's previous look.
 
-    `rows` are those of `reads/` without `poll`: copies, key, value, version, position, batch,
-    attempt. An Arrow table.
+    `rows` is an Arrow table with the columns of `reads/` except `poll`: copies, key, value,
+    version, position, batch, attempt.
     """
 
     rows: Any
 
     @classmethod
     def of(cls, rows: Sequence[Sequence[Any]]) -> Look:
-        """Make one of rows with their values in the order of `LOOK`."""
+        """Return a look with these rows, whose values are in the order of `LOOK`."""
         import pyarrow as pa
 
         cells = zip(*rows, strict=True) if rows else ((),) * len(LOOK)
@@ -78,23 +78,22 @@ class Look:
 
 
 class Reader(Protocol):
-    """Somebody who looks at the sink again and again, as its readers do."""
+    """A reader that polls the sink with the same visibility as the sink's consumers."""
 
     def look(self) -> Look:
-        """Look at all that a reader can see now; raises if the store does not answer in time.
+        """Return the changes since the last look; raises if the store does not answer in time.
 
-        A look that raised has told nothing: the next one tells what it would have.
+        After a look that raised, the next one returns the changes that were missed.
         """
 
     def close(self) -> None:
-        """Give back what it holds."""
+        """Release connections and other resources."""
 
 
 class Sink(Protocol):
-    """What a run asks of a sink.
+    """The interface that a run needs of a sink.
 
-    `modes` are the output modes of queries that it takes, `steps` the failpoints that its batches
-    come to.
+    `modes` are the output modes that it supports, `steps` the failpoints that its batches reach.
     """
 
     family: ClassVar[str]
@@ -107,60 +106,60 @@ class Sink(Protocol):
     steps: ClassVar[tuple[str, ...]]
 
     def __init__(self, target: Target) -> None:
-        """Make it; nothing is reached yet."""
+        """Store the target; must not connect to the store."""
 
     def prepare(self) -> None:
-        """Make what is written to; a second time changes nothing."""
+        """Create the table, topic or folder; idempotent."""
 
     def write(self, frame: Any, batch: int) -> None:
-        """Write one batch; this is what `foreachBatch` is given."""
+        """Write one batch; the function for `foreachBatch`."""
 
     def recover(self) -> Mapping[str, Any]:
-        """Settle what dead attempts left, in no attempt's lifetime; return what was done.
+        """Settle what crashed attempts left open, while no attempt runs; return the actions taken.
 
-        Of that, `decided` and `undone` go to the history as decisions: attempts at batches, each a
-        batch and a start of the job. The rest is the proof that it was done.
+        `decided` and `undone` of the result go to the history as decisions: pairs of a batch and a
+        start of the job. The other entries are stored as the proof of the recovery.
         """
 
     def open(self) -> tuple[int, int]:
-        """Return how many transactions are open, and how many rows they hide from readers."""
+        """Return the number of open transactions, and of rows that they hide from readers."""
 
     def reader(self) -> Reader:
-        """Return somebody who looks while the run goes on."""
+        """Return a reader that polls the sink during the run."""
 
     def read(self, folder: Path) -> tuple[int, str]:
-        """Write all that readers see now into a folder of parquet; return rows and a digest.
+        """Write all visible rows into a folder as parquet; return their number and a digest.
 
-        The columns are the target's, `_batch` and `_attempt`. The digest is alike for like rows.
+        The columns are the target's, `_batch` and `_attempt`. Equal rows have equal digests.
         """
 
     def drop(self) -> None:
-        """Remove what `prepare` made; a second time changes nothing."""
+        """Remove everything that `prepare` created; idempotent."""
 
 
 @runtime_checkable
 class OwnQuery(Protocol):
-    """What a sink has beside where Spark writes by itself: then `write` is never called."""
+    """The additional method of a sink that Spark writes itself; its `write` is never called."""
 
     def start(self, rows: Any, mode: str, trigger: str) -> Any:
-        """Start a query that writes the rows of a stream, and return it."""
+        """Start a query that writes the rows of a stream; return the query."""
 
 
 @runtime_checkable
 class NamesOpen(Protocol):
-    """What a sink has beside whose store tells what is open by names that people can look up."""
+    """The additional method of a sink whose store lists open transactions by name."""
 
     def open_names(self) -> list[str]:
-        """Return the names of what `open` counts."""
+        """Return the names of the transactions that `open` counts."""
 
 
-# By the name that sinks call it; one that is not here is given the address of the stack's store.
+# By the sink's `store`; any other store has the address of the stack's database.
 STORES: Mapping[str, Store] = {
     "postgresql": Store(needs=("store",)),
     "kafka": Store(address="bootstrap"),
     "files": Store(address="output"),
 }
-# Every sink of ours, by the name that scenarios call it.
+# The built-in sinks, by their names in scenarios.
 SINKS: Mapping[str, str] = {
     "append_table": "onceproof.sinks.tables.append_table:AppendTable",
     "upsert_table": "onceproof.sinks.tables.upsert_table:UpsertTable",
@@ -174,7 +173,7 @@ SINKS: Mapping[str, str] = {
     "spark_files": "onceproof.sinks.files.spark_files:SparkFiles",
     "two_phase_files": "onceproof.sinks.files.two_phase_files:TwoPhaseFiles",
 }
-# What jobs of somebody else write to, which is only read.
+# The outputs of users' own jobs, which are read and never written.
 OUTPUTS: Mapping[str, str] = {
     "table": "onceproof.sinks.outputs.table:Table",
     "parquet": "onceproof.sinks.outputs.folder:Parquet",
@@ -185,18 +184,18 @@ OUTPUTS: Mapping[str, str] = {
 
 
 def find_sink(name: str, options: Mapping[str, Any] | None = None) -> type[Sink]:
-    """Return the class of one of `SINKS` or `OUTPUTS`, or the one that `module:attribute` names.
+    """Return the class of one of `SINKS` or `OUTPUTS`, or the class at `module:attribute`.
 
-    With the options of an output it declares what they say.
+    With options, an output's class has the traits that they declare.
     """
-    known = {**SINKS, **OUTPUTS}
-    write = f"one of {', '.join(known)}, or module:attribute with the module on PYTHONPATH"
-    found = find_attribute(known.get(name, name), f"sink {name!r}", write)
+    paths = {**SINKS, **OUTPUTS}
+    write = f"one of {', '.join(paths)}, or module:attribute with the module on PYTHONPATH"
+    sink = find_attribute(paths.get(name, name), f"sink {name!r}", write)
     if options is not None and name in OUTPUTS:
-        found = found.declaring(options)
-    if missing := [part for part in _PARTS if not hasattr(found, part)]:
-        raise RequestError(f"{name} has no {missing[0]}: a sink has {', '.join(_PARTS)}")
-    kind: type[Sink] = found
+        sink = sink.declaring(options)
+    if missing := [part for part in _PARTS if not hasattr(sink, part)]:
+        raise RequestError(f"{name} has no {missing[0]}; a sink must have {', '.join(_PARTS)}")
+    kind: type[Sink] = sink
     return kind
 
 

@@ -1,8 +1,8 @@
 """`format("onceproof_two_phase")`: the two-phase sinks as a data source of Spark, in append mode.
 
-A second shell around the protocol of `two_phase_table` and `two_phase_files`, for those who would
-rather write a format than `foreachBatch`. Spark runs its driver's side in processes that know
-nothing of each other, so the run is told by the run's id, which only tasks see: `shared_run`.
+A second interface to the protocol of `two_phase_table` and `two_phase_files`, for queries that use
+a format instead of `foreachBatch`. Spark runs the driver's side in processes that share no state,
+so the run is identified by the run id, which only tasks can read; see `shared_run`.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ from onceproof.sinks.files.parquet_rows import signed
 from onceproof.sinks.in_spark.part_tasks import write_part
 from onceproof.sinks.in_spark.source_options import NAME, columns_of, sink_of
 from onceproof.sinks.protocol import Part
-from onceproof.sinks.protocol.shared_run import Known, SharedRun, Told
+from onceproof.sinks.protocol.shared_run import SharedRun, StoreState, TaskResult
 
 _APPEND_ONLY = (
-    f"{NAME} takes append mode only: for update and complete mode give the sink's `write` to"
+    f"{NAME} supports append mode only; for update or complete mode pass the sink's `write` to"
     " foreachBatch, as find_sink(...)(target).write"
 )
-_RUN, _BATCH = "spark.jobGroup.id", "streaming.sql.batchId"  # as Spark tells its tasks
+_RUN, _BATCH = "spark.jobGroup.id", "streaming.sql.batchId"  # local properties of Spark's tasks
 
 
 def register(session: Any) -> None:
-    """Let the queries of a session write to the format; a second time changes nothing."""
+    """Register the format with a Spark session; idempotent."""
     session.dataSource.register(source())
 
 
-def source() -> type:  # noqa: C901 - three small classes, whose own are too heavy to import above
-    """Return the data source's class; it travels to Spark's processes by value."""
+def source() -> type:  # noqa: C901 - three small classes; their bases are too heavy to import above
+    """Return the data source's class; Spark pickles it by value."""
     from pyspark.sql.datasource import DataSource, DataSourceStreamArrowWriter, WriterCommitMessage
 
     class Message(WriterCommitMessage):  # type: ignore[misc]
-        def __init__(self, told: Told) -> None:
-            self.told = told
+        def __init__(self, result: TaskResult) -> None:
+            self.result = result
 
     class Writer(DataSourceStreamArrowWriter):  # type: ignore[misc]
         def __init__(self, batches: Batches) -> None:
@@ -47,10 +47,10 @@ def source() -> type:  # noqa: C901 - three small classes, whose own are too hea
             return Message(self.batches.write(iterator))
 
         def commit(self, messages: Sequence[Any], batchId: int) -> None:
-            self.batches.commit(batchId, [one and one.told for one in messages])
+            self.batches.commit(batchId, [one and one.result for one in messages])
 
         def abort(self, messages: Sequence[Any], batchId: int) -> None:
-            self.batches.abort(batchId, [one and one.told for one in messages])
+            self.batches.abort(batchId, [one and one.result for one in messages])
 
     class TwoPhaseSource(DataSource):  # type: ignore[misc]
         @classmethod
@@ -64,40 +64,40 @@ def source() -> type:  # noqa: C901 - three small classes, whose own are too hea
             return Writer(Batches.of(kind, target))
 
         def writer(self, schema: Any, overwrite: bool) -> Any:  # noqa: ARG002
-            raise RequestError(f"{NAME} is written to by a stream: write writeStream")
+            raise RequestError(f"{NAME} cannot be written by a batch query; use writeStream")
 
     return TwoPhaseSource
 
 
 @dataclass(frozen=True)
 class Batches:
-    """What each process of a run is made from, and what the store knew when it was made."""
+    """The picklable state that each process of a run starts from; `before` is the store's state."""
 
     kind: str
     target: Target
-    known: Known
+    before: StoreState
 
     @classmethod
     def of(cls, kind: str, target: Target) -> Batches:
-        """Ask the store; for the first run of a writer, make the target."""
+        """Read the store's state; create the target before the first run of a writer."""
         sink: Any = find_sink(kind)(target)
-        known = _shared(sink).known() if sink.is_prepared() else Known(0, "", -1)
-        if not known.epoch:
+        before = _shared(sink).state() if sink.is_prepared() else StoreState(0, "", -1)
+        if not before.epoch:
             sink.prepare()
-        return cls(kind, target, known)
+        return cls(kind, target, before)
 
-    def write(self, rows: Iterator[Any]) -> Told:
-        """Write one part, in a task; of a batch that is decided only the plan is run."""
+    def write(self, rows: Iterator[Any]) -> TaskResult:
+        """Write one part, in a task; for a decided batch only run the plan."""
         from pyspark import TaskContext
 
         context = TaskContext.get()
         batch = int(context.getLocalProperty(_BATCH))
         run = self._shared()
-        epoch = run.join(context.getLocalProperty(_RUN), self.known)
-        if batch <= self.known.newest:
+        epoch = run.join(context.getLocalProperty(_RUN), self.before)
+        if batch <= self.before.newest:
             for _ in rows:
                 continue
-            return Told(epoch, None, is_replay=True)
+            return TaskResult(epoch, None, is_replay=True)
         part = Part(
             writer=run.protocol.writer.name,
             epoch=epoch,
@@ -108,15 +108,15 @@ class Batches:
         )
         own = (signed(some, self.target, batch) for some in rows)
         is_written = write_part(own, part, run.protocol.store.begin)
-        return Told(epoch, part if is_written else None, is_replay=False)
+        return TaskResult(epoch, part if is_written else None, is_replay=False)
 
-    def commit(self, batch: int, told: Sequence[Told | None]) -> None:
+    def commit(self, batch: int, results: Sequence[TaskResult | None]) -> None:
         """Decide a batch and commit it, in the driver."""
-        self._shared().commit(batch, told)
+        self._shared().commit(batch, results)
 
-    def abort(self, batch: int, told: Sequence[Told | None]) -> None:
-        """Settle a batch whose query fails, in the driver."""
-        self._shared().abort(batch, told)
+    def abort(self, batch: int, results: Sequence[TaskResult | None]) -> None:
+        """Settle a batch whose query failed, in the driver."""
+        self._shared().abort(batch, results)
 
     def _shared(self) -> SharedRun:
         return _shared(find_sink(self.kind)(self.target))

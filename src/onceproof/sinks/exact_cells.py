@@ -1,10 +1,9 @@
-"""Values as they were written, by whomever, in the type of the column that is compared.
+"""Exact conversion of written values to the type of the compared column.
 
-A type holds a value exactly, or refuses it: what would be cut or guessed at is an error, since a
-comparison of what was made of it could call wrong rows right. Text alone takes any value: a number
-by its digits, true and false by their names, what is nested as its JSON. Columns of Arrow are held
-to the same, which casts a truth or a moment to a number without a word, and rounds a decimal to a
-double.
+A type holds a value exactly or rejects it. Truncating or guessing is an error, since a comparison
+of converted values could pass wrong rows. Only string takes any value: a number by its digits, true
+and false by their names, nested values as JSON. The same rules apply to Arrow columns, because
+Arrow silently casts a boolean or a timestamp to a number and rounds a decimal to a double.
 """
 
 from __future__ import annotations
@@ -42,12 +41,12 @@ _TEXTS: Mapping[str, tuple[str, Callable[[str], Any]]] = {
 
 
 class Digits(float):
-    """A number of JSON with a point or an exponent, which knows how it is written."""
+    """A JSON number with a point or an exponent that keeps its original text."""
 
     digits: str
 
     def __new__(cls, digits: str) -> Digits:
-        """Return the number that these digits are."""
+        """Return the number with these digits."""
         made = super().__new__(cls, digits)
         made.digits = digits
         return made
@@ -58,12 +57,12 @@ class Digits(float):
 
 
 def from_json(text: str | bytes) -> Any:
-    """Return what JSON says, its numbers with their digits; raises `ValueError`."""
+    """Parse JSON, keeping the digits of numbers; raises `ValueError`."""
     return json.loads(text, parse_float=Digits, object_pairs_hook=_each_once)
 
 
 def exact(name: str, value: Any, kind: str) -> Any:
-    """Return the value of a column as its type holds it, NULL as it is; else raise `ValueError`."""
+    """Return a value in the type of its column, NULL unchanged; raises `ValueError`."""
     if value is None or kind not in _MAKERS:
         return value
     try:
@@ -73,7 +72,7 @@ def exact(name: str, value: Any, kind: str) -> Any:
 
 
 def exact_text(name: str, text: str, kind: str) -> Any:
-    """Return what a text says that has no type: a record's key, or the name of a folder."""
+    """Return the value of an untyped text (a record's key or a folder's name) in a type."""
     pattern, make = _TEXTS.get(kind, ("(?s:.*)", str))
     if not re.fullmatch(pattern, text):
         raise _refusal(name, text, kind)
@@ -82,16 +81,16 @@ def exact_text(name: str, text: str, kind: str) -> Any:
 
 def _refusal(name: str, value: Any, kind: str) -> ValueError:
     return ValueError(
-        f"column {name} holds {value!r:.100}, which is no {kind}: write {_IF_WANTED[kind]} into the"
-        " scenario's columns"
+        f"column {name} has {value!r:.100}, which is not a valid {kind}; write {_IF_WANTED[kind]}"
+        " in the scenario's columns"
     )
 
 
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError(f"it has a member twice: {', '.join(name for name, _ in pairs)}")
-    return found
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        raise ValueError(f"duplicate member: {', '.join(name for name, _ in pairs)}")
+    return members
 
 
 def _whole(bits: int, value: Any) -> int:
@@ -120,11 +119,10 @@ def _truth(value: Any) -> bool:
 def _text(value: Any) -> str:
     if isinstance(value, bytes | bytearray | memoryview):
         raise ValueError
-    return value if isinstance(value, str) else _shown(value)
+    return value if isinstance(value, str) else _as_text(value)
 
 
-def _shown(value: Any) -> str:
-    """Return a value that is no text as JSON writes it, or as its own type does."""
+def _as_text(value: Any) -> str:
     if isinstance(value, Mapping):
         members = (f"{_inner(str(name))}: {_inner(held)}" for name, held in value.items())
         return f"{{{', '.join(members)}}}"
@@ -139,7 +137,9 @@ def _shown(value: Any) -> str:
 
 def _inner(value: Any) -> str:
     plain = Mapping, list, tuple, bool, int, float, type(None)
-    return _shown(value) if isinstance(value, plain) else json.dumps(str(value), ensure_ascii=False)
+    if isinstance(value, plain):
+        return _as_text(value)
+    return json.dumps(str(value), ensure_ascii=False)
 
 
 def _moment(value: Any) -> dt.datetime:
@@ -176,25 +176,25 @@ _MAKERS: Mapping[str, Callable[[Any], Any]] = {
 
 
 def cells_of(name: str, found: Any, kind: str, wanted: Any) -> Any:
-    """Return a column as this type of Arrow's; raises `ValueError` where that would bend values."""
+    """Return a column in this Arrow type; raises `ValueError` if that would change values."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(found.type):
         found = found.dictionary_decode()
     if not (pa.types.is_null(found.type) or _is_held(found.type, kind)):
         raise ValueError(
-            f"column {name} is {found.type}, and {kind} is expected: let the job write it as that,"
-            " or write another type, or string, into the scenario's columns"
+            f"column {name} is {found.type}, expected {kind}; change the job, or write another"
+            " type, or string, in the scenario's columns"
         )
     if kind == "double" and pa.types.is_decimal(found.type):
         return pa.array([exact(name, one, kind) for one in found.to_pylist()], wanted)
     if pa.types.is_timestamp(found.type) and pa.types.is_timestamp(wanted):
-        found = found.cast(pa.timestamp("us", found.type.tz))  # Spark's own are UTC, unsaid
+        found = found.cast(pa.timestamp("us", found.type.tz))  # Spark's are UTC without a zone
     return found.cast(wanted)
 
 
 def _is_held(found: Any, kind: str) -> bool:
-    """Whether a type takes values of another to the last digit, or else Arrow refuses them."""
+    """Whether Arrow casts this type to the kind without loss, or raises for the values it loses."""
     from pyarrow import types
 
     holds: Mapping[str, tuple[Callable[[Any], bool], ...]] = {
@@ -208,9 +208,9 @@ def _is_held(found: Any, kind: str) -> bool:
 
 
 def batch_of(target: Target, rows: Iterable[Mapping[str, Any]], where: str) -> Any:
-    """Return mappings as one batch of Arrow; what a row has not is null.
+    """Return mappings as one Arrow record batch; a missing column is null.
 
-    Raises `StackError` for a value that its column does not hold exactly.
+    Raises `StackError` for a value that its column cannot hold exactly.
     """
     import pyarrow as pa
 
@@ -218,7 +218,7 @@ def batch_of(target: Target, rows: Iterable[Mapping[str, Any]], where: str) -> A
     wanted = schema(target)
     if found and (missing := [one for one in target.key if all(one not in row for row in found)]):
         raise StackError(
-            f"no row of {where} has the key {missing[0]}: they have {', '.join(found[0])}"
+            f"no row of {where} has the key {missing[0]}; its columns are {', '.join(found[0])}"
         )
     try:
         cells = [
@@ -228,18 +228,18 @@ def batch_of(target: Target, rows: Iterable[Mapping[str, Any]], where: str) -> A
             for name, kind in target.columns.items()
         ]
     except (ValueError, TypeError, pa.ArrowException) as error:
-        said = " ".join(str(error).split())
-        raise StackError(f"{where} holds a value that does not fit its column: {said}") from None
+        why = " ".join(str(error).split())
+        raise StackError(f"{where} has a value that does not fit its column: {why}") from None
     return unsigned(cells, len(found), target)
 
 
 def unsigned(cells: list[Any], rows: int, target: Target) -> Any:
-    """Return cells as a batch of rows of which nobody knows who wrote them."""
+    """Return cells as a record batch whose `_batch` and `_attempt` are null."""
     import pyarrow as pa
 
     return pa.record_batch([*cells, *(pa.nulls(rows, pa.int64()) for _ in WROTE)], schema(target))
 
 
 def _plain(value: Any) -> Any:
-    """Return what numpy holds as Python's own."""
+    # numpy's scalars and arrays as Python's own
     return value.tolist() if type(value).__module__ == "numpy" else value

@@ -1,9 +1,9 @@
-"""What writers have left open in a target, for a person who is to settle it.
+"""Transactions, staged rows and staged files that writers have left open, for `onceproof sweep`.
 
-A look changes nothing. `settle` does what the next start of the job would: it claims the writer,
-which stops a job that still runs, and ends each thing as it was decided.
+`left` changes nothing. `settle` does what the next start of the job would do: it claims the writer,
+which stops a job that is still running, and then commits or rolls back each item as decided.
 
-Any sink of `SINKS` whose writers can leave something open has what `Leaves` says.
+Every sink of `SINKS` whose writers can leave something open implements `Leaves`.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from onceproof.sinks.protocol.checkpoint_folder import CheckpointFolder
 
 
 class Fate(StrEnum):
-    """What becomes of a thing when its writer is settled."""
+    """The effect that settling the writer has on an open item."""
 
     COMMIT = "decided: will be committed"
     ROLL_BACK = "not decided: will be rolled back"
     ADD = "in the commit log: will be added"
     STAY = "not in the commit log yet: will stay"
-    ASK = "named: the checkpoint says whether it counts"
-    REMOVE = "named by no decision: will be removed"
-    LOST = "decided, and its rows are lost: will be given up"
-    TAKEN = "begun by somebody else under this id: will be rolled back"
+    ASK = "staged: depends on the checkpoint"
+    REMOVE = "in no decision: will be removed"
+    LOST = "decided, but its rows are lost: will be given up"
+    TAKEN = "begun by another client under this id: will be rolled back"
 
 
 @dataclass(frozen=True)
 class Left:
-    """One thing that a writer has left open; `kind` is what it is, `since` when it was made."""
+    """An open item of a writer; `since` is the time of its creation."""
 
     kind: str
     part: Part
@@ -45,27 +45,27 @@ class Left:
 
 @runtime_checkable
 class Leaves(Protocol):
-    """What a sink has beside whose writers can leave things open that outlive them."""
+    """The additional methods of a sink whose open items outlive their writer's process."""
 
     def writers(self) -> list[str]:
-        """Return the writers that the target's memory knows; raises if it has none."""
+        """Return the writers in the target's memory; raises if the target has no memory."""
 
     def left(self) -> list[Left]:
-        """Return what the target's writer has left open of what this sink makes."""
+        """Return the open items of the target's writer that belong to this sink."""
 
     def settle(self, left: Sequence[Left]) -> Mapping[str, int]:
-        """Claim the writer and end what it has left; return how many of what were done."""
+        """Claim the writer and settle its open items; return the number of each action."""
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """A target of one store, whichever of the store's sinks have written to it."""
+    """A target of one store, for all of the store's sinks that may have written to it."""
 
     store: str
     target: Target
 
     def writers(self) -> list[str]:
-        """Return the writers that any of the sinks knows; raises if the target has no memory."""
+        """Return the writers that any of the sinks has; raises if the target has no memory."""
         found: set[str] = set()
         refused: list[RequestError] = []
         for sink in self._sinks(""):
@@ -78,11 +78,11 @@ class Sweep:
         return sorted(found)
 
     def left(self, writer: str) -> list[Left]:
-        """Return what a writer has left open."""
+        """Return a writer's open items."""
         return [one for sink in self._sinks(writer) for one in sink.left()]
 
     def settle(self, writer: str) -> Mapping[str, int]:
-        """Claim the writer and end what it has left; return how many of what were done."""
+        """Claim the writer and settle its open items; return the number of each action."""
         found = [(sink, sink.left()) for sink in self._sinks(writer)]
         _refuse_open_ended(one for _, left in found for one in left)
         done: dict[str, int] = {}
@@ -91,7 +91,6 @@ class Sweep:
         return done
 
     def _sinks(self, writer: str) -> Iterator[Leaves]:
-        """Make those of the store's sinks that can leave something open."""
         for kind in map(find_sink, SINKS):
             if kind.store == self.store:
                 sink = kind(replace(self.target, writer=writer))
@@ -100,24 +99,23 @@ class Sweep:
 
 
 def _refuse_open_ended(left: Iterable[Left]) -> None:
-    """Raise for what only a checkpoint can tell, where none was given."""
     for one in left:
         if one.fate is Fate.ASK:
             raise RequestError(
-                f"batch {one.part.batch} is staged, and its checkpoint says whether it counts:"
-                " write --checkpoint with the folder that the query has as its own"
+                f"batch {one.part.batch} is staged, and only the checkpoint shows whether it is"
+                " committed; write --checkpoint with the query's checkpointLocation"
             )
 
 
 def decided(memory: Memory, part: Part) -> Fate:
-    """Return what becomes of a part that is pre-committed."""
+    """Return the fate of a pre-committed part."""
     decision = memory.decision(part.batch)
     is_decided = decision is not None and part in decision.parts
     return Fate.COMMIT if is_decided else Fate.ROLL_BACK
 
 
 def staged(target: Target, parts: Iterable[Part], named: Container[Part]) -> list[Left]:
-    """Return the parts that a log has staged; those that decisions name wait for the commit log."""
+    """Return the staged parts of a log; parts `named` by a decision wait for the commit log."""
     checkpoint = CheckpointFolder(target.checkpoint) if target.checkpoint else None
 
     def fate(part: Part) -> Fate:
@@ -130,8 +128,8 @@ def staged(target: Target, parts: Iterable[Part], named: Container[Part]) -> lis
     return [Left("staged rows", part, fate(part)) for part in parts]
 
 
-def counted(told: Mapping[str, Any]) -> dict[str, int]:
-    """Return what a recovery has done, in numbers."""
+def counted(recovery: Mapping[str, Any]) -> dict[str, int]:
+    """Return the number of each action of a recovery."""
     names = {"committed": "committed", "rolled_back": "rolled back", "applied": "batches added"}
-    done = {words: len(told[name]) for name, words in names.items() if name in told}
-    return done | ({"staged parts removed": told["removed"]} if "removed" in told else {})
+    done = {words: len(recovery[name]) for name, words in names.items() if name in recovery}
+    return done | ({"staged parts removed": recovery["removed"]} if "removed" in recovery else {})

@@ -11,7 +11,7 @@ from onceproof.errors import EvidenceError
 from onceproof.judging.seen_rows import Shape
 from onceproof.sinks import Target
 from onceproof.sinks.files.parquet_rows import schema
-from onceproof.sinks.files.reader import shown
+from onceproof.sinks.files.reader import look_rows
 
 COLUMNS = {
     "id": "bigint",
@@ -61,7 +61,7 @@ def test_the_texts_of_a_table_are_the_rows(tmp_path):
 @pytest.mark.parametrize("raw", [None, b"\x00\xff"])
 def test_the_texts_of_files_and_topics_are_the_rows(raw, tmp_path):
     (batch,) = kept(tmp_path / "rows", ODD, raw).to_batches()
-    rows = shown(batch, Target("", "", COLUMNS, ("id",))).to_pylist()
+    rows = look_rows(batch, Target("", "", COLUMNS, ("id",))).to_pylist()
     names = ("key", "value", "version", "batch", "attempt")
     looked = [(*(row[name] for name in names), 1) for row in rows]
     assert SHAPE.polled(reversed(looked)) == SHAPE.observed(tmp_path / "rows")

@@ -1,4 +1,4 @@
-"""An output kind is one file and one line, and so is a sink: nothing else has to know of it."""
+"""A new kind of output, or a new sink, is one file and one line in a registry."""
 
 import json
 import os
@@ -39,7 +39,7 @@ Mailbox = output("mailbox", Place(
         "box": Field(Located(whole), "where it hangs", None),
         "stamp": Field(NONEMPTY, "what it costs", None),
     },
-    shown=lambda target: target.name,
+    location=lambda target: target.name,
     prepare=lambda _: None,
     reader=Nothing,
     read=read,
@@ -102,7 +102,7 @@ sink: {{name: letters, colour: {colour}}}
 
 @pytest.fixture
 def run(tmp_path):
-    """Runs a script where a registry has one more line; returns the process that is done."""
+    """Runs a script with one more line in a registry; returns the finished process."""
 
     def start(registry, name, place, script):
         added = ADDED.format(registry=registry, name=name, place=place)

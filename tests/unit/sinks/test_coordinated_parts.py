@@ -1,4 +1,6 @@
-"""What a store does when its coordinator has ended, forgotten or given away a transaction."""
+"""A store whose coordinator has ended, forgotten or given away a transaction."""
+
+import re
 
 import pytest
 
@@ -8,6 +10,10 @@ from onceproof.sinks.protocol.coordinated import LostError, id_of
 from tests.model.coordinator import HEAD, MARK, topic_store
 from tests.model.world import World
 
+LOST = {
+    "aborted": "is decided, but its transaction model:1:1:0:1:0 was aborted by the brokers",
+    "unknown": "is decided, but its transaction model:1:1:0:0:0 is ",
+}
 PARTS = tuple(Part("model", 1, 1, 0, partition, 0) for partition in (0, 1))
 
 
@@ -41,7 +47,7 @@ def name(part):
     return id_of(HEAD, part, MARK)
 
 
-def test_what_is_committed_is_noted_and_then_it_is_open_no_more(world, store):
+def test_a_committed_batch_is_noted_as_done_and_no_longer_open(world, store):
     decide(store)
     store.commit(PARTS[0])
     assert again(world).open() == list(PARTS)
@@ -49,7 +55,7 @@ def test_what_is_committed_is_noted_and_then_it_is_open_no_more(world, store):
     assert (again(world).open(), world.visible.total()) == ([], 2)
 
 
-def test_what_was_committed_and_not_noted_is_found_committed(world, store):
+def test_a_committed_batch_without_a_note_is_found_committed(world, store):
     decide(store)
     for part in PARTS:
         world.transactions.end(name(part), store.intact()[part].producer, 0, commit=True)
@@ -60,19 +66,19 @@ def test_what_was_committed_and_not_noted_is_found_committed(world, store):
     assert again(world).open() == []
 
 
-def test_a_decided_part_whose_time_out_has_passed_is_never_lost_in_silence(world, store):
+def test_losing_a_timed_out_decided_part_raises_each_time(world, store):
     decide(store)
     world.transactions.expire(name(PARTS[1]))
     other = again(world)
     other.open()
     other.commit(PARTS[0])
     for _ in range(2):
-        with pytest.raises(LostError, match=r"batch 0 is decided, .* when its time-out .* lost"):
+        with pytest.raises(LostError, match=re.escape(LOST["aborted"])):
             other.commit(PARTS[1])
     assert again(world).open() == list(PARTS)
 
 
-def test_somebody_who_knows_goes_on_without_the_lost(world, store):
+def test_an_operator_can_give_up_lost_parts(world, store):
     decision = decide(store)
     world.transactions.expire(name(PARTS[1]))
     other = again(world)
@@ -82,7 +88,7 @@ def test_somebody_who_knows_goes_on_without_the_lost(world, store):
     assert (again(world).open(), sorted(world.visible)) == ([], [0])
 
 
-def test_a_store_that_goes_on_tells_what_it_has_lost_once(world, store, tmp_path, monkeypatch):
+def test_a_store_that_goes_on_records_a_loss_once(world, store, tmp_path, monkeypatch):
     monkeypatch.setenv(fencing.FILE, str(tmp_path / "fenced"))
     decide(store)
     world.transactions.expire(name(PARTS[1]))
@@ -90,15 +96,15 @@ def test_a_store_that_goes_on_tells_what_it_has_lost_once(world, store, tmp_path
     other.goes_on = True
     for part in other.open():
         other.commit(part)
-    (told,) = fencing.told(tmp_path / "fenced", 0)
-    assert (told["batch"], told["what"]) == (0, "a decided part was lost")
+    (record,) = fencing.told(tmp_path / "fenced", 0)
+    assert (record["batch"], record["what"]) == (0, "a decided part was lost")
     assert list(other.given_up) == [PARTS[1]]
     assert (again(world).open(), sorted(world.visible)) == ([], [0])
 
 
 @pytest.mark.parametrize("is_forgotten", [True, False])
-def test_what_the_coordinator_cannot_say_is_not_guessed(world, store, is_forgotten):
-    """It forgot the id, or somebody has initialised it again since."""
+def test_an_unknown_outcome_is_an_error_and_not_guessed(world, store, is_forgotten):
+    """The coordinator has forgotten the id, or another client has initialised it since."""
     decide(store)
     world.transactions.end(name(PARTS[0]), store.intact()[PARTS[0]].producer, 0, commit=True)
     if is_forgotten:
@@ -106,11 +112,11 @@ def test_what_the_coordinator_cannot_say_is_not_guessed(world, store, is_forgott
     else:
         world.transactions.init(name(PARTS[0]))
     other = again(world)
-    with pytest.raises(LostError, match="whether its rows are there the brokers cannot say"):
+    with pytest.raises(LostError, match=re.escape(LOST["unknown"])):
         other.commit(PARTS[0])
 
 
-def test_a_hijacked_id_is_not_ours_to_decide_or_to_end(world, store, tmp_path, monkeypatch):
+def test_a_hijacked_transaction_is_neither_decided_nor_ended(world, store, tmp_path, monkeypatch):
     monkeypatch.setenv(fencing.FILE, str(tmp_path / "fenced"))
     _, epoch = world.transactions.init(name(PARTS[0]))
     world.transactions.write(name(PARTS[0]), epoch)
@@ -118,20 +124,20 @@ def test_a_hijacked_id_is_not_ours_to_decide_or_to_end(world, store, tmp_path, m
     store.abort(PARTS[0])
     assert list(store.taken_over()) == [name(PARTS[0])]
     (first, *_) = fencing.told(tmp_path / "fenced", 0)
-    assert first["what"] == "an id of ours was taken over"
+    assert first["what"] == "a transactional id was taken over"
 
 
-def test_what_another_journal_has_begun_is_not_ours(world, store):
-    """The journal was removed and made anew, and has given the same epoch again."""
+def test_transactions_of_another_journal_are_left_alone(world, store):
+    """The journal was removed and recreated, and has used the same epoch again."""
     store.memory.journal.mark = lambda: "another"
     assert store.open() == []
     assert sorted(store.taken_over()) == [name(part) for part in PARTS]
 
 
-def test_what_is_aborted_fences_whoever_still_writes(world, store):
+def test_an_abort_fences_a_producer_that_still_writes(world, store):
     late = store.begin(Part("model", 1, 1, 0, 0, 1))
     late.write([7])
     store.abort(late.part)
-    with pytest.raises(Exception, match="was fenced"):
+    with pytest.raises(Exception, match="fenced"):
         late.pre_commit()
     assert store.open() == list(PARTS)

@@ -1,4 +1,4 @@
-"""The one request that goes behind kafka-python's public words: a change of it shows here."""
+"""The one request that uses private attributes of kafka-python; fails if the library changes."""
 
 import asyncio
 import inspect
@@ -15,7 +15,7 @@ SENT = b"\x03id" + (7).to_bytes(8, "big") + (0).to_bytes(2, "big") + b"\x01\x00"
 
 
 class Client:
-    """What of an admin client is used, and what it is sent."""
+    """The used part of an admin client; keeps the requests sent."""
 
     def __init__(self, code):
         self.code, self.sent, self._manager = code, [], self
@@ -32,17 +32,17 @@ class Client:
         return EndTxnResponse[5](0, self.code, -1, -1)
 
 
-def test_it_is_sent_to_the_coordinator_as_kafka_reads_it():
+def test_the_request_is_sent_to_the_coordinator_in_kafkas_encoding():
     client = Client(0)
     assert end_transaction(client, "id", 7, 0, commit=True) is NoError
     assert client.sent == [(SENT, 3)]
 
 
-def test_its_answer_is_the_class_of_an_error():
+def test_the_answer_is_the_class_of_an_error():
     assert end_transaction(Client(48), "id", 7, 0, commit=True) is InvalidTxnStateError
 
 
-def test_what_is_private_of_the_library_is_still_there():
+def test_the_private_attributes_of_the_library_still_exist():
     assert inspect.iscoroutinefunction(KafkaAdminClient._find_coordinator_id)
     made = inspect.getsource(KafkaAdminClient.__init__)
     assert "self._manager =" in made

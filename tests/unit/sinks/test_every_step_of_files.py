@@ -1,4 +1,4 @@
-"""A process that dies before any of its calls of the file system, claims and sweeps included."""
+"""A process that crashes before any of its file system calls, including claims and sweeps."""
 
 import os
 from contextlib import suppress
@@ -13,11 +13,11 @@ CALLS = ["link", "rename", "mkdir", "rmdir", "unlink", "fsync"]
 
 
 class DeadError(BaseException):
-    """Nothing handles it, as nothing handles a kill."""
+    """A crash that no code handles, like a kill."""
 
 
 class Disk:
-    """The calls that change names; a process that has died calls nothing more."""
+    """The calls that change names; a crashed process makes no further calls."""
 
     def __init__(self, monkeypatch):
         self.left = None
@@ -47,7 +47,7 @@ class Disk:
 
 @pytest.mark.parametrize("name", ["batch_folder", "two_phase_files"])
 @pytest.mark.parametrize("recovers", [True, False], ids=["recovered", "started_again"])
-def test_whichever_call_was_the_last_each_row_is_there_once(name, recovers, tmp_path, monkeypatch):
+def test_each_row_is_there_once_after_a_crash_at_any_call(name, recovers, tmp_path, monkeypatch):
     disk = Disk(monkeypatch)
     for calls in count():
         (tmp_path / str(calls)).mkdir()
@@ -73,7 +73,7 @@ def test_whichever_call_was_the_last_each_row_is_there_once(name, recovers, tmp_
 
 
 @pytest.mark.parametrize("name", ["batch_folder", "two_phase_files"])
-def test_a_recovery_may_die_at_any_call_too(name, tmp_path, monkeypatch):
+def test_a_recovery_can_crash_at_any_call(name, tmp_path, monkeypatch):
     disk = Disk(monkeypatch)
     last = "decided" if name == "two_phase_files" else "write_half"
     for calls in count():

@@ -1,4 +1,4 @@
-"""Claims and decisions in a folder: one decision a batch, and none of an older claim."""
+"""Claims and decisions in a folder: one decision per batch, and none by an older claim."""
 
 import os
 import threading
@@ -36,7 +36,7 @@ def test_a_second_decision_of_a_batch_is_not_done(claims):
     assert claims.decision(0).parts[0].partition == 0
 
 
-def test_an_older_claim_decides_nothing_more_and_what_it_decided_stands(claims):
+def test_an_older_claim_decides_nothing_more_and_keeps_its_decisions(claims):
     first = claims.claim(1)
     claims.decide(decision(0, first))
     second = claims.claim(2)
@@ -46,8 +46,8 @@ def test_an_older_claim_decides_nothing_more_and_what_it_decided_stands(claims):
     assert claims.decide(decision(1, second))
 
 
-def test_a_decision_that_lands_while_its_claim_is_sealed_stands(claims, monkeypatch):
-    """Between the look into a folder and its removal another decision comes: it is moved too."""
+def test_a_decision_made_while_its_claim_is_sealed_is_kept(claims, monkeypatch):
+    """A decision made between the listing of a folder and its removal is moved too."""
     first = claims.claim(1)
     done = []
 
@@ -65,10 +65,10 @@ def test_a_decision_that_lands_while_its_claim_is_sealed_stands(claims, monkeypa
     assert not (claims.folder / f"epoch-{first}").exists()
 
 
-def test_a_claim_that_died_half_way_is_behind_the_next(claims):
+def test_a_claim_that_crashed_half_way_is_older_than_the_next(claims):
     first = claims.claim(1)
     claims.decide(decision(0, first))
-    (claims.folder / f"epoch-{first + 1}").mkdir()  # made, and the older one never sealed
+    (claims.folder / f"epoch-{first + 1}").mkdir()  # created, but the older one is not sealed
     assert claims.claim(2) == first + 2
     assert not claims.decide(decision(1, first))
     assert claims.decision(0) is not None
@@ -107,7 +107,7 @@ def test_old_decisions_are_forgotten_and_the_newest_kept(claims, monkeypatch):
     assert claims.decision(8)
 
 
-def test_what_a_dead_claim_kept_goes_with_it(claims):
+def test_files_of_a_superseded_claim_are_removed_with_it(claims):
     kept = claims.of(claims.claim(1)) / "_parts-0"
     kept.mkdir()
     (kept / "rows").touch()

@@ -1,4 +1,4 @@
-"""Claims and decisions in a journal: their order decides, whoever reads and however often."""
+"""Claims and decisions in a journal: every reader computes the same state from their order."""
 
 import json
 
@@ -6,11 +6,11 @@ import pytest
 
 from onceproof.sinks.protocol import Decision, Part, Span
 from onceproof.sinks.protocol import journal as journals
-from onceproof.sinks.protocol.journal import JournalMemory, Told
+from onceproof.sinks.protocol.journal import JournalMemory, JournalState
 
 
 class Paper:
-    """A journal on paper, as one reader has it; `first` is the place of its first record."""
+    """One reader of a journal that is a list in memory."""
 
     def __init__(self, records=None, late=None):
         self.records = [] if records is None else records
@@ -37,7 +37,7 @@ def decision(batch, epoch, task=0):
 
 
 def memory(paper, **more):
-    return JournalMemory(Paper(paper.records), Told(**more))
+    return JournalMemory(Paper(paper.records), JournalState(**more))
 
 
 def test_each_claim_is_higher_than_all_before_it():
@@ -52,10 +52,10 @@ def test_of_two_that_claim_at_once_the_second_claims_again():
     done = []
     second.journal.late = lambda: done.append(1)
     assert first.claim(1) == 2
-    assert second.told.epoch == 1
+    assert second.state.epoch == 1
 
 
-def test_a_decision_stands_once_and_is_read_by_others():
+def test_a_batch_is_decided_once_and_others_read_the_decision():
     paper = Paper()
     ours = memory(paper)
     ours.claim(1)
@@ -64,7 +64,7 @@ def test_a_decision_stands_once_and_is_read_by_others():
     assert memory(paper).newest() == memory(paper).decision(0) == decision(0, 1)
 
 
-def test_a_decision_behind_a_newer_claim_does_not_count():
+def test_a_decision_after_a_newer_claim_does_not_count():
     paper = Paper()
     older, newer = memory(paper), memory(paper)
     older.claim(1)
@@ -74,8 +74,8 @@ def test_a_decision_behind_a_newer_claim_does_not_count():
     assert newer.decide(decision(0, 2))
 
 
-def test_a_record_that_comes_late_is_judged_where_it_stands():
-    """What was given up for lost stands behind the claim of whoever came next."""
+def test_a_late_record_counts_by_its_place_in_the_journal():
+    """A record with an unknown outcome appears after the claim of the next run."""
     paper = Paper()
     older = memory(paper)
     older.claim(1)
@@ -86,7 +86,7 @@ def test_a_record_that_comes_late_is_judged_where_it_stands():
     assert memory(paper).decision(0) is None
 
 
-def test_undone_is_what_nobody_has_noted():
+def test_undone_batches_are_those_without_a_note():
     paper = Paper()
     ours = memory(paper)
     epoch = ours.claim(1)
@@ -97,7 +97,7 @@ def test_undone_is_what_nobody_has_noted():
     assert memory(paper).undone() == [decision(1, epoch)]
 
 
-def test_with_replaces_a_decision_takes_the_place_of_one_that_is_not_done():
+def test_with_replaces_a_decision_replaces_one_that_is_not_done():
     paper = Paper()
     ours = memory(paper, replaces=True)
     ours.claim(1)
@@ -108,7 +108,7 @@ def test_with_replaces_a_decision_takes_the_place_of_one_that_is_not_done():
     assert not ours.decide(decision(0, 1, task=2))
 
 
-def test_what_nobody_needs_is_trimmed_and_what_is_left_tells_the_same(monkeypatch):
+def test_a_trimmed_journal_gives_the_same_state(monkeypatch):
     monkeypatch.setattr(journals, "KEPT", 3)
     monkeypatch.setattr(journals, "_TRIM_EVERY", 4)
     paper = Paper()
@@ -127,7 +127,7 @@ def test_what_nobody_needs_is_trimmed_and_what_is_left_tells_the_same(monkeypatc
 
 
 @pytest.mark.parametrize("claimed", [True, False])
-def test_whoever_has_claimed_need_not_read_again(claimed):
+def test_a_run_that_has_claimed_does_not_read_again(claimed):
     paper = Paper()
     ours = memory(paper)
     if claimed:

@@ -1,7 +1,8 @@
-"""What jobs of somebody else write, as it is read: in folders, and by a function of the user's."""
+"""Reading the outputs of users' jobs: folders, and rows of a user's function."""
 
 import gzip
 import json
+import re
 from dataclasses import replace
 
 import pyarrow as pa
@@ -14,6 +15,15 @@ from onceproof.runs.plan import Writes
 from onceproof.sinks import OUTPUTS, Target, find_sink
 from onceproof.sinks.outputs import is_output
 
+MESSAGES = {
+    "no JSON": "a.json is not JSON lines: ",
+    "no key": "no row of a.json has the key order_id; its columns are id",
+    "misfit": "a.json has a value that does not fit its column: ",
+    "no folder": "run.output does not exist: the job has not created it",
+    "files": "has files before the job starts; write empty: true",
+    "stranger": "has orders.py, which is not a .json file, so nothing was removed",
+    "function": "rows raised JSONDecodeError: ",
+}
 COLUMNS = {"order_id": "string", "amount": "double"}
 
 
@@ -39,7 +49,7 @@ def look(reader):
 
 
 @pytest.mark.parametrize("name", OUTPUTS)
-def test_an_output_declares_what_its_user_says(name):
+def test_an_output_has_the_traits_that_its_options_declare(name):
     needed = {"read": "m:f"} if name == "rows" else {}
     kind = find_sink(name, {"guarantee": "at-least-once", "writes": "upsert", **needed})
     assert (kind.guarantee, kind.writes) == (Guarantee.AT_LEAST_ONCE, Writes.UPSERT)
@@ -49,40 +59,24 @@ def test_an_output_declares_what_its_user_says(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "options", "said"),
+    ("name", "options", "named"),
     [
-        (
-            "table",
-            {"tabel": "x"},
-            "unknown key 'tabel'; did you mean 'table'",
-        ),
-        ("table", {"guarantee": "twice"}, "guarantee: unknown value 'twice'"),
-        ("json", {"empty": "yes"}, "empty: invalid value 'yes'; use true or false"),
-        ("json", {"empty": 1}, "empty: invalid value 1; use true or false"),
-        ("rows", {}, "read is missing; write read: ... .the function"),
-        (
-            "rows",
-            {"read": 3},
-            "read: invalid value 3; use a text",
-        ),
-        ("parquet", {"folder": 2024}, "folder: invalid value 2024; use a text, in quotes"),
-        ("parquet", {"folder": ""}, "folder: invalid value ''; use a text"),
-        ("topic", {"topic": 3}, "topic: invalid value 3; use a text, in quotes"),
-        (
-            "topic",
-            {"partitions": "many"},
-            "partitions: invalid value 'many'; use a whole number",
-        ),
-        (
-            "topic",
-            {"partitions": True},
-            "partitions: invalid value True; use a whole number",
-        ),
-        ("table", {"create": 1.5}, "create: invalid value 1.5; use a text, in quotes"),
+        ("table", {"tabel": "x"}, "'tabel'.*'table'"),
+        ("table", {"guarantee": "twice"}, "guarantee.*'twice'"),
+        ("json", {"empty": "yes"}, "empty.*'yes'"),
+        ("json", {"empty": 1}, "empty.*1"),
+        ("rows", {}, "read"),
+        ("rows", {"read": 3}, "read.*3"),
+        ("parquet", {"folder": 2024}, "folder.*2024"),
+        ("parquet", {"folder": ""}, "folder.*''"),
+        ("topic", {"topic": 3}, "topic.*3"),
+        ("topic", {"partitions": "many"}, "partitions.*'many'"),
+        ("topic", {"partitions": True}, "partitions.*True"),
+        ("table", {"create": 1.5}, r"create.*1\.5"),
     ],
 )
-def test_what_nobody_can_say_of_an_output_is_refused(name, options, said):
-    with pytest.raises(RequestError, match=said):
+def test_an_invalid_option_of_an_output_is_rejected(name, options, named):
+    with pytest.raises(RequestError, match=named):
         find_sink(name, options)
 
 
@@ -124,23 +118,23 @@ def test_json_lines_are_read_packed_or_not(target, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
-        ("[1", "a.json is not JSON lines"),
-        ('{"id": 1}', "no row of a.json has the key order_id: they have id"),
-        ('{"order_id": 1, "amount": "much"}', "a.json holds a value that does not fit its column"),
+        ("[1", MESSAGES["no JSON"]),
+        ('{"id": 1}', MESSAGES["no key"]),
+        ('{"order_id": 1, "amount": "much"}', MESSAGES["misfit"]),
     ],
 )
-def test_a_file_that_cannot_be_read_is_told(target, tmp_path, text, said):
+def test_an_unreadable_file_is_an_error(target, tmp_path, text, message):
     folder = tmp_path / "output/run.output"
     folder.mkdir(parents=True)
     (folder / "a.json").write_text(text)
-    with pytest.raises(StackError, match=said):
+    with pytest.raises(StackError, match=re.escape(message)):
         opened("json", target).read(tmp_path / "seen")
 
 
-def test_an_output_that_nobody_wrote_is_told(target, tmp_path):
-    with pytest.raises(StackError, match=r"there is no folder .*run.output: the job has made none"):
+def test_an_output_that_does_not_exist_is_an_error(target, tmp_path):
+    with pytest.raises(StackError, match=re.escape(MESSAGES["no folder"])):
         opened("json", target).read(tmp_path / "seen")
 
 
@@ -149,7 +143,7 @@ def test_a_folder_of_the_user_s_is_left_alone_unless_it_may_be_emptied(target, t
     theirs.mkdir()
     (theirs / "old.json").write_text("{}")
     named = replace(target, name=str(theirs), options={"folder": str(theirs)})
-    with pytest.raises(RequestError, match="holds files before the job has begun: write empty"):
+    with pytest.raises(RequestError, match=re.escape(MESSAGES["files"])):
         opened("json", named).prepare()
     opened("json", named).drop()
     assert (theirs / "old.json").exists()
@@ -157,9 +151,7 @@ def test_a_folder_of_the_user_s_is_left_alone_unless_it_may_be_emptied(target, t
     (theirs / "_spark_metadata").mkdir()
     (theirs / "_spark_metadata/0").write_text("v1")
     (theirs / "orders.py").touch()
-    with pytest.raises(
-        RequestError, match=r"holds orders\.py, which is no file of \.json: nothing"
-    ):
+    with pytest.raises(RequestError, match=re.escape(MESSAGES["stranger"])):
         opened("json", may).prepare()
     assert (theirs / "old.json").exists()
     (theirs / "orders.py").unlink()
@@ -183,5 +175,5 @@ def test_rows_come_from_a_function_of_the_user_s(target, tmp_path):
     assert look(reader) == [(-1, '["1"]', "[2.0]")]
     assert rows(sink, tmp_path / "seen")[1] == [("1", 2.0)]
     store.write_text("?")
-    with pytest.raises(StackError, match="rows raised JSONDecodeError"):
+    with pytest.raises(StackError, match=re.escape(MESSAGES["function"])):
         reader.look()

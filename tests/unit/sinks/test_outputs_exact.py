@@ -1,7 +1,8 @@
-"""An output is read as its writer wrote it: a type holds a value to the last digit, or refuses."""
+"""Values of an output are read exactly: a type holds a value without loss, or rejects it."""
 
 import datetime as dt
 import json
+import re
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -16,6 +17,13 @@ from onceproof.sinks import Target, find_sink
 from onceproof.sinks.exact_cells import batch_of
 from onceproof.sinks.tables.casts import casting
 
+MESSAGES = {
+    "json": "a.json has a value that does not fit its column: column v has ",
+    "function": "m:f has a value that does not fit its column: column v has ",
+    "no column": "no column v; its columns are order_id",
+    "twice": "column v is in the file and in the names of its folders",
+    "other file": "output has part-00001, which is not a .parquet file",
+}
 COLUMNS = {"order_id": "string", "v": "bigint"}
 NOON = dt.datetime(2024, 2, 29, 12, tzinfo=dt.UTC)
 
@@ -53,8 +61,7 @@ def test_json_that_only_looks_equal_when_it_is_cut_is_refused(target):
     rows = [{"order_id": 1, "v": 10.99}, {"order_id": 2.5, "v": "7"}, {"order_id": 3, "v": True}]
     for row in rows:
         Path(target.address, "output/a.json").write_text(json.dumps(row))
-        said = "a.json holds a value that does not fit its column: column v holds .* no bigint"
-        with pytest.raises(StackError, match=said):
+        with pytest.raises(StackError, match=re.escape(MESSAGES["json"])):
             seen("json", target)
 
 
@@ -81,8 +88,8 @@ def test_json_that_only_looks_equal_when_it_is_cut_is_refused(target):
         ("timestamp", "2024-01-01 00:00:00.0000001"),
     ],
 )
-def test_a_value_that_its_type_would_bend_is_refused(target, kind, value):
-    with pytest.raises(StackError, match=r"m:f holds a value that does not fit.*: .*write"):
+def test_a_value_that_its_type_would_change_is_rejected(target, kind, value):
+    with pytest.raises(StackError, match=re.escape(MESSAGES["function"])):
         of_function(target, kind, value)
 
 
@@ -128,8 +135,8 @@ def test_a_value_that_its_type_holds_is_read(target, kind, value, found):
         ("timestamp", 1, pa.timestamp("ns")),
     ],
 )
-def test_a_column_of_parquet_that_its_type_would_bend_is_refused(target, kind, value, inner):
-    with pytest.raises(StackError, match=r"part-0.parquet cannot be read: .*(column v|17|1)"):
+def test_a_parquet_column_that_its_type_would_change_is_rejected(target, kind, value, inner):
+    with pytest.raises(StackError, match=r"^part-0\.parquet.*(v|17|1)"):
         of_parquet(target, kind, [value], inner)
 
 
@@ -168,7 +175,7 @@ def test_a_folder_s_name_is_a_value_of_its_column_or_an_error(target, name, day,
     else:
         (folder / "a.json").write_text('{"order_id": "a"}')
     if found is None:
-        with pytest.raises(StackError, match=f"column v holds '{day}', which is no bigint"):
+        with pytest.raises(StackError, match=rf"v={re.escape(day)}.*'{re.escape(day)}'.*bigint"):
             seen(name, target)
     else:
         assert seen(name, target) == [found]
@@ -194,8 +201,8 @@ def test_a_folder_s_name_is_a_value_of_its_column_or_an_error(target, name, day,
         ("timestamp(3)[]", "timestamptz"),
     ],
 )
-def test_a_column_of_a_table_that_its_type_would_bend_is_refused(held, wanted):
-    with pytest.raises(StackError, match=r"column v of s.t is .*, and .* is expected: .*write"):
+def test_a_table_column_that_its_type_would_change_is_rejected(held, wanted):
+    with pytest.raises(StackError, match=rf"s\.t.*{re.escape(held)}.*expected"):
         casting("s.t", "v", held, wanted)
 
 
@@ -231,7 +238,7 @@ def test_folders_above_the_output_name_no_column(tmp_path):
     parquet.write_table(table, address / "output/part-0.parquet")
     assert seen("parquet", target) == [7]
     parquet.write_table(table.drop_columns("v"), address / "output/part-0.parquet")
-    with pytest.raises(StackError, match="it has no column v"):
+    with pytest.raises(StackError, match=re.escape(MESSAGES["no column"])):
         seen("parquet", target)
 
 
@@ -243,11 +250,11 @@ def test_a_column_of_an_output_in_file_and_folder_is_an_error(target, name):
         parquet.write_table(pa.table({"order_id": ["a"], "v": [4]}), folder / "p.parquet")
     else:
         (folder / "a.json").write_text('{"order_id": "a", "v": 4}')
-    with pytest.raises(StackError, match="column v is in the file and in the names of its folders"):
+    with pytest.raises(StackError, match=re.escape(MESSAGES["twice"])):
         seen(name, target)
 
 
-def test_no_file_of_an_output_is_left_out_without_a_word(target):
+def test_no_file_of_an_output_is_silently_left_out(target):
     rows = pa.table({"order_id": ["a"], "v": pa.array([1], pa.int64())})
     elsewhere = Path(target.address, "elsewhere")
     elsewhere.mkdir()
@@ -258,5 +265,5 @@ def test_no_file_of_an_output_is_left_out_without_a_word(target):
     (folder / "_SUCCESS").touch()
     assert seen("parquet", target) == [1, 1]
     (folder / "part-00001").touch()
-    with pytest.raises(StackError, match=r"output holds part-00001, which is not a .parquet file"):
+    with pytest.raises(StackError, match=re.escape(MESSAGES["other file"])):
         seen("parquet", target)

@@ -1,4 +1,4 @@
-"""A sink in somebody's production job brings in nothing of what makes and judges runs."""
+"""A sink in a production job imports no module that runs or judges tests."""
 
 import subprocess
 import sys
@@ -7,8 +7,8 @@ import pytest
 
 from onceproof.sinks import SINKS
 
-# Of ours, what sinks stand on: errors, waiting, traits, failpoints, their options (which are read
-# without YAML), and reading a checkpoint.
+# The modules that sinks depend on: errors, waiting, traits, failpoints, their options (which are
+# read without YAML), and reading a checkpoint.
 MAY = {"onceproof"} | {
     f"onceproof.{name}"
     for name in (
@@ -58,7 +58,7 @@ def test_using_a_sink_of_files_brings_in_arrow_and_nothing_else(name, tmp_path):
     assert (odd(found), found & HEAVY - {"pandas"}) == (set(), {"pyarrow"})  # which brings pandas
 
 
-def test_what_is_of_the_runs_is_noticed():
+def test_imports_of_run_modules_are_noticed():
     assert "onceproof.runs.history" in odd(
         modules_behind("import sys, onceproof.runs.history as _; print(*sys.modules)")
     )

@@ -1,7 +1,8 @@
-"""Sinks of files: each crash point and a replay, other checkpoints, and two drivers at once."""
+"""File sinks: a crash at each point and a replay, other checkpoints, and two drivers at once."""
 
 import json
 import os
+import re
 import shutil
 
 import pytest
@@ -18,6 +19,16 @@ from tests.unit.file_sinks import (
 )
 from tests.unit.handwritten_checkpoint import offsets, write_file
 
+MESSAGES = {
+    "lost checkpoint": "this checkpoint belongs to query another",
+    "old checkpoint": "covered other offsets, and batch 1 is decided already",
+    "skipped": "batch 2 does not follow batch 0",
+    "claimed": "either a newer run has claimed the writer",
+    "superseded": "a run newer than epoch 1 has claimed writer batches",
+    "swept": "was swept from the stage by a newer run",
+    "gone part": "its pre-committed part main:1:1:0:0:0 is gone",
+    "gone rows": "is decided but is neither in _stage nor in data",
+}
 TASKS = ["task_begin", "task_mid", "pre_committed", "task_done"]
 POINTS = {
     "batch_folder": [*TASKS, "write_half", "written", "sink_committed"],
@@ -34,7 +45,7 @@ def scene(request, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("name", "point"), EVERY)
-def test_a_run_that_dies_at_a_point_is_exact_after_the_replay(name, point, tmp_path, monkeypatch):
+def test_rows_are_exact_after_a_crash_at_any_point_and_a_replay(name, point, tmp_path, monkeypatch):
     scene = Scene(name, tmp_path, monkeypatch)
     scene.crash_at(point, 1)
     first = scene.attempt()
@@ -51,7 +62,7 @@ def test_a_run_that_dies_at_a_point_is_exact_after_the_replay(name, point, tmp_p
 
 
 @pytest.mark.parametrize(("name", "point"), EVERY)
-def test_a_run_that_dies_is_recovered_at_the_head_of_the_next_too(
+def test_the_next_run_recovers_a_crashed_one_without_an_explicit_recovery(
     name, point, tmp_path, monkeypatch
 ):
     scene = Scene(name, tmp_path, monkeypatch)
@@ -72,9 +83,7 @@ def test_every_point_is_visited(name, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("name", "point"), EVERY)
-def test_readers_see_no_part_of_a_batch_folder_and_nothing_that_is_not_decided(
-    name, point, tmp_path, monkeypatch
-):
+def test_readers_see_only_whole_batch_folders_and_decided_files(name, point, tmp_path, monkeypatch):
     scene = Scene(name, tmp_path, monkeypatch)
     seen = []
     scene.crash_at(point, 0, then=lambda: seen.append(len(scene.seen())))
@@ -98,7 +107,7 @@ def test_a_decided_batch_is_drained_and_not_written(tmp_path, monkeypatch):
     assert {row[-1] for row in scene.seen()} == {1}
 
 
-def test_a_replay_takes_the_place_of_a_batch_folder_without_a_gap(tmp_path, monkeypatch):
+def test_a_replay_replaces_a_batch_folder_atomically(tmp_path, monkeypatch):
     scene = Scene("batch_folder", tmp_path, monkeypatch)
     scene.sink(1).write(frame(0), 0)
     before = os.listdir(scene.root / "data/batch=0")
@@ -108,7 +117,7 @@ def test_a_replay_takes_the_place_of_a_batch_folder_without_a_gap(tmp_path, monk
     assert not set(before) & set(os.listdir(scene.root / "data/batch=0"))
 
 
-def test_a_batch_without_rows_is_remembered_and_shows_nothing(scene):
+def test_a_batch_without_rows_is_recorded_and_adds_no_file(scene):
     scene.sink(1).write(frame(0, ([], [])), 0)
     assert scene.seen() == []
     assert os.listdir(scene.root / "data") == []
@@ -119,7 +128,7 @@ def test_a_batch_without_rows_is_remembered_and_shows_nothing(scene):
 def test_a_lost_checkpoint_is_refused(scene):
     scene.sink(1).write(frame(0), 0)
     write_file(scene.checkpoint / "metadata", json.dumps({"id": "another"}))
-    with pytest.raises(RequestError, match=r"is of query another.* To begin anew"):
+    with pytest.raises(RequestError, match=re.escape(MESSAGES["lost checkpoint"])):
         scene.sink(2).write(frame(0), 0)
     assert len(scene.seen()) == ROWS
 
@@ -129,14 +138,14 @@ def test_an_old_copy_of_the_checkpoint_is_refused_where_it_plans_otherwise(scene
     for batch in (0, 1):
         first.write(frame(batch), batch)
     write_file(scene.checkpoint / "offsets" / "1", offsets(1, (12, 9)))
-    with pytest.raises(RequestError, match=r"is an old copy\. To begin anew"):
+    with pytest.raises(RequestError, match=re.escape(MESSAGES["old checkpoint"])):
         scene.sink(2).write(frame(1), 1)
     assert without_writer(scene.seen()) == expected([0, 1])
 
 
 def test_a_batch_that_skips_one_is_refused(scene):
     scene.sink(1).write(frame(0), 0)
-    with pytest.raises(RequestError, match="batch 2 comes behind batch 0"):
+    with pytest.raises(RequestError, match=re.escape(MESSAGES["skipped"])):
         scene.sink(1).write(frame(2), 2)
 
 
@@ -146,18 +155,18 @@ def test_losers_of_a_task_are_swept_and_never_seen(scene):
     with pytest.raises(CrashError):
         lost.write(frame(0), 0)
     scene.has_crashed = True
-    lost.write(frame(0), 0)  # what a task of the same run left is no part of the batch
+    lost.write(frame(0), 0)  # files of a failed task of the same run are not part of the batch
     assert without_writer(scene.seen()) == expected([0])
     assert scene.staged() == []
 
 
 @pytest.mark.parametrize("point", ["pre_committed", "all_pre_committed"])
-def test_a_driver_that_wakes_behind_its_replacement_decides_nothing(point, tmp_path, monkeypatch):
-    """What it had still staged is swept by the other's next commit."""
+def test_a_superseded_driver_that_resumes_decides_nothing(point, tmp_path, monkeypatch):
+    """Its staged files are swept by the other driver's next commit."""
     scene = Scene("two_phase_files", tmp_path, monkeypatch)
     second = scene.sink(2)
     scene.crash_at(point, 0, then=lambda: second.write(frame(0), 0))
-    with pytest.raises(StackError, match="a newer run has claimed the writer"):
+    with pytest.raises(StackError, match=re.escape(MESSAGES["claimed"])):
         scene.sink(1).write(frame(0, (["x"], ["y"])), 0)
     second.write(frame(1), 1)
     assert without_writer(scene.seen()) == expected([0, 1])
@@ -179,7 +188,7 @@ def test_a_superseded_driver_puts_no_folder_in_its_place(point, tmp_path, monkey
     scene = Scene("batch_folder", tmp_path, monkeypatch)
     scene.crash_at(point, 0, then=lambda: scene.sink(2).write(frame(0), 0))
     first = scene.sink(1)
-    with pytest.raises(SupersededError, match="a newer run than epoch 1"):
+    with pytest.raises(SupersededError, match=re.escape(MESSAGES["superseded"])):
         first.write(frame(0, (["x", "y"],)), 0)
     assert {row[-1] for row in scene.seen()} == {2}
     assert scene.staged() == []
@@ -187,34 +196,34 @@ def test_a_superseded_driver_puts_no_folder_in_its_place(point, tmp_path, monkey
         first.write(frame(1), 1)
 
 
-def test_a_task_that_wakes_behind_the_sweep_cannot_pre_commit(tmp_path, monkeypatch):
+def test_a_task_that_resumes_after_the_sweep_cannot_pre_commit(tmp_path, monkeypatch):
     scene = Scene("two_phase_files", tmp_path, monkeypatch)
     store = scene.sink(1)._store
     late = store.begin(Part("main", store.memory.claim(1), 1, 0, 0, 9))
     scene.sink(2).write(frame(0), 0)
-    with pytest.raises(StackError, match="was swept from the stage"):
+    with pytest.raises(StackError, match=re.escape(MESSAGES["swept"])):
         late.pre_commit()
     assert scene.staged() == []
 
 
-def test_a_part_that_somebody_took_away_is_no_decision(tmp_path, monkeypatch):
+def test_a_batch_with_a_removed_part_is_not_decided(tmp_path, monkeypatch):
     scene = Scene("two_phase_files", tmp_path, monkeypatch)
     stage = scene.root / "_stage"
     scene.crash_at("all_pre_committed", 0, then=lambda: shutil.rmtree(stage))
-    with pytest.raises(StackError, match="was pre-committed and is gone"):
+    with pytest.raises(StackError, match=re.escape(MESSAGES["gone part"])):
         scene.sink(1).write(frame(0), 0)
     assert scene.seen() == []
 
 
-def test_rows_that_were_decided_and_taken_away_are_told_of(tmp_path, monkeypatch):
+def test_decided_rows_that_were_removed_are_an_error(tmp_path, monkeypatch):
     scene = Scene("two_phase_files", tmp_path, monkeypatch)
     stage = scene.root / "_stage"
     scene.crash_at("decided", 0, then=lambda: shutil.rmtree(stage))
-    with pytest.raises(StackError, match="is decided, and stands neither in _stage nor in data"):
+    with pytest.raises(StackError, match=re.escape(MESSAGES["gone rows"])):
         scene.sink(1).write(frame(0), 0)
 
 
-def test_parts_of_another_writer_are_nobodys_to_end(tmp_path, monkeypatch):
+def test_parts_of_another_writer_are_left_alone(tmp_path, monkeypatch):
     scene = Scene("two_phase_files", tmp_path, monkeypatch)
     store = scene.sink(1)._store
     store.begin(Part("other-1", 1, 1, 0, 0, 0)).pre_commit()
@@ -223,14 +232,14 @@ def test_parts_of_another_writer_are_nobodys_to_end(tmp_path, monkeypatch):
     assert store.open() == []
 
 
-def test_what_is_staged_and_what_it_hides_is_told(tmp_path, monkeypatch):
+def test_open_counts_the_staged_files_and_their_rows(tmp_path, monkeypatch):
     scene = Scene("two_phase_files", tmp_path, monkeypatch)
     scene.crash_at("all_pre_committed", 0)
     with pytest.raises(CrashError):
         scene.sink(1).write(frame(0), 0)
     assert scene.sink().open() == (2, ROWS)
-    told = scene.sink().recover()
-    assert len(told["rolled_back"]) == 2
+    done = scene.sink().recover()
+    assert len(done["rolled_back"]) == 2
     assert scene.sink().open() == (0, 0)
 
 

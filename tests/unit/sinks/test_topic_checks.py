@@ -1,4 +1,6 @@
-"""What brokers are refused for, what is said of them, and how topics are called."""
+"""Rejected brokers, warnings about their settings, and names of topics."""
+
+import re
 
 import pytest
 
@@ -20,56 +22,56 @@ def target(**options):
     return Target("b:1", "orders", {"id": "bigint"}, ("id",), options=options)
 
 
-def test_brokers_that_can_do_it_are_taken_without_a_word():
+def test_supported_brokers_give_no_warnings():
     refuse(brokers())
     assert warnings(brokers()) == []
 
 
 @pytest.mark.parametrize(
-    ("found", "said"),
+    ("found", "message"),
     [
-        (brokers(lists=1), r"which Kafka does from 4\.1"),
-        (brokers(version=1), "transaction.version of these brokers is 1: .* does not fence"),
+        (brokers(lists=1), "cannot list transactions by the prefix of their ids"),
+        (brokers(version=1), "transaction.version of these brokers is 1: ending a transaction"),
     ],
 )
-def test_brokers_that_are_too_old_are_refused(found, said):
-    with pytest.raises(RequestError, match=said):
+def test_brokers_that_are_too_old_are_rejected(found, message):
+    with pytest.raises(RequestError, match=re.escape(message)):
         refuse(found)
 
 
-def test_what_will_hurt_later_is_said_with_its_arithmetic():
+def test_risky_settings_give_warnings_with_numbers():
     assert warnings(brokers(most=DAY)) == []
     (short,) = warnings(brokers(most=900_000))
-    assert "transaction.max.timeout.ms is 900,000: a job that is down for longer" in short
+    assert re.findall("[0-9,]*[0-9]", short) == ["900,000", "2147483647"]
     (many,) = warnings(brokers(expires=7 * DAY))
-    assert "leave 2,419,200 ids with the coordinators, and 14,400 with 3,600,000" in many
+    assert re.findall("[0-9,]*[0-9]", many) == ["604,800,000", "2,419,200", "3,600,000", "14,400"]
 
 
-def test_the_time_out_is_the_largest_or_what_is_asked_for():
+def test_the_time_out_is_the_largest_allowed_or_the_given_one():
     assert chosen(target(), brokers()) == 2_147_483_000
     assert chosen(target(), brokers(most=900_000)) == 900_000
     assert chosen(target(transaction_timeout_ms=60_000), brokers()) == 60_000
 
 
 @pytest.mark.parametrize("given", ["soon", "999", "900001"])
-def test_a_time_out_that_brokers_do_not_take_is_refused(given):
-    with pytest.raises(RequestError, match=f"transaction_timeout_ms {given} is refused"):
+def test_a_time_out_beyond_the_brokers_limits_is_rejected(given):
+    with pytest.raises(RequestError, match=f"^transaction_timeout_ms.{given}.*900000"):
         chosen(target(transaction_timeout_ms=given), brokers(most=900_000))
 
 
-@pytest.mark.parametrize("told", [["READ", "WRITE"], None])
-def test_rights_are_looked_at_where_brokers_tell_them(told):
+@pytest.mark.parametrize("rights", [["READ", "WRITE"], None])
+def test_rights_are_checked_if_the_brokers_list_them(rights):
     class Client:
         def describe_topics(self, names):
-            return [{"authorized_operations": told, "error_code": 0}]
+            return [{"authorized_operations": rights, "error_code": 0}]
 
     check_rights(Client(), "orders", ["READ"])
-    if told:
-        with pytest.raises(RequestError, match="we may not DELETE orders"):
+    if rights:
+        with pytest.raises(RequestError, match=r"DELETE.topic.orders"):
             check_rights(Client(), "orders", ["READ", "DELETE"])
 
 
-def test_journals_are_found_by_their_topic_and_by_no_other():
+def test_writers_are_those_with_a_journal_of_the_topic():
     names = [journal_of("orders", "main"), journal_of("orders", "b"), journal_of("orders.eu", "c")]
     assert writers_of("orders", [*names, "orders", "orders.decisions"]) == ["b", "main"]
     assert writers_of("orders.eu", names) == ["c"]
@@ -77,5 +79,5 @@ def test_journals_are_found_by_their_topic_and_by_no_other():
 
 def test_a_writer_of_a_topic_has_no_dot():
     assert writer_of_topic(target()) == "main"
-    with pytest.raises(RequestError, match=r"writer 'a\.b' of a topic has a dot"):
+    with pytest.raises(RequestError, match=r"'a\.b'.*dashes"):
         writer_of_topic(Target("b:1", "orders", {}, (), writer="a.b"))

@@ -1,6 +1,7 @@
-"""What a task's rows are to the client that sends them."""
+"""The records that a task's rows become in the client that sends them."""
 
 import datetime as dt
+import re
 
 import pyarrow as pa
 import pytest
@@ -16,7 +17,7 @@ SIGNS = [("_batch", b"7"), ("_attempt", b"2")]
 
 
 class Producer:
-    """A client that notes what it is told, and may have no room now and then."""
+    """A client that keeps its records, and whose buffer may be full."""
 
     def __init__(self, full=0, left=0):
         self.sent, self.polls, self.full, self.left = [], [], full, left
@@ -46,7 +47,7 @@ def part(monkeypatch):
     return made
 
 
-def test_value_and_key_are_sent_with_who_wrote_them(part):
+def test_value_and_key_are_sent_with_batch_and_attempt(part):
     part.write(rows({"value": "string", "key": "string"}, value=["a", "b"], key=["1", None]))
     assert part._producer.sent == [
         ("out", "a", "1", {"headers": SIGNS}),
@@ -73,9 +74,15 @@ def test_a_client_without_room_is_waited_for(part):
     assert (len(part._producer.sent), part._producer.polls) == (1, [0.1, 0.1, 0])
 
 
-@pytest.mark.parametrize(("left", "failed", "said"), [(3, [], "3 records"), (0, ["no"], "no")])
-def test_records_that_are_not_at_the_brokers_are_no_pre_commit(part, left, failed, said):
+@pytest.mark.parametrize(
+    ("left", "failed", "message"),
+    [
+        (3, [], "out did not store all records: 3 records are not acknowledged"),
+        (0, ["no"], "out did not store all records: no"),
+    ],
+)
+def test_a_pre_commit_fails_if_records_are_not_acknowledged(part, left, failed, message):
     part._producer.left = left
     part._failed += failed
-    with pytest.raises(StackError, match=f"out did not take all records: {said}"):
+    with pytest.raises(StackError, match=re.escape(message)):
         part.pre_commit()

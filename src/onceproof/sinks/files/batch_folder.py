@@ -1,7 +1,7 @@
-"""A folder for each batch, put in its place whole: a replay of a batch takes the place of it.
+"""One folder per batch, moved into place as a whole; a replay replaces the batch's folder.
 
-What a batch stands for is remembered before it is written, so a checkpoint that is not the one that
-wrote the folders is refused before it replaces any of them.
+The input of a batch is recorded before it is written, so a checkpoint that did not write the
+folders is rejected before it replaces any of them.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _WRITER = "batches"
 
 @dataclass(frozen=True)
 class BatchFolder:
-    """A folder of folders, one a batch; readers see all of a batch or nothing of it.
+    """A folder with one subfolder per batch; readers see all of a batch or nothing of it.
 
     One object is one run: it claims the folder at its first batch, and never again.
     """
@@ -56,11 +56,11 @@ class BatchFolder:
     steps: ClassVar = (*failpoints.TASK, "write_half", "written", "sink_committed")
 
     def prepare(self) -> None:
-        """Make the folder."""
+        """Create the folder."""
         make(self.target)
 
     def write(self, frame: Any, batch: int) -> None:
-        """Write a batch beside, and put it in its place."""
+        """Stage a batch, then move it into place."""
 
         def put() -> None:
             staged = self._claims.of(self._run.epoch)
@@ -71,19 +71,19 @@ class BatchFolder:
         failpoints.reached("sink_committed", batch)
 
     def recover(self) -> Mapping[str, Any]:
-        """Claim the folder, which removes what dead attempts had written beside it."""
+        """Claim the folder, which removes the staged files of crashed attempts."""
         return Remembered(self._begun()).recover()
 
     def open(self) -> tuple[int, int]:
-        """No batch is half in its place."""
+        """Return (0, 0): a batch becomes visible in one step."""
         return 0, 0
 
     def reader(self) -> Reader:
-        """Return somebody who looks at the folders again and again."""
+        """Return a reader that polls the folders."""
         return FolderReader(self.target, self._visible)
 
     def read(self, folder: Path) -> tuple[int, str]:
-        """Write all rows that readers see as one file."""
+        """Write all visible rows as one file."""
         return read(self.target, self._visible, folder)
 
     def drop(self) -> None:
@@ -108,19 +108,19 @@ class BatchFolder:
 
 @dataclass(frozen=True)
 class Staged:
-    """A batch beside its place, below the claim of its run: a newer claim takes it away."""
+    """A batch staged in the claim folder of its run; a newer claim removes it."""
 
     claim: Path
     batch: int
 
     @property
     def parts(self) -> Path:
-        """Where tasks write, those that will lose among them."""
+        """The folder that all task attempts write to, including those that will lose."""
         return self.claim / f"_parts-{self.batch}"
 
     @property
     def whole(self) -> Path:
-        """Where the parts that won are put together; no task knows of it."""
+        """The folder for the parts that won; tasks do not write to it."""
         return self.claim / f"_whole-{self.batch}"
 
     def begin(self, target: Target, part: Part) -> FilePart:
@@ -128,7 +128,7 @@ class Staged:
         return FilePart(self.parts / file_name(part), schema(target))
 
     def put(self, place: Path, won: list[Part]) -> None:
-        """Put the parts that won in the batch's place, instead of what may be there."""
+        """Move the parts that won into the batch's place, replacing its previous content."""
         self.whole.mkdir()
         for part in won:
             (self.parts / file_name(part)).rename(self.whole / file_name(part))
@@ -140,7 +140,7 @@ class Staged:
         sync_folder(place.parent)
 
     def clear(self) -> None:
-        """Remove what is beside the place."""
+        """Remove the staged files."""
         for folder in (self.parts, self.whole):
             shutil.rmtree(folder, ignore_errors=True)
 

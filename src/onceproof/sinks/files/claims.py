@@ -1,10 +1,10 @@
-"""Claims and decisions of a writer as names in a folder, each made by one step of the file system.
+"""A writer's claims and decisions as names in a folder, each created by one file system operation.
 
-A claim is a folder named by its epoch, put there with the mark of its run in it, and a decision of
-it a file that is linked there whole. The next claim moves mark and decisions out of the older
-folders, and removes those: in a folder that is gone, POSIX makes no more names, so whoever was
-about to decide there has not decided. To rename it would not do: a link that had found the folder
-just before lands in it under its new name.
+A claim is a folder named by its epoch that contains the mark of its run; its decisions are complete
+files, linked into that folder. The next claim moves mark and decisions out of the older folders and
+removes these folders: POSIX creates no names in a removed folder, so a superseded run that is about
+to decide fails. Renaming the folder would not be enough: a link that has already resolved the
+folder would be created under the new name.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ _TRIES = 1000
 
 @dataclass(frozen=True)
 class FileClaims:
-    """What is remembered of one writer, in a folder of its own."""
+    """The memory of one writer, in a folder of its own."""
 
     folder: Path
 
     def claim(self, attempt: int) -> int:
-        """Make a folder of the next epoch, then remove all older ones; return the epoch."""
+        """Create the folder of the next epoch, then remove all older ones; return the epoch."""
         self._make()
         for _ in range(_TRIES):
             epoch = max(self._epochs(), default=0) + 1
             if self._took(epoch, uuid4().hex, attempt):
                 self._supersede(epoch)
                 return epoch
-        raise StackError(f"{self.folder} is claimed by others faster than it can be claimed here")
+        raise StackError(f"{self.folder} cannot be claimed: other runs claimed it {_TRIES:,} times")
 
     def claimed(self) -> tuple[int, str]:
-        """Return the newest epoch and the run that has claimed it; 0 where nobody has."""
+        """Return the newest epoch and the run that claimed it; epoch 0 if there is no claim."""
         for _ in range(_TRIES):
             epoch = max(self._epochs(), default=0)
             if not epoch:
@@ -52,10 +52,13 @@ class FileClaims:
                 marks = (name for name in os.listdir(self.of(epoch)) if name.startswith(_RUN))
                 mark = next(marks, "")
                 return epoch, mark.removeprefix(_RUN).removesuffix(".json")
-        raise StackError(f"{self.folder} is claimed by others faster than it can be read here")
+        raise StackError(f"{self.folder} cannot be read: other runs claimed it {_TRIES:,} times")
 
     def claim_for(self, run: str, attempt: int, behind: int) -> int | None:
-        """Claim for a run behind an epoch; what it has claimed already stays so."""
+        """Claim the epoch after `behind` for a run; a run that has already claimed keeps its epoch.
+
+        Returns None if another run has the newest epoch.
+        """
         self._make()
         if not self._has_claimed(run):
             self._took(behind + 1, run, attempt)
@@ -80,7 +83,7 @@ class FileClaims:
         return None
 
     def decide(self, decision: Decision) -> bool:
-        """Link the decision into the folder of its epoch, unless that is gone."""
+        """Link the decision into the folder of its epoch; returns False if the folder is gone."""
         own = self.of(decision.epoch)
         if self.decision(decision.batch) is not None:
             return False
@@ -92,9 +95,10 @@ class FileClaims:
         return done
 
     def of(self, epoch: int) -> Path:
-        """Return the folder of a claim, gone as soon as another is made.
+        """Return the folder of a claim; the next claim removes it.
 
-        Whoever holds it may keep there, under names that begin with `_`, what is to go with it.
+        The run with the claim may keep files there that are removed with it, under names that
+        begin with `_`.
         """
         return self.folder / f"{_EPOCH}{epoch}"
 
@@ -104,20 +108,20 @@ class FileClaims:
             sync_folder(above)
 
     def _took(self, epoch: int, run: str, attempt: int) -> bool:
-        """Put a folder of this epoch in its place; not if one is there, or a newer one.
+        """Create the claim folder of an epoch; returns False if it or a newer one exists.
 
-        The mark makes it one that no other can be put over. It is looked for once more, since
-        whoever clears away what is dead may have taken it out just before.
+        The mark keeps the folder from being empty, so no rename replaces it. The mark is checked
+        once more because a concurrent cleanup may have just removed it.
         """
         made, mark = self.folder / f"{_DEAD}{uuid4().hex}", f"{_RUN}{run}.json"
         try:
             made.mkdir()
             (made / mark).write_text(json.dumps({"attempt": attempt}), encoding="utf-8")
             made.rename(self.of(epoch))
-        except OSError:  # somebody else claims too
+        except OSError:  # another run claims concurrently
             shutil.rmtree(made, ignore_errors=True)
             return False
-        if max(self._epochs()) > epoch:  # it was there before, and is sealed
+        if max(self._epochs()) > epoch:  # a newer claim has already sealed this epoch
             self._seal(self.of(epoch))
             return False
         return (self.of(epoch) / mark).exists()
@@ -126,7 +130,6 @@ class FileClaims:
         return any((folder / f"{_RUN}{run}.json").exists() for folder in self._folders())
 
     def _supersede(self, epoch: int) -> None:
-        """Remove all older claims."""
         sync_folder(self.folder)
         for older in sorted(self._epochs()):
             if older < epoch:
@@ -139,7 +142,7 @@ class FileClaims:
         return [int(name.removeprefix(_EPOCH)) for name in names if name.startswith(_EPOCH)]
 
     def _folders(self) -> list[Path]:
-        """Return the places of decisions, in the order in which they move."""
+        # in the order in which decisions move
         return [*(self.of(epoch) for epoch in sorted(self._epochs())), self.folder]
 
     def _decided(self) -> set[int]:
@@ -147,7 +150,7 @@ class FileClaims:
         for folder in self._folders():
             try:
                 names = os.listdir(folder)
-            except FileNotFoundError:  # sealed meanwhile: its decisions are in the last one
+            except FileNotFoundError:  # sealed meanwhile: its decisions are in the last folder
                 continue
             found |= {
                 int(name.removesuffix(".json"))
@@ -157,7 +160,7 @@ class FileClaims:
         return found
 
     def _seal(self, folder: Path) -> None:
-        """Move out what is to stay and remove the folder; several may do so at once."""
+        """Move marks and decisions out and remove the folder; safe to call concurrently."""
         for _ in range(_TRIES):
             try:
                 for name in os.listdir(folder):
@@ -168,14 +171,14 @@ class FileClaims:
             except FileNotFoundError:
                 if not folder.exists():
                     return
-            except OSError:  # a decision came in
+            except OSError:  # a decision was added
                 continue
             else:
                 return
-        raise StackError(f"{folder} is written to faster than it can be sealed")
+        raise StackError(f"{folder} cannot be sealed: it was written to {_TRIES:,} times meanwhile")
 
     def _forget(self) -> None:
-        """Remove old decisions, and what dead runs have kept, which is out of their reach now."""
+        # old decisions and marks, and files of superseded runs, which these cannot reach any more
         for dead in self.folder.glob(f"{_DEAD}*"):
             if dead.is_dir():
                 shutil.rmtree(dead, ignore_errors=True)

@@ -1,7 +1,7 @@
-"""Folders that sinks of files write to: whose names readers see, and what the file system must do.
+"""Folders that file sinks write to: their layout, and the operations they need of a file system.
 
-A target's folder has `data/`, which is all that readers look at; whatever is staged or remembered
-stands beside it, below names that begin with `_`, as do the marks of a writer inside `data/`.
+Readers look only at `data/` of a target's folder. Staged files and the memory of writers are beside
+it, under names that begin with `_`, as are the marks of a writer inside `data/`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
-from onceproof.errors import RequestError, StackError
+from onceproof.errors import RequestError, StackError, invalid
 from onceproof.sinks import Target
 
 _EXCHANGE = 2  # of renameat2
@@ -25,9 +25,9 @@ _TRIES = 20
 
 @dataclass(frozen=True)
 class File:
-    """A file that readers see; it never changes, so name, inode and size know it.
+    """A visible file; it never changes, so it is identified by name, inode and size.
 
-    `batch` is who wrote it, where that stands elsewhere than in its rows.
+    `batch` is the batch that wrote it, if the rows do not contain it.
     """
 
     path: Path
@@ -37,35 +37,35 @@ class File:
 
     @classmethod
     def of(cls, path: Path, batch: int | None = None) -> File:
-        """Return the file that stands at a path."""
+        """Return the file at a path."""
         found = path.stat()
         return cls(path, found.st_ino, found.st_size, batch)
 
 
 class Moved(Exception):
-    """What was being listed was replaced: look again."""
+    """The folder was replaced while it was being listed; list it again."""
 
 
 def folder_of(target: Target) -> Path:
-    """Return the target's folder, or raise for what is no folder of this machine."""
+    """Return the target's folder; raises unless it is a folder of this machine."""
     address = target.address.removeprefix("file://")
     if "://" in address or not address.startswith("/"):
         raise RequestError(
-            f"address {target.address!r} is no folder of a POSIX file system, and a name that is "
-            "changed in one step is what these sinks stand on: write an absolute path"
+            f"invalid address {target.address!r}; use an absolute path on a POSIX file system:"
+            " these sinks need atomic renames"
         )
     if target.name in ("", ".", "..") or "/" in target.name:
-        raise RequestError(f"target {target.name!r} is no name of a folder: write one word")
+        raise RequestError(invalid("target", target.name, "the name of a folder, without slashes"))
     return Path(address) / target.name
 
 
 def data_of(target: Target) -> Path:
-    """Return the folder that readers look at."""
+    """Return the folder with the visible files."""
     return folder_of(target) / "data"
 
 
 def make(target: Target) -> None:
-    """Make the folder, and refuse a file system that cannot do what is asked of it."""
+    """Create the folder; raises if the file system lacks an operation that the sinks need."""
     folder = folder_of(target)
     try:
         data_of(target).mkdir(parents=True, exist_ok=True)
@@ -74,18 +74,18 @@ def make(target: Target) -> None:
         sync_folder(folder.parent)
     except OSError as error:
         raise StackError(
-            f"the file system of {folder} did not do what {target.name} needs: {error}; take a "
-            "local one, whose names can be linked, and exchanged in one step"
+            f"the file system of {folder} cannot hold {target.name}: {error}; use a local one that"
+            " supports hard links and renameat2 with RENAME_EXCHANGE"
         ) from None
 
 
 def drop(target: Target) -> None:
-    """Remove the folder and all that is in it."""
+    """Remove the folder and its content."""
     shutil.rmtree(folder_of(target), ignore_errors=True)
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the names in a folder outlive the machine."""
+    """Make the names in a folder durable (fsync)."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(handle)
@@ -94,7 +94,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def exchange(one: Path, other: Path) -> None:
-    """Let two names change places in one step: nobody sees either of them missing."""
+    """Exchange two names atomically: no reader finds either of them missing."""
     library = ctypes.CDLL(None, use_errno=True)
     if library.renameat2(_HERE, os.fsencode(one), _HERE, os.fsencode(other), _EXCHANGE):
         code = ctypes.get_errno()
@@ -102,10 +102,10 @@ def exchange(one: Path, other: Path) -> None:
 
 
 def publish(path: Path, text: str) -> bool:
-    """Make a whole and durable file, unless its name is taken; return whether this call made it.
+    """Create a complete and durable file unless its name is taken; return whether it was created.
 
-    Raises `FileNotFoundError`, and makes none, if the folder is gone; one that goes in the middle
-    keeps the file, or does not get it: the answer is right either way.
+    Raises `FileNotFoundError` if the folder is gone. If the folder is removed meanwhile, it either
+    got the file or did not; the result is correct in both cases.
     """
     part = f"_{path.name}.{uuid4().hex}"
     folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
@@ -127,9 +127,9 @@ def publish(path: Path, text: str) -> bool:
 
 
 def visible(folder: Path) -> Mapping[str, File]:
-    """Return the parquet files below a folder by their names: all that readers see.
+    """Return the visible parquet files below a folder, by their names.
 
-    Of a folder that was exchanged meanwhile all files are those of before or all of after.
+    If a folder is exchanged meanwhile, its files are all from before or all from after.
     """
     for _ in range(_TRIES):
         try:
@@ -137,7 +137,7 @@ def visible(folder: Path) -> Mapping[str, File]:
         except (Moved, FileNotFoundError):
             if not folder.exists():
                 break
-    raise StackError(f"{folder} could not be listed: it is gone, or changes faster than one looks")
+    raise StackError(f"{folder} cannot be listed: it is gone, or changed {_TRIES} times meanwhile")
 
 
 def _listed(folder: Path, below: str) -> Iterator[tuple[str, File]]:
@@ -151,8 +151,8 @@ def _listed(folder: Path, below: str) -> Iterator[tuple[str, File]]:
                     yield from _listed(folder / entry.name, f"{below}{entry.name}/")
                 elif entry.name.endswith(".parquet"):
                     found = entry.stat()
-                    known = File(folder / entry.name, found.st_ino, found.st_size)
-                    yield below + entry.name, known
+                    file = File(folder / entry.name, found.st_ino, found.st_size)
+                    yield below + entry.name, file
         if folder.stat().st_ino != os.fstat(handle).st_ino:
             raise Moved
     finally:
@@ -160,12 +160,12 @@ def _listed(folder: Path, below: str) -> Iterator[tuple[str, File]]:
 
 
 def _try_out(folder: Path) -> None:
-    """Link a file and exchange two folders, so that what cannot be done is known at once."""
+    # fail at once on a file system without hard links or atomic exchange
     try:
         for name in ("one", "other"):
             (folder / name).mkdir(parents=True)
         if not publish(folder / "one" / "linked", ""):
-            raise FileExistsError(f"{folder} is somebody else's")
+            raise FileExistsError(f"{folder} is used by another process")
         exchange(folder / "one", folder / "other")
         if not (folder / "other" / "linked").exists():
             raise NotADirectoryError(f"two names in {folder} were not exchanged")

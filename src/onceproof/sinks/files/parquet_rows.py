@@ -1,4 +1,4 @@
-"""Rows in files of parquet: the columns that a target's files have, and their rows read back."""
+"""Rows in parquet files: the schema of a target's files, and reading their rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from onceproof.errors import RequestError, StackError
 from onceproof.sinks import Target
 from onceproof.sinks.files.folders import File
 
-# Spark's name of a type, and Arrow's.
+# Arrow's names of types, by Spark's names.
 TYPES = {
     "bigint": "int64",
     "int": "int32",
@@ -24,16 +24,15 @@ WROTE = ("_batch", "_attempt")
 
 
 def schema(target: Target) -> Any:
-    """Return the Arrow schema of the target's rows with who wrote them, or raise."""
+    """Return the Arrow schema of the target's rows with `_batch` and `_attempt`, or raise."""
     import pyarrow as pa
 
     for name, kind in target.columns.items():
         if name in WROTE:
-            raise RequestError(f"column {name} is written by the sink itself: call yours otherwise")
+            raise RequestError(f"column {name} is reserved for the sink; rename your column")
         if kind not in TYPES:
-            known = ", ".join(TYPES)
             raise RequestError(
-                f"column {name} is {kind}, which no file here holds: write one of {known}"
+                f"column {name} has the unsupported type {kind}; use one of {', '.join(TYPES)}"
             )
     return pa.schema(
         [
@@ -44,7 +43,7 @@ def schema(target: Target) -> Any:
 
 
 def signed(rows: Any, target: Target, batch: int) -> Any:
-    """Return a batch of rows in the columns of the schema, with who writes them."""
+    """Return a record batch in the columns of the schema, with `_batch` and `_attempt`."""
     import pyarrow as pa
 
     wanted = schema(target)
@@ -55,9 +54,9 @@ def signed(rows: Any, target: Target, batch: int) -> Any:
 
 
 def rows_of(file: File, target: Target) -> Iterator[Any]:
-    """Yield a file's rows, some at once, in the columns of the schema; raises `StackError`.
+    """Yield a file's rows as record batches in the columns of the schema; raises `StackError`.
 
-    A file that is gone raises `FileNotFoundError`.
+    Raises `FileNotFoundError` if the file is gone.
     """
     import pyarrow as pa
     import pyarrow.parquet as parquet
@@ -72,8 +71,8 @@ def rows_of(file: File, target: Target) -> Iterator[Any]:
                 cells = [_cell(some, wanted.field(nth), file) for nth in range(len(wanted))]
                 yield pa.record_batch(cells, schema=wanted)
     except (pa.ArrowException, KeyError) as error:
-        said = " ".join(str(error).split())
-        raise StackError(f"{file.path.name} of {target.name} cannot be read: {said}") from None
+        why = " ".join(str(error).split())
+        raise StackError(f"{file.path.name} of {target.name} cannot be read: {why}") from None
 
 
 def _cell(rows: Any, wanted: Any, file: File) -> Any:
@@ -83,7 +82,7 @@ def _cell(rows: Any, wanted: Any, file: File) -> Any:
         return pa.repeat(pa.scalar(file.batch, pa.int64()), rows.num_rows)
     found = rows.column(wanted.name)
     if pa.types.is_timestamp(found.type) and found.type.tz is None:
-        found = found.cast(pa.timestamp("us")).cast(wanted.type)  # Spark's own are UTC, unsaid
+        found = found.cast(pa.timestamp("us")).cast(wanted.type)  # Spark's are UTC without a zone
     return found.cast(wanted.type)
 
 

@@ -1,7 +1,7 @@
-"""A reader of folders of parquet: each file is read once, when it comes into sight.
+"""A reader of folders of parquet that reads each file once, when it becomes visible.
 
-A file never changes once readers see it, so it is known by its name, inode and size. What was told
-of it is held, so that its rows can be told as gone when it is gone.
+A visible file never changes, so it is identified by name, inode and size. Its rows are kept in
+memory, so that they can be returned as removed when the file is gone.
 """
 
 from __future__ import annotations
@@ -26,49 +26,48 @@ _TRIES = 20
 
 @dataclass
 class FolderReader:
-    """Somebody who looks again and again at the files that a listing names.
+    """A reader that polls the files of a listing.
 
-    What was seen is held in memory, some 100 bytes a row.
+    All rows seen are kept in memory, about 100 bytes per row.
     """
 
     target: Target
     listing: Listing
     rows: Rows = rows_of
-    _told: dict[tuple[str, File], Any] = field(default_factory=dict)
+    _seen: dict[tuple[str, File], Any] = field(default_factory=dict)
 
     def look(self) -> Look:
-        """Look at every file that came and is gone; raises `StackError` if one cannot be read."""
+        """Return the rows of new and of removed files; raises `StackError` if one is unreadable."""
         import pyarrow as pa
 
         there, came = _whole(self.listing, self._news)
-        gone = [known for known in self._told if known not in there]
-        parts = [*(_copies(self._told[known], -1) for known in gone)]
+        gone = [entry for entry in self._seen if entry not in there]
+        parts = [*(_copies(self._seen[entry], -1) for entry in gone)]
         parts += [_copies(rows, 1) for rows in came.values()]
-        for known in gone:
-            del self._told[known]
-        self._told |= came
+        for entry in gone:
+            del self._seen[entry]
+        self._seen |= came
         return Look(pa.concat_tables([Look.of([]).rows, *parts]).combine_chunks())
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Do nothing: no resource is open."""
 
     def _news(self, found: Mapping[str, File]) -> tuple[set[Any], dict[Any, Any]]:
         there = set(found.items())
-        return there, {known: self._rows(known[1]) for known in there if known not in self._told}
+        return there, {entry: self._rows(entry[1]) for entry in there if entry not in self._seen}
 
     def _rows(self, file: File) -> Any:
-        """Return a file's rows in the columns of a look, without the copies."""
         import pyarrow as pa
 
-        parts = [shown(some, self.target) for some in self.rows(file, self.target)]
+        parts = [look_rows(some, self.target) for some in self.rows(file, self.target)]
         kinds = [(name, getattr(pa, kind)()) for name, kind in LOOK.items() if name != "copies"]
         return pa.Table.from_batches(parts, pa.schema(kinds))
 
 
 def read(target: Target, listing: Listing, folder: Path, rows: Rows = rows_of) -> tuple[int, str]:
-    """Write all rows of the files as one of parquet; return their number and their digest.
+    """Write all rows of the files as one parquet file; return their number and their digest.
 
-    The digest is the sum of a hash of every row, so neither their order nor their files count.
+    The digest is the sum of the rows' hashes, so it does not depend on their order or files.
     """
 
     def all_of(found: Mapping[str, File]) -> tuple[int, str]:
@@ -79,7 +78,7 @@ def read(target: Target, listing: Listing, folder: Path, rows: Rows = rows_of) -
 
 
 def write_rows(target: Target, batches: Iterable[Any], folder: Path) -> tuple[int, str]:
-    """Write batches of rows as one file of parquet; return their number and their digest."""
+    """Write record batches as one parquet file; return the number of rows and their digest."""
     import pyarrow.parquet as parquet
 
     count, digest = 0, 0
@@ -94,17 +93,17 @@ def write_rows(target: Target, batches: Iterable[Any], folder: Path) -> tuple[in
 
 
 def _whole(listing: Listing, of: Callable[[Mapping[str, File]], T]) -> T:
-    """Return what is made of the files that are listed; again where one of them was replaced."""
+    """Return `of(listing())`; retry if a listed file was replaced."""
     for _ in range(_TRIES):
         try:
             return of(listing())
         except FileNotFoundError as error:
             missing = error.filename
-    raise StackError(f"{missing} is listed, and is not there: what it held cannot be read")
+    raise StackError(f"{missing} is listed but does not exist: its rows cannot be read")
 
 
-def shown(rows: Any, target: Target) -> Any:
-    """Return rows in the columns of a look, without the copies."""
+def look_rows(rows: Any, target: Target) -> Any:
+    """Return rows in the columns of a look, without `copies`."""
     import pyarrow as pa
 
     version = rows.column(target.version).cast(pa.int64()) if target.version else None
@@ -121,7 +120,7 @@ def shown(rows: Any, target: Target) -> Any:
 
 
 def _texts(rows: Any, names: Any) -> Any:
-    """Return one text a row of these columns, the same for -0.0 and 0.0."""
+    """Return one text per row of these columns, the same for -0.0 and 0.0."""
     import pyarrow as pa
 
     cells = [

@@ -1,10 +1,10 @@
-"""Spark's own parquet sink, as it is: files in a folder, and a manifest of those that count.
+"""Spark's own parquet sink, unchanged: files in a folder, and a manifest of the committed ones.
 
-It takes append mode only. Readers must go by the manifest, as Spark does: whoever lists the folder
-sees files that were never committed, and those of a batch that was written twice.
+It supports append mode only. Readers must use the manifest, as Spark does: a listing of the folder
+also has files that were never committed, and duplicates of a batch that was written twice.
 
-`_spark_metadata/<batch>` lists what a batch has added, and every tenth of them, `<batch>.compact`,
-all that any batch has. A file that stands in the folder and in no list was never committed.
+`_spark_metadata/<batch>` lists the files that a batch added; every tenth, `<batch>.compact`, lists
+the files of all batches. A file in the folder that is in no list was never committed.
 """
 
 from __future__ import annotations
@@ -53,27 +53,28 @@ class SparkFiles:
     steps: ClassVar = ()
 
     def prepare(self) -> None:
-        """Make the folder."""
+        """Create the folder."""
         make(self.target)
 
     def start(self, rows: Any, mode: str, trigger: str) -> Any:
-        """Start the query, or raise for what a crash would make an end of."""
+        """Start the query; raises for a query that could not be restarted after a crash."""
         from pyspark.sql import functions as F
 
         if mode != "append":
             raise RequestError(
-                f"Spark's file sink takes append mode only, and this query's is {mode}: write "
-                "another sink"
+                f"output mode {mode} is not supported by Spark's file sink; use append mode or"
+                " another sink"
             )
         if missing := [name for name in self.target.columns if name not in rows.columns]:
             raise RequestError(
-                f"the stream has no column {missing[0]}: write {', '.join(self.target.columns)}"
+                f"the stream has no column {missing[0]}; it must have"
+                f" {', '.join(self.target.columns)}"
             )
         session = rows.sparkSession
         refuse_checkpoint(self.target)
         if is_stateful(rows._jdf.queryExecution().analyzed()):
             refuse_format(self.target, session.conf.get(_FORMAT, "1"))
-        session.conf.set(_KEEP_LISTS, "false")  # they tell which batch has written a file
+        session.conf.set(_KEEP_LISTS, "false")  # the lists show which batch has written a file
         attempt = F.lit(self.target.attempt).cast("bigint").alias("_attempt")
         quoted = (f"`{name.replace('`', '``')}`" for name in self.target.columns)
         return (
@@ -87,19 +88,19 @@ class SparkFiles:
         )
 
     def write(self, frame: Any, batch: int) -> None:  # noqa: ARG002
-        """Raise: Spark writes by itself."""
-        raise RequestError(f"batch {batch} is not for `foreachBatch` to write: call `start`")
+        """Raise `RequestError`: Spark's own query writes."""
+        raise RequestError(f"batch {batch} cannot be written by `foreachBatch`; call `start`")
 
     def recover(self) -> Mapping[str, Any]:
-        """Nothing is settled: what a dead attempt wrote stands in no list, and stays."""
+        """Return an empty mapping: files of crashed attempts are in no list, and remain."""
         return {}
 
     def open(self) -> tuple[int, int]:
-        """Nothing is open: a batch is in the manifest or it is not."""
+        """Return (0, 0): a batch enters the manifest in one step."""
         return 0, 0
 
     def reader(self) -> Reader:
-        """Return somebody who looks at the manifest again and again."""
+        """Return a reader that polls the manifest."""
         return FolderReader(self.target, Manifest(data_of(self.target)).files)
 
     def read(self, folder: Path) -> tuple[int, str]:
@@ -114,24 +115,26 @@ class SparkFiles:
 def refuse_checkpoint(target: Target) -> None:
     """Raise if the manifest has batches that the checkpoint has not planned.
 
-    Spark knows a batch by its number alone, so it would skip those, whatever they hold now.
+    Spark identifies a batch by its number alone, so it would skip these batches whatever their
+    input is now.
     """
     planned, _ = log.newest(CheckpointFolder(target.checkpoint).folder)
     committed = Manifest(data_of(target)).newest()
     if committed > planned:
         raise RequestError(
-            f"{MANIFEST} of {target.name} has batch {committed}, and the newest that the checkpoint"
-            f" has planned is {planned}: it was lost, or is an old copy, and Spark would skip every"
-            " batch up to that one in silence. To begin anew, empty the target; to go on, bring the"
-            " checkpoint back"
+            f"{MANIFEST} of {target.name} has batch {committed}, but the newest batch that the"
+            f" checkpoint has planned is {planned}: it was lost, or is an old copy, and Spark would"
+            " silently skip all batches in between. To start over, empty the target; to continue,"
+            " restore the checkpoint"
         )
 
 
 def refuse_format(target: Target, version: str) -> None:
-    """Raise for a stateful query whose state is kept in format 2, as the checkpoint has it.
+    """Raise for a stateful query whose state has format 2 in the checkpoint.
 
-    The commit log names the files of such a state. A batch that is in the manifest and not in the
-    commit log is skipped when it is replayed, names none, and the query never starts again.
+    With this format the commit log names the state's files. The replay of a batch that is in the
+    manifest but not in the commit log is skipped and names no files, so the query never starts
+    again.
     """
     folder = CheckpointFolder(target.checkpoint).folder
     newest, _ = log.newest(folder)
@@ -139,8 +142,8 @@ def refuse_format(target: Target, version: str) -> None:
         version = log.planned(folder, newest).settings.get(_FORMAT, "1")
     if version != "1":
         raise RequestError(
-            f"{_FORMAT} is {version}, and with it a stateful query does not survive a crash between"
-            " the commit of Spark's file sink and the commit log; write 1, or another sink"
+            f"{_FORMAT} is {version}: with it a stateful query does not survive a crash between the"
+            " commit of Spark's file sink and the commit log; set it to 1, or use another sink"
         )
 
 
@@ -167,27 +170,28 @@ def _children(plan: Any) -> list[Any]:
 
 @dataclass
 class Manifest:
-    """The lists below a data folder; each is read once."""
+    """The manifest's lists in a data folder; each is read once."""
 
     data: Path
-    _known: dict[str, File] = field(default_factory=dict)
+    _files: dict[str, File] = field(default_factory=dict)
     _read: set[int] = field(default_factory=set)
 
     def newest(self) -> int:
-        """Return the newest batch that is committed, -1 if there is none."""
+        """Return the newest committed batch, -1 if there is none."""
         return max(self._lists(), default=-1)
 
     def files(self) -> Mapping[str, File]:
-        """Return every committed file; its batch is None where Spark has removed the list of it."""
+        """Return all committed files; a file's batch is None if Spark has removed its list."""
         lists = self._lists()
         for batch in sorted(lists.keys() - self._read):
-            is_told = set(range(batch)) <= self._read  # what a compact list adds is its batch's
-            is_own = is_told or not lists[batch].endswith(_COMPACT)
+            # after all earlier lists, the new files of a compact list are those of its batch
+            has_earlier = set(range(batch)) <= self._read
+            is_own = has_earlier or not lists[batch].endswith(_COMPACT)
             for path in _entries(self.data / MANIFEST / lists[batch]):
-                if path.name not in self._known:
-                    self._known[path.name] = File.of(path, batch if is_own else None)
+                if path.name not in self._files:
+                    self._files[path.name] = File.of(path, batch if is_own else None)
             self._read.add(batch)
-        return self._known
+        return self._files
 
     def _lists(self) -> dict[int, str]:
         folder = self.data / MANIFEST
@@ -200,7 +204,7 @@ def _entries(path: Path) -> list[Path]:
     try:
         version, *lines = path.read_text(encoding="utf-8").splitlines()
         if version != "v1":
-            raise ValueError(f"it begins with {version!r}, and only v1 is known")
+            raise ValueError(f"unknown version {version!r}, expected v1")
         entries = [json.loads(line) for line in lines]
         added = [entry["path"] for entry in entries if entry["action"] == "add"]
     except FileNotFoundError:

@@ -1,8 +1,8 @@
-"""Files as a store of two-phase commit: staged and fsynced, decided by a link, put in place.
+"""Files as a store for two-phase commit: staged and fsynced, decided by a link, then renamed.
 
-A target's folder holds `data/`, `_stage/` with a file for each part that is not ended, and
-`_writers/<writer>/` with claims and decisions. All are of one file system, so putting a part where
-readers see it is one rename.
+A target's folder has `data/`, `_stage/` with one file per part that is not ended, and
+`_writers/<writer>/` with claims and decisions. All are on one file system, so making a part visible
+is one rename.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ _HEAD, _TAIL = "part-", ".parquet"
 
 @dataclass(frozen=True)
 class FileStore:
-    """The files of one target; it is sent to the executors, which see the same file system."""
+    """The files of one target; pickled and sent to executors, which share the file system."""
 
     target: Target
 
     @property
     def writer(self) -> str:
-        """Return the name under which decisions are kept."""
+        """The name under which decisions are recorded."""
         return checked_writer(self.target.writer or "main")
 
     @property
     def stage(self) -> Path:
-        """Return the folder of the parts that are not ended."""
+        """The folder of the parts that are not ended."""
         return folder_of(self.target) / "_stage"
 
     @property
     def memory(self) -> FileClaims:
-        """Return what is remembered of the writer."""
+        """The memory of the writer."""
         return FileClaims(folder_of(self.target) / "_writers" / self.writer)
 
     def make(self) -> None:
-        """Make the stage, whose name must outlive the machine as what is in it does."""
+        """Create the stage, and make its name durable."""
         self.stage.mkdir(exist_ok=True)
         sync_folder(self.stage.parent)
 
@@ -55,36 +55,36 @@ class FileStore:
         return FilePart(self.stage / file_name(part), schema(self.target))
 
     def open(self) -> Sequence[Part]:
-        """Return the parts of this writer in the stage, those that are still written among them."""
+        """Return this writer's parts in the stage, including those still being written."""
         names = os.listdir(self.stage) if self.stage.is_dir() else []
         found = [part_of(name) for name in names if name.startswith(_HEAD)]
         return sorted(part for part in found if part.writer == self.writer)
 
     def commit(self, part: Part) -> None:
-        """Rename a part to where readers see it; one that stands there already stays so."""
+        """Rename a part into the visible folder; idempotent."""
         staged, data = self.stage / file_name(part), data_of(self.target)
         try:
             staged.rename(data / staged.name)
         except FileNotFoundError:
             if not (data / staged.name).exists():
                 raise StackError(
-                    f"{staged.name} is decided, and stands neither in {self.stage.name} nor in"
-                    f" {data.name}: somebody took its rows away, and they must be brought back"
+                    f"{staged.name} is decided but is neither in {self.stage.name} nor in"
+                    f" {data.name}: its file was removed; restore it"
                 ) from None
         sync_folder(data)
 
     def abort(self, part: Part) -> None:
-        """Remove a part from the stage; whoever still writes to it cannot pre-commit it."""
+        """Remove a part from the stage; a task that still writes to it cannot pre-commit it."""
         (self.stage / file_name(part)).unlink(missing_ok=True)
 
     def hidden(self) -> int:
-        """Return how many rows stand in the stage, where they can be counted."""
+        """Return the number of rows in the complete files of the stage."""
         return sum(_rows(self.stage / file_name(part)) for part in self.open())
 
 
 @dataclass
 class FilePart:
-    """One file being written by its task."""
+    """A file that a task is writing."""
 
     path: Path
     schema: Any
@@ -102,7 +102,7 @@ class FilePart:
         self._writer.write_batch(rows)
 
     def pre_commit(self) -> None:
-        """Make file and name outlive the machine; raises if somebody has swept the part."""
+        """Make the file and its name durable; raises if the part was swept meanwhile."""
         self._writer.close()
         self._file.flush()
         os.fsync(self._file.fileno())
@@ -110,23 +110,23 @@ class FilePart:
         is_there = os.fstat(self._file.fileno()).st_nlink
         self._file.close()
         if not is_there:
-            raise StackError(f"{self.path.name} was swept from the stage: a newer run writes here")
+            raise StackError(f"{self.path.name} was swept from the stage by a newer run")
 
     def abort(self) -> None:
         """Remove the file."""
-        with suppress(OSError):  # a full disk is why it is given up
+        with suppress(OSError):  # the disk may be full
             self._writer.close()
         self._file.close()
         self.path.unlink(missing_ok=True)
 
 
 def file_name(part: Part) -> str:
-    """Return the part's name as one that Hadoop's paths can carry, which is hidden from nobody."""
+    """Return the name of a part's file: valid in Hadoop paths, and not hidden from readers."""
     return f"{_HEAD}{part.name.replace(':', '-')}{_TAIL}"
 
 
 def part_of(name: str) -> Part:
-    """Return the part whose file has this name."""
+    """Return the part of the file with this name."""
     return Part.of(":".join(name.removeprefix(_HEAD).removesuffix(_TAIL).rsplit("-", 5)))
 
 

@@ -1,4 +1,4 @@
-"""Files put where readers look by two-phase commit: staged, decided once, renamed into place."""
+"""Files published by two-phase commit: staged, decided once, renamed into place."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from onceproof.sinks.sweep import Fate, Left, counted, decided
 
 @dataclass(frozen=True)
 class TwoPhaseFiles:
-    """A folder to which each batch adds a file a task; a decided batch is committed by its files.
+    """A folder to which each batch adds one file per task; a decided batch commits file by file.
 
     One object is one run: it claims the writer at its first batch, and never again.
     """
@@ -45,39 +45,39 @@ class TwoPhaseFiles:
     )
 
     def prepare(self) -> None:
-        """Make the folder and its stage."""
+        """Create the folder and its stage."""
         make(self.target)
         self._store.make()
 
     def is_prepared(self) -> bool:
-        """Whether the stage is there."""
+        """Whether the stage exists."""
         return self._store.stage.is_dir()
 
     def write(self, frame: Any, batch: int) -> None:
-        """Write a batch; of one that was decided before only the plan is run."""
+        """Write a batch; for a decided batch only run the plan."""
         write_by_parts(self._run, self.target, frame, batch, self._store.begin)
 
     def recover(self) -> Mapping[str, Any]:
-        """Commit what dead attempts had decided, and remove the rest of what they staged."""
+        """Commit the decided files of crashed attempts, and remove their other staged files."""
         return self.begun().recover()
 
     def open(self) -> tuple[int, int]:
-        """Return how many files are staged, and how many rows they hold."""
+        """Return the number of staged files and of their rows."""
         return len(self._store.open()), self._store.hidden()
 
     def writers(self) -> list[str]:
-        """Return the writers of the folder; raises if none of its sinks remembers."""
+        """Return the writers of the folder; raises if no sink has recorded batches there."""
         folder = folder_of(self.target)
-        known = folder / "_writers"
-        if not known.is_dir():
+        writers = folder / "_writers"
+        if not writers.is_dir():
             raise RequestError(
-                f"{folder} has no writers: no _writers is in it, which a sink of files makes"
-                " that remembers its batches. Name the folder that has data/ in it"
+                f"{folder} has no folder _writers, in which file sinks record their batches;"
+                " name the folder that contains data/"
             )
-        return sorted(os.listdir(known))
+        return sorted(os.listdir(writers))
 
     def left(self) -> list[Left]:
-        """Return the files that are staged, those among them that a `batch_folder` has claimed."""
+        """Return the staged files, including those in the claims of a `batch_folder`."""
         store = self._store
         memory = store.memory
         claimed = sorted(memory.folder.glob("epoch-*/_*/*.parquet"))
@@ -87,16 +87,16 @@ class TwoPhaseFiles:
         ] + [Left("staged file", part_of(one.name), Fate.REMOVE, _made(one)) for one in claimed]
 
     def settle(self, left: Sequence[Left]) -> Mapping[str, int]:
-        """Settle what is staged; what stands in a claim goes with it."""
+        """Settle the staged files; those in a claim are removed with it."""
         removed = sum(one.fate is Fate.REMOVE for one in left)
         return counted({**self.recover(), "removed": removed})
 
     def reader(self) -> Reader:
-        """Return somebody who looks at the folder again and again."""
+        """Return a reader that polls the folder."""
         return FolderReader(self.target, self._visible)
 
     def read(self, folder: Path) -> tuple[int, str]:
-        """Write all rows that readers see as one file."""
+        """Write all visible rows as one file."""
         return read(self.target, self._visible, folder)
 
     def drop(self) -> None:
@@ -125,5 +125,5 @@ class TwoPhaseFiles:
 def _made(path: Path) -> datetime | None:
     try:
         return datetime.fromtimestamp(path.stat().st_mtime, tz=UTC)
-    except FileNotFoundError:  # ended just now
+    except FileNotFoundError:  # just ended
         return None

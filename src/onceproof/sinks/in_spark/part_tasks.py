@@ -1,6 +1,6 @@
-"""A batch written as parts: by the tasks of the executors, each part pre-committed by its task.
+"""Writing a batch as parts, each pre-committed by its task on an executor.
 
-The driver's side of it is alike in every sink that remembers its batches.
+The driver's side is the same for every sink that records its batches.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ Begin = Callable[[Part], Transaction]
 
 
 def writer_of(target: Target, name: str, memory: Memory) -> Writer:
-    """Return the writer of one run, beside the checkpoint that its query writes."""
+    """Return the writer of one run, with the checkpoint of its query."""
     return Writer(name, target.attempt, memory, CheckpointFolder(target.checkpoint))
 
 
 def write_by_parts(
     run: TwoPhase | Wal, target: Target, frame: Any, batch: int, begin: Begin
 ) -> None:
-    """Write a batch by its protocol; of one that was decided before only the plan is run."""
+    """Write a batch by its protocol; for a batch that is already decided only run the plan."""
     name = run.writer.name
     run.write(
         batch,
@@ -42,7 +42,7 @@ def write_by_parts(
 def write_parts(
     target: Target, frame: Any, batch: int, begin: Begin, writer: str, epoch: int
 ) -> list[Part]:
-    """Run the plan once, and return the parts of the attempts at its tasks that won."""
+    """Run the plan once; return the parts of the task attempts that won."""
     task = _task(target, batch, begin, writer, epoch)
     rows = chosen(target, frame).mapInArrow(task, "part string").collect()
     return [Part.of(row.part) for row in rows]
@@ -67,12 +67,12 @@ def _task(
 
 
 def write_part(rows: Iterator[Any], part: Part, begin: Begin) -> bool:
-    """Write one part and pre-commit it, all that a task does; one without rows is no part."""
-    batch, told = part.batch, {"partition": part.partition}
-    failpoints.reached("task_begin", batch, **told)
+    """Write one part and pre-commit it; returns False, without a part, if there are no rows."""
+    batch, partition = part.batch, part.partition
+    failpoints.reached("task_begin", batch, partition=partition)
     transaction: Transaction | None = None
     try:
-        for some in by_half(rows, batch, part.partition):
+        for some in by_half(rows, batch, partition):
             if some.num_rows:
                 transaction = transaction or begin(part)
                 transaction.write(some)
@@ -83,27 +83,27 @@ def write_part(rows: Iterator[Any], part: Part, begin: Begin) -> bool:
             transaction.abort()
         raise
     if transaction is not None:
-        failpoints.reached("pre_committed", batch, **told)
-    failpoints.reached("task_done", batch, **told)
+        failpoints.reached("pre_committed", batch, partition=partition)
+    failpoints.reached("task_done", batch, partition=partition)
     return transaction is not None
 
 
 def chosen(target: Target, frame: Any) -> Any:
-    """Return the frame with the target's columns only, or raise if it lacks one."""
+    """Return the frame with only the target's columns; raises if one is missing."""
     if missing := [name for name in target.columns if name not in frame.columns]:
         raise RequestError(
-            f"the batch has no column {missing[0]}: write {', '.join(target.columns)}"
+            f"the batch has no column {missing[0]}; it must have {', '.join(target.columns)}"
         )
     return frame.select(*(f"`{name.replace('`', '``')}`" for name in target.columns))
 
 
 def drain(frame: Any) -> None:
-    """Run a batch's plan for nothing, as a stateful query needs it of a batch that is known."""
+    """Run a batch's plan and discard the rows; a stateful query needs this for a decided batch."""
     frame.write.format("noop").mode("overwrite").save()
 
 
 def by_half(rows: Iterator[Any], batch: int, partition: int) -> Iterator[Any]:
-    """Yield a task's rows, and come to `task_mid` when half of them were taken."""
+    """Yield a task's rows; reach the failpoint `task_mid` when half of them were consumed."""
     half = 0
     if failpoints.is_armed("task_mid", batch):
         whole = list(rows)
@@ -118,7 +118,7 @@ def by_half(rows: Iterator[Any], batch: int, partition: int) -> Iterator[Any]:
 
 
 def cut(rows: list[Any], at: int) -> Iterator[Any]:
-    """Yield the same rows so that a piece ends after `at` of them."""
+    """Yield the same rows, split so that a record batch ends after `at` rows."""
     before = 0
     for some in rows:
         inside = at - before
@@ -131,7 +131,7 @@ def cut(rows: list[Any], at: int) -> Iterator[Any]:
 
 
 def as_csv(rows: Any) -> bytes:
-    """Return rows as CSV; NULL is nothing, an empty text is quoted."""
+    """Return rows as CSV; NULL is an empty field, an empty text is quoted."""
     import pyarrow.csv as csv
 
     text = io.BytesIO()

@@ -1,4 +1,4 @@
-"""What a query says to `format("onceproof_two_phase")`: its options, and its columns."""
+"""The options and columns of a query that writes `format("onceproof_two_phase")`."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ OPTIONS = Shape(
 
 
 def sink_of(options: Mapping[str, str], columns: Mapping[str, str]) -> tuple[str, Target]:
-    """Return the sink's name and its target, or raise `RequestError` for the options to blame.
+    """Return the sink's name and its target; raises `RequestError` for invalid options.
 
-    Spark's names of options are of any case, and one without a text is left out.
+    Option names are case-insensitive, as in Spark; an empty option counts as missing.
     """
-    known = {name.lower(): name for name in OPTIONS.fields}
-    texts = {known.get(name.lower(), name): str(told).strip() for name, told in options.items()}
-    given = read_given(NAME, OPTIONS, {name: told for name, told in texts.items() if told})
+    names = {name.lower(): name for name in OPTIONS.fields}
+    texts = {names.get(name.lower(), name): str(value).strip() for name, value in options.items()}
+    given = read_given(NAME, OPTIONS, {name: value for name, value in texts.items() if value})
     target = Target(
         address=given["address"],
         name=given["name"],
@@ -50,5 +50,5 @@ def sink_of(options: Mapping[str, str], columns: Mapping[str, str]) -> tuple[str
 
 
 def columns_of(schema: Any) -> dict[str, str]:
-    """Return the columns of a schema of Spark, by Spark's names of their types."""
+    """Return the columns of a Spark schema, with Spark's names of their types."""
     return {field.name: field.dataType.simpleString() for field in schema.fields}

@@ -1,7 +1,7 @@
-"""Outputs: what a job of somebody else writes, as a sink that only reads it.
+"""Outputs: the results of users' own jobs, as sinks that are only read.
 
-Nothing of ours is in such a job, so its rows tell neither batch nor attempt, no step of its
-protocol is known, and what it promises is what its user says.
+Such a job contains no Onceproof code, so its rows have neither batch nor attempt, the steps of its
+protocol are unknown, and its guarantee is the one that the user declares.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeGuard, cast
 
-from onceproof.errors import RequestError
+from onceproof.errors import RequestError, unknown
 from onceproof.guarantee import Guarantee
 from onceproof.runs.plan import Writes
 from onceproof.schema.kinds import NONEMPTY, TRUTH, Field, Shape, Word, read_given
@@ -28,22 +28,22 @@ MAY_BE_EMPTIED = "write empty: true if it may be emptied, or leave it out for on
 class Located:
     """A text that names a file of the user's.
 
-    `in_folder` returns the name, as a file in a folder has it, as one that holds in any folder.
+    `in_folder` resolves a name relative to a folder, so that it is valid in any folder.
     """
 
     in_folder: Callable[[str, str], str]
 
     def read(self, item: Item) -> Any:
-        """Return the text as it stands."""
+        """Return the text unchanged."""
         return NONEMPTY.read(item)
 
     def schema(self) -> dict[str, Any]:
-        """Return a text."""
+        """Return the JSON schema of a non-empty text."""
         return NONEMPTY.schema()
 
 
 EMPTY = Field(TRUTH, "whether it may be emptied before a run", None)
-# What every output takes beside its own options.
+# The options of every output, in addition to its own.
 _DECLARED = {
     "guarantee": Field(
         Word(tuple(one.value for one in Guarantee)), "what the job promises for it", None
@@ -54,9 +54,9 @@ _DECLARED = {
 
 @dataclass(frozen=True)
 class Asked:
-    """An output as `onceproof init` was told of it, for a scenario that is to stand in `folder`.
+    """The output that a user named to `onceproof init`, for a scenario in `folder`.
 
-    `is_own` says that the job's command is told where to write, so that a run has one of its own.
+    `is_own` means that the job's command receives its output, so each run has an output of its own.
     """
 
     at: str
@@ -67,20 +67,20 @@ class Asked:
 
 @dataclass(frozen=True)
 class Place:
-    """Where jobs write: how it is made ready, looked at, read and taken away.
+    """A kind of place that jobs write to, with the functions to prepare, poll, read and remove it.
 
-    `called` is the option that names it where it is not the run's own, empty where jobs are not
-    told of it. `shown` is what the job is told.
+    `called` is the option that names a place of the user's, empty if jobs do not receive the place.
+    `location` returns the text that the job receives.
 
-    `example` is what people write for it to `onceproof init`; `starter` returns the lines that its
-    file has beside the name. `check` is what `onceproof doctor` looks at where `called` is given.
+    `example` is the argument in the help of `onceproof init`; `starter` returns further lines of
+    the scenario file. `check` is run by `onceproof doctor` if the option `called` is given.
     """
 
     store: str
     called: str
     example: str
     options: Mapping[str, Field]
-    shown: Callable[[Target], str]
+    location: Callable[[Target], str]
     prepare: Callable[[Target], None]
     reader: Callable[[Target], Reader]
     read: Callable[[Target, Path], tuple[int, str]]
@@ -91,17 +91,17 @@ class Place:
 
     @property
     def shape(self) -> Shape:
-        """What stands beside the output's name."""
+        """The options beside the output's name."""
         return Shape({**self.options, **_DECLARED})
 
     def is_named(self, options: Mapping[str, Any]) -> bool:
-        """Whether options name a place of the user's, rather than leave the run its own."""
+        """Whether the options name a place of the user's instead of one of the run's own."""
         return self.called in options
 
 
 @dataclass(frozen=True)
 class Output:
-    """What is written to a place, for readers; what it declares stands in a class made for it."""
+    """A sink that reads a place; `output` creates a subclass with the declared traits."""
 
     target: Target
 
@@ -117,43 +117,43 @@ class Output:
 
     @classmethod
     def declaring(cls, options: Mapping[str, Any]) -> type[Sink]:
-        """Return this sink with what a user says of it, or raise for what nobody can say."""
+        """Return this sink with the traits that the options declare; raises for invalid options."""
         read_given(cls.__name__, cls.place.shape, options)
         return output(cls.__name__, cls.place, options)
 
     def prepare(self) -> None:
-        """Make the place ready."""
+        """Prepare the place."""
         self.place.prepare(self.target)
 
     def write(self, frame: Any, batch: int) -> None:  # noqa: ARG002
-        """Raise: the job writes."""
-        raise RequestError(f"{self.target.name} is only read: batch {batch} is the job's to write")
+        """Raise `RequestError`: only the job writes."""
+        raise RequestError(f"{self.target.name} is read-only here; the job writes batch {batch}")
 
     def recover(self) -> Mapping[str, Any]:
-        """Nothing is settled: what a dead attempt left is the job's to mend."""
+        """Return an empty mapping: the job itself settles its crashed attempts."""
         return {}
 
     def open(self) -> tuple[int, int]:
-        """Return what readers cannot see yet, where the place can tell."""
+        """Return the open transactions and hidden rows, (0, 0) if the place cannot list them."""
         return self.place.open(self.target)
 
     def reader(self) -> Reader:
-        """Return somebody who looks at the place again and again."""
+        """Return a reader that polls the place."""
         return self.place.reader(self.target)
 
     def read(self, folder: Path) -> tuple[int, str]:
-        """Write all that readers see now."""
+        """Write all visible rows."""
         return self.place.read(self.target, folder)
 
     def drop(self) -> None:
-        """Remove what the run made."""
+        """Remove everything that the run created."""
         self.place.drop(self.target)
 
 
 def output(name: str, place: Place, options: Mapping[str, Any] = {}) -> type[Sink]:
-    """Return the sink that reads a place, and declares what the options say.
+    """Return a sink class that reads a place, with the traits that the options declare.
 
-    A class, as all sinks are, since traits are asked before there is a target.
+    The traits are attributes of a class because they are needed before there is a target.
     """
     traits = {
         "place": place,
@@ -165,23 +165,23 @@ def output(name: str, place: Place, options: Mapping[str, Any] = {}) -> type[Sin
 
 
 def place_of(name: str) -> Place:
-    """Return the place that one of `OUTPUTS` reads."""
+    """Return the place of one of `OUTPUTS`."""
     kind = find_sink(name)
     if not is_output(kind):
-        raise RequestError(f"{name} is no output: write one of {', '.join(OUTPUTS)}")
+        raise RequestError(unknown("output", name, OUTPUTS))
     return kind.place
 
 
 def is_output(kind: Any) -> TypeGuard[type[Output]]:
-    """Whether a sink is one that is only read."""
+    """Whether a sink is only read."""
     return isinstance(kind, type) and issubclass(kind, Output)
 
 
 def is_elsewhere(kind: Any, options: Mapping[str, Any]) -> bool:
-    """Whether a sink writes files in a folder of the user's."""
+    """Whether a sink's files are in a folder of the user's."""
     return is_output(kind) and kind.store == "files" and kind.place.is_named(options)
 
 
 def is_own(target: Target, at: str) -> bool:
-    """Whether the place is the run's own, so that it goes with the run."""
+    """Whether the place belongs to the run, and is removed with it."""
     return at not in target.options

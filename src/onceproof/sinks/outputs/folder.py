@@ -1,7 +1,7 @@
-"""Folders of parquet or JSON lines that a job of somebody else writes to.
+"""Folders of parquet or JSON lines that a user's job writes to.
 
-Where Spark's own sink keeps its manifest there, readers go by that, as Spark does. Else every file
-counts whose name does not begin with `_` or `.`; folders `name=value` are columns.
+If the folder has the manifest of Spark's file sink, readers use it, as Spark does. Otherwise every
+file counts whose name does not begin with `_` or `.`; folders `name=value` are columns.
 """
 
 from __future__ import annotations
@@ -32,55 +32,55 @@ Rows = Callable[[File, Target], Iterator[Any]]
 
 
 def path_of(target: Target) -> Path:
-    """Return the folder: one of the run's own, or the one that is named."""
+    """Return the folder: the run's own, or the one that the options name."""
     return Path(target.address, target.name)
 
 
 def prepare(ending: str, target: Target) -> None:
-    """Make the folder above it; refuse one that holds files before the job has begun."""
+    """Create the parent folder; raises if the folder has files before the job starts."""
     folder = path_of(target)
     if target.options.get("empty") and folder.is_dir():
         _refuse_strangers(folder, ending)
         shutil.rmtree(folder)
     if folder.is_dir() and any(folder.iterdir()):
         raise RequestError(
-            f"{folder} holds files before the job has begun: write empty: true if it may be"
-            " removed, or leave `folder` out and let the job write to {target}"
+            f"{folder} has files before the job starts; write empty: true to let the run remove"
+            " them, or leave `folder` out and let the job write to {target}"
         )
     folder.parent.mkdir(parents=True, exist_ok=True)
 
 
 def _refuse_strangers(folder: Path, ending: str) -> None:
-    """Raise `RequestError` if there is what no job writes into its output: then it is more."""
+    # a file of another kind means that the folder is more than an output
     for path in folder.rglob("*"):
         is_output = ending in path.name or path.name.endswith(".crc")
         is_own = any(part[0] == "_" for part in path.relative_to(folder).parts)
         if not (path.is_dir() or is_output or is_own):
             raise RequestError(
-                f"{folder} may be emptied, and holds {path.relative_to(folder)}, which is no file"
-                f" of {ending}: nothing was removed; name a folder that has the output alone"
+                f"{folder} has {path.relative_to(folder)}, which is not a {ending} file, so nothing"
+                " was removed; name a folder that has only the output"
             )
 
 
 def drop(target: Target) -> None:
-    """Remove what the run made; remove a folder that may be emptied."""
+    """Remove the folder if it is the run's own or may be emptied."""
     if is_own(target, CALLED) or target.options.get("empty"):
         shutil.rmtree(path_of(target), ignore_errors=True)
 
 
 def check(target: Target) -> Iterator[Check]:
-    """Look whether a folder of the user's can be written to by a run."""
+    """Yield the check that a run can write to a folder of the user's."""
     path = path_of(target)
     if path.exists() and not path.is_dir():
         yield Check("output", False, f"{path} is a file", "write the folder of the files")
     elif path.is_dir() and any(path.iterdir()) and not target.options.get("empty"):
-        yield Check("output", False, f"{path} holds files already", MAY_BE_EMPTIED)
+        yield Check("output", False, f"{path} has files already", MAY_BE_EMPTIED)
     else:
-        yield Check("output", True, str(path) if path.is_dir() else f"{path}: the job makes it")
+        yield Check("output", True, str(path) if path.is_dir() else f"{path}: the job creates it")
 
 
 def files(target: Target, ending: str) -> Mapping[str, File]:
-    """Return the files that readers see, by their names, or raise `StackError` for another one."""
+    """Return the visible files by their names; raises `StackError` for a file of another kind."""
     folder = path_of(target)
     if (folder / MANIFEST).is_dir():
         return Manifest(folder).files()
@@ -90,8 +90,8 @@ def files(target: Target, ending: str) -> Mapping[str, File]:
             name = str(path.relative_to(folder))
             if ending not in path.name.lower():
                 raise StackError(
-                    f"{folder} holds {name}, which is not a {ending} file: let the job write it "
-                    "elsewhere, or under a name that begins with _"
+                    f"{folder} has {name}, which is not a {ending} file; let the job write it"
+                    " elsewhere, or under a name that begins with _"
                 )
             found[name] = File.of(path)
     except FileNotFoundError:
@@ -102,7 +102,7 @@ def files(target: Target, ending: str) -> Mapping[str, File]:
 
 
 def of_parquet(file: File, target: Target) -> Iterator[Any]:
-    """Yield a file's rows, some at once; raises `StackError` where they cannot be read."""
+    """Yield a file's rows in record batches; raises `StackError` if they cannot be read."""
     import pyarrow as pa
     import pyarrow.parquet as parquet
 
@@ -119,12 +119,12 @@ def of_parquet(file: File, target: Target) -> Iterator[Any]:
                 ]
                 yield unsigned(cells, some.num_rows, target)
     except (pa.ArrowException, KeyError, ValueError) as error:
-        said = " ".join(str(error).split())
-        raise StackError(f"{file.path.name} cannot be read: {said}") from None
+        why = " ".join(str(error).split())
+        raise StackError(f"{file.path.name} cannot be read: {why}") from None
 
 
 def of_json(file: File, target: Target) -> Iterator[Any]:
-    """Yield a file's rows; raises `StackError` for a line that is no JSON object."""
+    """Yield a file's rows; raises `StackError` for a line that is not a JSON object."""
     named = dict(_named(file.path, target))
     opened: Any = gzip.open if file.path.suffix == ".gz" else open
     with opened(file.path, "rt", encoding="utf-8") as lines:
@@ -137,14 +137,14 @@ def of_json(file: File, target: Target) -> Iterator[Any]:
 
 def _with(named: Mapping[str, Any], row: Any) -> dict[str, Any]:
     if not isinstance(row, dict):
-        raise TypeError(f"{row!r} is no object")
+        raise TypeError(f"{row!r} is not an object")
     if both := sorted(named.keys() & row.keys()):
         raise ValueError(f"column {both[0]} is in the file and in the names of its folders")
     return {**named, **row}
 
 
 def _named(path: Path, target: Target) -> Iterator[tuple[str, Any]]:
-    """Yield the columns that a file's folders name; raises `StackError` for what is no value."""
+    """Yield the columns in the names of a file's folders; raises `StackError` for a bad value."""
     folder = path_of(target)
     for part in path.relative_to(folder).parts[:-1] if path.is_relative_to(folder) else ():
         name, sign, value = part.partition("=")
@@ -152,7 +152,7 @@ def _named(path: Path, target: Target) -> Iterator[tuple[str, Any]]:
             try:
                 yield name, exact_text(name, value, target.columns[name])
             except ValueError as error:
-                raise StackError(f"{path.name} lies in a folder {part}: {error}") from None
+                raise StackError(f"{path.name} is in a folder {part}: {error}") from None
 
 
 def _column(rows: Any, name: str, kind: str, named: Mapping[str, Any], wanted: Any) -> Any:
@@ -163,13 +163,13 @@ def _column(rows: Any, name: str, kind: str, named: Mapping[str, Any], wanted: A
     if name in named:
         return pa.repeat(pa.scalar(named[name], wanted), rows.num_rows)
     if name not in rows.schema.names:
-        raise KeyError(f"it has no column {name}, but {', '.join(rows.schema.names)}")
+        raise KeyError(f"no column {name}; its columns are {', '.join(rows.schema.names)}")
     return cells_of(name, rows.column(name), kind, wanted)
 
 
 def _read(rows: Rows, ending: str, target: Target, folder: Path) -> tuple[int, str]:
     if not path_of(target).is_dir():
-        raise StackError(f"there is no folder {path_of(target)}: the job has made none")
+        raise StackError(f"folder {path_of(target)} does not exist: the job has not created it")
     return read_files(target, partial(files, target, ending), folder, rows)
 
 
@@ -188,7 +188,7 @@ def _output(name: str, ending: str, rows: Rows) -> type[Sink]:
                 CALLED: Field(Located(whole), "the folder; left out: one of the run's own", None),
                 "empty": EMPTY,
             },
-            shown=lambda target: str(path_of(target)),
+            location=lambda target: str(path_of(target)),
             prepare=partial(prepare, ending),
             reader=partial(_reader, rows, ending),
             read=partial(_read, rows, ending),

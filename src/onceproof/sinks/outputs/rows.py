@@ -1,7 +1,7 @@
-"""Rows that a function of the user's returns, wherever they are.
+"""Rows from any store, returned by a function of the user's.
 
-It is given the target, and is called again and again while the run goes on: each time it returns
-all that readers see then, as mappings of column to value.
+The function receives the target. It is called repeatedly during the run and must return all rows
+that are visible at that moment, as mappings of column to value.
 """
 
 from __future__ import annotations
@@ -19,38 +19,38 @@ from onceproof.naming import find_attribute, located
 from onceproof.schema.kinds import Field
 from onceproof.sinks import LOOK, Look, Target
 from onceproof.sinks.exact_cells import batch_of
-from onceproof.sinks.files.reader import shown, write_rows
+from onceproof.sinks.files.reader import look_rows, write_rows
 from onceproof.sinks.outputs import Asked, Located, Place, output
 
 _REST = [name for name in LOOK if name != "copies"]
 
 
 def rows_of(target: Target) -> Any:
-    """Return what the function returns now, or raise `StackError`."""
+    """Call the function and return its rows; raises `StackError` if it fails."""
     name = target.options["read"]
     function = find_attribute(name, f"rows of {name!r}", "a function of the target")
     try:
         found = list(function(target))
-    except Exception as error:  # whatever it is that the user's code meets
+    except Exception as error:  # the user's code may raise anything
         raise StackError(f"{name} raised {type(error).__name__}: {error}") from error
     return batch_of(target, found, name)
 
 
 def read(target: Target, folder: Path) -> tuple[int, str]:
-    """Write what the function returns."""
+    """Write the rows that the function returns now."""
     return write_rows(target, [rows_of(target)], folder)
 
 
 @dataclass
 class Watcher:
-    """Somebody who asks the function again and again, and tells what is new and what is gone."""
+    """A reader that calls the function repeatedly and returns the rows added and removed."""
 
     target: Target
     _seen: Counter[tuple[Any, ...]] = field(init=False, default_factory=Counter)
 
     def look(self) -> Look:
-        """Ask once."""
-        rows = shown(rows_of(self.target), self.target).select(_REST).to_pylist()
+        """Call the function once."""
+        rows = look_rows(rows_of(self.target), self.target).select(_REST).to_pylist()
         now = Counter(tuple(row.values()) for row in rows)
         came, gone = now - self._seen, self._seen - now
         self._seen = now
@@ -59,11 +59,11 @@ class Watcher:
         )
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Do nothing: no resource is open."""
 
 
 def starter(asked: Asked) -> Iterator[str]:
-    """Name the function, by its file as it is seen from the scenario's folder."""
+    """Yield the option `read` with the function's file relative to the scenario's folder."""
     place, _, function = asked.at.rpartition(":")
     beside = os.path.relpath(Path(place).resolve(), asked.folder.resolve())
     yield f"read: {json.dumps(f'{beside}:{function}')}"
@@ -76,7 +76,7 @@ Rows = output(
         called="",
         example="FILE.py:FUNCTION",
         options={"read": Field(Located(located), "the function that returns all rows")},
-        shown=lambda target: target.name,
+        location=lambda target: target.name,
         prepare=lambda _: None,
         reader=Watcher,
         read=read,

@@ -1,7 +1,8 @@
-"""A table of PostgreSQL that a job of somebody else writes to.
+"""A PostgreSQL table that a user's job writes to.
 
-The run's own by default, in a schema that is made for it; `create` is the statement that makes the
-table, if the job does not. One that `table` names is left as it is found, unless it may be emptied.
+By default the table belongs to the run, in a schema created for it; `create` is the statement that
+creates the table if the job does not. A table named by `table` is not changed unless it may be
+emptied.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ CALLED = "table"
 
 
 def prepare(target: Target) -> None:
-    """Make the schema, and the table if there is a statement for it; refuse rows that are there."""
+    """Create the schema, and the table if `create` is given; raises if the table has rows."""
     with transaction(target) as connection:
         if is_own(target, CALLED):
             tables.make_schema(connection, target)
@@ -36,13 +37,13 @@ def prepare(target: Target) -> None:
             _empty(connection, target)
         elif rows := _count(connection, target):
             raise RequestError(
-                f"{target.name} holds {rows:,} rows before the job has begun: write empty: true if"
-                " they may be removed, or leave `table` out and let the job write to {target}"
+                f"{target.name} has {rows:,} rows before the job starts; write empty: true to let"
+                " the run remove them, or leave `table` out and let the job write to {target}"
             )
 
 
 def drop(target: Target) -> None:
-    """Remove what the run made; empty a table that may be emptied."""
+    """Drop the run's own table; empty a table that may be emptied."""
     if is_own(target, CALLED):
         tables.drop(target)
     elif target.options.get("empty"):
@@ -52,22 +53,22 @@ def drop(target: Target) -> None:
 
 
 def read(target: Target, folder: Path) -> tuple[int, str]:
-    """Write the table as parquet; one that is not there raises `StackError`."""
+    """Write the table as parquet; raises `StackError` if it does not exist."""
     with transaction(target) as connection:
         if not _is_there(connection, target):
-            raise StackError(f"there is no table {target.name}: the job has made none")
+            raise StackError(f"table {target.name} does not exist: the job has not created it")
         found = columns_of(connection, target)
         if missing := [name for name in target.columns if name not in found]:
             raise StackError(
-                f"{target.name} has no column {', '.join(missing)}, but {', '.join(found)}: write"
-                " the scenario's `key` and `columns` as the table has them"
+                f"{target.name} has no column {', '.join(missing)}; write the scenario's `key` and"
+                f" `columns` with the columns of the table, {', '.join(found)}"
             )
     return tables.read(target, folder, signed=False)
 
 
 @dataclass
 class Watcher:
-    """Somebody who looks at a table that the job may not have made yet."""
+    """A reader of a table that the job may not have created yet."""
 
     target: Target
     _reader: TableReader = field(init=False)
@@ -77,7 +78,7 @@ class Watcher:
         self._reader = TableReader(self.target, keyed=False, signed=False)
 
     def look(self) -> Look:
-        """Look at the whole table; at nothing, as long as there is none."""
+        """Look at the whole table; return an empty look while it does not exist."""
         if not self._is_there:
             with transaction(self.target) as connection:
                 self._is_there = _is_there(connection, self.target)
@@ -89,39 +90,37 @@ class Watcher:
 
 
 def check(target: Target) -> Iterator[Check]:
-    """Look whether a table of the user's can be written to by a run, and has the columns."""
+    """Yield the checks that a run can write to a user's table and that it has the columns."""
     try:
         with transaction(target) as connection:
             columns = columns_of(connection, target) if _is_there(connection, target) else None
             has_rows = columns is not None and _has_rows(connection, target)
     except OnceproofError as error:
-        yield Check("output", False, str(error), "write table: schema.table, as the store knows it")
+        yield Check("output", False, str(error), "write table: schema.table, as in the store")
         return
     if columns is None:
-        yield Check(
-            "output", True, f"there is no {target.name}: the job makes it, or `create` does"
-        )
+        yield Check("output", True, f"{target.name} does not exist: the job or `create` creates it")
         return
     if has_rows and not target.options.get("empty"):
-        yield Check("output", False, f"{target.name} holds rows already", MAY_BE_EMPTIED)
+        yield Check("output", False, f"{target.name} has rows already", MAY_BE_EMPTIED)
     else:
         yield Check("output", True, target.name)
     missing = [one for one in target.columns if one not in columns]
-    told = f"{target.name} has {', '.join(columns)}"
-    remedy = f"there is no {', '.join(missing)}: write `key` and `columns` as the table has them"
-    yield Check("key and columns", not missing, told, remedy)
+    state = f"{target.name} has {', '.join(columns)}"
+    remedy = f"no column {', '.join(missing)}; write `key` and `columns` of the table"
+    yield Check("key and columns", not missing, state, remedy)
 
 
 def starter(asked: Asked) -> Iterator[str]:
-    """Say how a run makes a table of its own, as a comment."""
+    """Yield a commented example of the option `create`."""
     if asked.is_own:
-        yield "# Where the job does not make its table, this does:"
+        yield "# If the job does not create its table:"
         columns = ", ".join(f"{one} bigint" for one in asked.key)
         yield f'# create: "create table {{target}} ({columns}, amount bigint)"'
 
 
 def columns_of(connection: Any, target: Target) -> list[str]:
-    """Return the columns that a table has."""
+    """Return the names of a table's columns."""
     from psycopg import sql
 
     nothing = sql.SQL("select * from {} limit 0").format(tables.table(target))
@@ -167,7 +166,7 @@ Table = output(
             "create": Field(NONEMPTY, "the statement that makes it, with {target}", None),
             "empty": EMPTY,
         },
-        shown=lambda target: target.name,
+        location=lambda target: target.name,
         prepare=prepare,
         reader=Watcher,
         read=read,

@@ -1,8 +1,8 @@
-"""A topic of Kafka that a job of somebody else writes to.
+"""A Kafka topic that a user's job writes to.
 
-Its records are rows as `sinks.topics.rows` says: columns are members of the value's JSON object, or
-`key` and `value` as they are. The run's own by default, made for it; one that `topic` names must
-be empty.
+Records become rows as in `sinks.topics.rows`: columns are members of the value's JSON object, or
+the record's own `key` and `value`. By default the topic belongs to the run and is created for it; a
+topic named by `topic` must be empty.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _ANSWERS_WITHIN_S = 60.0
 
 
 def prepare(target: Target) -> None:
-    """Make the topic; refuse one of the user's with records in it."""
+    """Create the run's own topic; raises if a topic of the user's has records."""
     if is_own(target, CALLED):
         Cluster.of(target).ask(lambda client: make_target(client, target))
         return
@@ -29,15 +29,15 @@ def prepare(target: Target) -> None:
     try:
         if any(True for _ in news(consumer, target.name, {}, _ANSWERS_WITHIN_S)):
             raise RequestError(
-                f"the topic {target.name} holds records before the job has begun: leave `topic` out"
-                " and let the job write to {target}"
+                f"topic {target.name} has records before the job starts; leave `topic` out and let"
+                " the job write to {target}"
             )
     finally:
         consumer.close()
 
 
 def drop(target: Target) -> None:
-    """Remove what the run made."""
+    """Remove the topic if it is the run's own."""
     if is_own(target, CALLED):
         drop_topic(Cluster.of(target), target.name)
 
@@ -52,7 +52,7 @@ Topic = output(
             CALLED: Field(NONEMPTY, "the topic; left out: one of the run's own", None),
             "partitions": Field(whole(1), "of a topic of the run's own", None),
         },
-        shown=lambda target: target.name,
+        location=lambda target: target.name,
         prepare=prepare,
         reader=TopicReader,
         read=read,

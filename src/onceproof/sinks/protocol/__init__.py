@@ -1,12 +1,12 @@
-"""The protocols of sinks that remember: what is said between them and a store.
+"""The protocols between a store and the sinks that record their batches in it.
 
-Nothing here knows Spark or a store, so `tests.model` tries the same code under every crash.
+This package depends neither on Spark nor on a store, so `tests.model` runs it under every crash.
 
-A *writer* is the name under which one query writes, over all its restarts. Whoever is to write, or
-to settle what a dead one left, first *claims* the writer: the store gives each claim a number, its
-epoch, higher than all before it, and from then on refuses every decision of an older epoch. A
-*part* is what one attempt at one task has written. A *decision* says, durably and once, which parts
-are a batch, and which span of the input it stands for.
+A *writer* is the name under which one query writes, over all its restarts. A run that is going to
+write, or to settle a crashed run, first *claims* the writer: the store numbers each claim with an
+*epoch*, higher than all before it, and from then on rejects decisions of older epochs. A *part* is
+the output of one attempt at one task. A *decision* durably records, once, the parts of a batch and
+the span of the input that the batch covers.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
-from onceproof.errors import RequestError, StackError
+from onceproof.errors import RequestError, StackError, invalid
 
-# Told (name, batch) at every named step of a protocol; `failpoints.reached` is one.
+# Called with (name, batch) at every named step of a protocol, as `failpoints.reached`.
 Step = Callable[[str, int], None]
 _WRITER = re.compile(r"[A-Za-z0-9_.-]{1,90}")
 
 
 class SupersededError(StackError):
-    """A newer run has claimed the writer: this one must stop, and never claims again."""
+    """A newer run has claimed the writer; this run must stop, and never claims again."""
 
 
 @dataclass(frozen=True, order=True)
 class Part:
-    """What one attempt at one task of a batch writes; its name is never used twice.
+    """The output of one attempt at one task of a batch; its name is never used twice.
 
-    `attempt` is the start of the job, `task` the number of the task's attempt within it.
+    `attempt` is the number of the job start, `task` the task attempt's id within it.
     """
 
     writer: str
@@ -44,16 +44,16 @@ class Part:
 
     @property
     def name(self) -> str:
-        """The part as one word of at most 190 letters, without a slash or a blank."""
+        """The part's name: at most 190 characters, without slashes or blanks."""
         numbers = (self.epoch, self.attempt, self.batch, self.partition, self.task)
         return ":".join([self.writer, *map(str, numbers)])
 
     @classmethod
     def of(cls, name: str) -> Part:
-        """Return the part that has this name; raises `ValueError` for what is no part's."""
+        """Return the part with this name; raises `ValueError` for any other text."""
         writer, *numbers = name.split(":")
         if len(numbers) != 5 or not _WRITER.fullmatch(writer):
-            raise ValueError(f"{name!r} is no part's name")
+            raise ValueError(f"{name!r} is not the name of a part")
         return cls(writer, *map(int, numbers))
 
 
@@ -61,7 +61,7 @@ class Part:
 class Span:
     """The input of a batch: digests of the offsets at which it begins and ends.
 
-    `start` is empty where nothing comes before.
+    `start` is empty for the first batch.
     """
 
     start: str
@@ -70,7 +70,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Decision:
-    """Which parts are a batch, by whom it was decided, and what input of which query it is."""
+    """The parts of a batch, the run that decided it, and the query and input that it covers."""
 
     batch: int
     query: str
@@ -85,20 +85,20 @@ class Decision:
 
     @classmethod
     def of(cls, text: str) -> Decision:
-        """Return what `to_json` was made of."""
+        """Return the decision that `to_json` serialized."""
         found = json.loads(text)
         parts = tuple(map(Part.of, found.pop("parts")))
         return cls(**{**found, "span": Span(**found["span"]), "parts": parts})
 
 
 class Memory(Protocol):
-    """What a store remembers of one writer; every method is durable when it returns.
+    """A store's record of one writer; the effect of every method is durable when it returns.
 
-    Any method may be called by two drivers at once.
+    Two drivers may call any method concurrently.
     """
 
     def claim(self, attempt: int) -> int:
-        """Claim the writer and return the claim's epoch; no older one decides from then on."""
+        """Claim the writer; return the new epoch. Older epochs cannot decide from then on."""
 
     def newest(self) -> Decision | None:
         """Return the decision of the highest batch."""
@@ -107,94 +107,90 @@ class Memory(Protocol):
         """Return the decision of one batch."""
 
     def decide(self, decision: Decision) -> bool:
-        """Decide, and say whether that was done; all or nothing.
+        """Record the decision atomically; return whether it was recorded.
 
-        Not done if a newer epoch was claimed, or if another decision of the batch stands.
+        It is not recorded if a newer epoch was claimed, or if the batch has another decision.
         """
 
 
 class Transaction(Protocol):
-    """One part being written by its task; nobody reads it before it is committed."""
+    """A part that its task is writing; invisible to readers until it is committed."""
 
     def write(self, rows: Any) -> None:
         """Write some rows (an Arrow record batch with `_batch` and `_attempt`)."""
 
     def pre_commit(self) -> None:
-        """Make all that was written so durable that `commit` cannot fail; then let go of it."""
+        """Make the rows so durable that `commit` cannot fail; then release the resources."""
 
     def abort(self) -> None:
-        """Give up what is not pre-committed; called where the task fails, and may be left out."""
+        """Discard rows that are not pre-committed; called when a task fails, without guarantee."""
 
 
 class Store(Protocol):
-    """What a store gives to two-phase commit, beside a `Memory`.
+    """The operations that two-phase commit needs of a store, in addition to a `Memory`.
 
-    It is sent to the executors, so it is pickled; everything but `begin` is called in the driver,
-    or in whoever recovers.
+    It is pickled and sent to the executors. All methods except `begin` are called in the driver or
+    in a recovery.
     """
 
     def begin(self, part: Part) -> Transaction:
         """Begin to write a part; called in a task."""
 
     def open(self) -> Sequence[Part]:
-        """Return the parts of this writer, of any epoch, that are pre-committed and not ended."""
+        """Return this writer's parts, of any epoch, that are pre-committed and not yet ended."""
 
     def commit(self, part: Part) -> None:
-        """Let readers see a part; one that was committed already stays so."""
+        """Make a part visible to readers; idempotent."""
 
     def abort(self, part: Part) -> None:
-        """Undo a part that is pre-committed; one that is gone already stays so.
-
-        Never called for a part that is decided.
-        """
+        """Undo a pre-committed part; idempotent. Never called for a decided part."""
 
 
 class Log(Memory, Protocol):
-    """What a store gives to a write-ahead log; `decide` says which parts are staged.
+    """The operations that a write-ahead log needs of a store; `decide` names the staged parts.
 
-    Unlike that of two-phase commit, `decide` here takes the place of an earlier decision of the
-    batch, unless that is marked: then it is not done.
+    Unlike in two-phase commit, `decide` replaces an earlier decision of the batch, unless that one
+    is marked: then it records nothing.
     """
 
     def begin(self, part: Part) -> Transaction:
         """Begin to stage a part; called in a task, on a pickled copy."""
 
     def waiting(self) -> Sequence[Decision]:
-        """Return the decisions that are not marked, in the order of their batches."""
+        """Return the unmarked decisions, in the order of their batches."""
 
     def apply(
         self, decision: Decision, epoch: int, half: Callable[[], None], *, mark: bool
     ) -> bool:
-        """Put a staged batch where readers see it, with `mark` and its mark in one transaction.
+        """Make a staged batch visible; with `mark`, also mark it in the same transaction.
 
-        Not done, and said so, if an epoch newer than `epoch` was claimed or the batch is marked.
-        `half` is called when half of the effect is made.
+        Does nothing and returns False if an epoch newer than `epoch` was claimed, or if the batch
+        is marked. Calls `half` when half of the parts are visible.
         """
 
     def mark(self, decision: Decision, epoch: int) -> bool:
-        """Remember that a batch is applied; not done if an epoch newer than `epoch` was claimed."""
+        """Record that a batch is applied; returns False if an epoch newer than `epoch` exists."""
 
     def clean(self, keep: Iterable[Part], epoch: int) -> int:
-        """Remove staged parts of epochs up to this one, but those to keep; return how many."""
+        """Remove staged parts of epochs up to `epoch`, except `keep`; return their number."""
 
 
 class Checkpoint(Protocol):
-    """What a protocol asks of the checkpoint that the query writes."""
+    """The facts that a protocol needs from the query's checkpoint."""
 
     def query(self) -> str:
-        """Return the query's id, which is lost with the checkpoint."""
+        """Return the query's id; a new checkpoint has a new one."""
 
     def span(self, batch: int) -> Span:
-        """Return what a batch of the offset log stands for."""
+        """Return the input of a batch in the offset log."""
 
     def is_committed(self, batch: int) -> bool:
         """Whether the commit log has the batch."""
 
 
 def checked_writer(name: str) -> str:
-    """Return a writer's name, or raise for one that cannot be a part of a part's name."""
+    """Return a writer's name; raises `RequestError` if the name of a part cannot contain it."""
     if not _WRITER.fullmatch(name):
-        raise RequestError(
-            f"writer {name!r} cannot be: write 1 to 90 letters, digits, dots, dashes or underscores"
-        )
+        use = "1 to 90 letters, digits, dots, dashes or underscores"
+        raise RequestError(invalid("writer name", name, use))
     return name

@@ -1,6 +1,6 @@
-"""The checkpoint of the query that a sink writes for, as its files tell it.
+"""The query's checkpoint, read from its files.
 
-Whoever recovers has no query to ask, so the files are what both go by.
+A recovery has no running query to ask, so sinks and recoveries both read the files.
 """
 
 from __future__ import annotations
@@ -24,13 +24,12 @@ class CheckpointFolder:
 
     @property
     def folder(self) -> Path:
-        """The folder, or `RequestError` for a location that is none."""
+        """The folder; raises `RequestError` for a location outside the local file system."""
         path = self.location.removeprefix("file://").removeprefix("file:")
         if not path.startswith("/"):
             raise RequestError(
-                f"checkpoint {self.location!r} cannot be read by a sink that remembers its batches:"
-                " give it the checkpointLocation of the query, an absolute path of a local or"
-                " mounted file system"
+                f"checkpoint {self.location!r} is not an absolute path, and this sink must read it;"
+                " use the query's checkpointLocation on a local or mounted file system"
             )
         return Path(path)
 
@@ -39,11 +38,11 @@ class CheckpointFolder:
         return field(read_object(self.folder / "metadata"), "id", str, "the checkpoint's metadata")
 
     def span(self, batch: int) -> Span:
-        """Return digests of what the offset log says before a batch, and in it."""
+        """Return digests of the offset log's entries for the previous batch and for this one."""
         return Span(self._digest(batch - 1) if batch else "", self._digest(batch))
 
     def is_committed(self, batch: int) -> bool:
-        """Whether the commit log has the batch or one after it: Spark removes old ones."""
+        """Whether the commit log has the batch or a later one: Spark removes old entries."""
         return batch <= max(log.batches(self.folder / "commits"), default=-1)
 
     def _digest(self, batch: int) -> str:
@@ -54,7 +53,7 @@ class CheckpointFolder:
 
 
 def _plain(source: str) -> str:
-    """Return a source's offsets as the same text for the same offsets."""
+    # the same text for equal offsets
     try:
         return json.dumps(json.loads(source), sort_keys=True)
     except ValueError:  # "-", or a format of its own

@@ -1,10 +1,10 @@
-"""Two-phase commit where a coordinator ends transactions by their ids, and may end them by itself.
+"""Two-phase commit with a coordinator that ends transactions by their ids, or on its own.
 
 A part is a transaction under an id that is never used twice, so its producer's epoch is 0 until it
-is ended or taken over. The journal's mark is in the id, since one that is made anew counts anew. A
-coordinator forgets, and one whose time-out has passed it aborts, decided or not. So what it says is
-the second witness: the first is the journal, where the sink notes that all parts of a batch are
-committed. Until then the parts of a decision count as open.
+is ended or taken over. The id contains the journal's mark, since a recreated journal numbers its
+epochs from 1 again. A coordinator forgets transactions, and aborts them after a time-out even if
+they are decided. So the journal is the primary record: the sink notes there that all parts of a
+batch are committed, and until then the parts of a decision count as open.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ INTACT = 0  # the epoch of an id that was initialised once and not ended
 
 
 class LostError(StackError):
-    """A decided part is gone: its rows are lost, and somebody has to know."""
+    """A decided part is gone and its rows are lost; an operator has to decide how to go on."""
 
 
 @dataclass
 class CoordinatedParts:
-    """A store of two-phase commit; `head` stands before the part's name in its id.
+    """A store for two-phase commit; a transaction's id is `head`, the part's name and the mark.
 
-    With `goes_on` a decided part that is gone is told and given up; else it raises, each time.
+    With `goes_on` a lost decided part is recorded and given up; otherwise each call raises.
     """
 
     coordinator: Coordinator
@@ -44,63 +44,62 @@ class CoordinatedParts:
     _ended: set[Part] = field(init=False, default_factory=set)
 
     def open(self) -> Sequence[Part]:
-        """Return what is open and intact, and what is decided and not known to be committed."""
+        """Return the parts that are open and intact, and decided parts not noted as committed."""
         parts = {part for one in self.memory.undone() for part in one.parts}
         return sorted(parts | self.intact().keys())
 
     def intact(self) -> Mapping[Part, Seen]:
-        """Return what is open; what somebody has taken over is not ours, and is told."""
+        """Return the open parts of this journal; record those that were taken over as fenced."""
         found = self._unfinished().items()
         ours = {name: seen for name, seen in found if self._is_ours(name, seen)}
         self._seen = {part_of(self.head, name)[0]: seen for name, seen in ours.items()}
         return self._seen
 
     def taken_over(self) -> Mapping[str, Seen]:
-        """Return what is open under ids of ours, and was not begun under this journal."""
+        """Return the open transactions under this writer's ids that this journal did not begin."""
         found = self._unfinished().items()
         return {name: seen for name, seen in found if not self._is_ours(name, seen)}
 
     def commit(self, part: Part) -> None:
-        """Let readers see a part; raises `LostError` where that cannot be any more."""
+        """Make a part visible to readers; raises `LostError` if its rows are lost."""
         seen = self._seen.get(part) or self._look(part)
         if seen is None or not self._end(part, seen, commit=True):
             self._settled([part])
         self._ended.add(part)
-        for decision in self.memory.told.undone():
+        for decision in self.memory.state.undone():
             if part in decision.parts and self._ended >= set(decision.parts):
                 self._settled(decision.parts)
                 self._done(decision)
 
     def abort(self, part: Part) -> None:
-        """Undo a part; one that is gone stays so."""
+        """Undo a part; does nothing if it is gone."""
         seen = self._seen.get(part) or self._look(part)
         if seen is not None and seen.is_intact:
             self._end(part, seen, commit=False)
             self._look(part)
 
     def lost(self, decision: Decision) -> list[Part]:
-        """Return the parts of a decision that can never be committed."""
+        """Return the parts of a decision that cannot be committed any more."""
         found = {part: self._look(part) for part in decision.parts}
         kept = {p for p, seen in found.items() if seen and (seen.is_intact or _is_committed(seen))}
         return [part for part in decision.parts if part not in kept]
 
     def give_up(self, decision: Decision) -> None:
-        """Note a batch as done of which parts are lost: somebody knows, and goes on."""
+        """Note a batch with lost parts as done, on an operator's request."""
         for part in set(decision.parts) - set(self.lost(decision)):
             self.commit(part)
         self._done(decision)
 
     def close(self) -> None:
-        """Give back what it holds; the next call opens it again."""
+        """Close the connections; the next call opens them again."""
         self.coordinator.close()
         self.memory.journal.close()
 
     def _done(self, decision: Decision) -> None:
         self._ended -= set(decision.parts)
-        self.memory.note_done(decision.batch, self.memory.told.epoch)
+        self.memory.note_done(decision.batch, self.memory.state.epoch)
 
     def _settled(self, parts: Sequence[Part]) -> None:
-        """Make sure that readers see the parts, or raise."""
         found = self.coordinator.look([self._id(part) for part in parts])
         for part in parts:
             seen = found.get(self._id(part))
@@ -110,8 +109,7 @@ class CoordinatedParts:
     def _lose(self, part: Part, why: str) -> None:
         if not self.goes_on:
             raise LostError(
-                f"{why}. Nothing more is written before somebody has told `onceproof sweep` to go"
-                " on without them"
+                f"{why}. The sink stops; run `onceproof sweep` to give up these rows and go on"
             )
         self.given_up[part] = why
         fenced(part.batch, "a decided part was lost", part=part.name, why=why)
@@ -133,7 +131,7 @@ class CoordinatedParts:
         for name, seen in found.items():
             if not self._is_ours(name, seen):
                 batch = part_of(self.head, name)[0].batch
-                fenced(batch, "an id of ours was taken over", **_facts(name, seen))
+                fenced(batch, "a transactional id was taken over", **_facts(name, seen))
         return found
 
     def _is_ours(self, name: str, seen: Seen) -> bool:
@@ -153,19 +151,19 @@ def _facts(name: str, seen: Seen) -> dict[str, Any]:
 
 def _why(part: Part, seen: Seen | None) -> str:
     if seen is not None and seen.state == ABORTED:
-        said = (
-            f"was aborted by the brokers when its time-out of {seen.timeout_ms:,} ms had passed:"
+        problem = (
+            f"was aborted by the brokers after its time-out of {seen.timeout_ms:,} ms:"
             " its rows are lost"
         )
     else:
-        known = f"{seen.state} with epoch {seen.epoch}" if seen else "forgotten"
-        said = f"is {known}: whether its rows are there the brokers cannot say"
-    return f"batch {part.batch} is decided, and its transaction {part.name} {said}"
+        state = f"{seen.state} with epoch {seen.epoch}" if seen else "forgotten"
+        problem = f"is {state}: the brokers cannot confirm that its rows exist"
+    return f"batch {part.batch} is decided, but its transaction {part.name} {problem}"
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What a coordinator knows of one id."""
+    """A coordinator's state of one transactional id."""
 
     state: str
     producer: int
@@ -175,28 +173,28 @@ class Seen:
 
     @property
     def is_intact(self) -> bool:
-        """Whether it is open and nobody has taken it over."""
+        """Whether it is open and no other producer has taken it over."""
         return self.state == ONGOING and self.epoch == INTACT
 
 
 class Coordinator(Protocol):
-    """What ends transactions; all of it may be asked by anybody, at any time."""
+    """The component that ends transactions; any client may call any method at any time."""
 
     def unfinished(self, head: str) -> Mapping[str, Seen]:
-        """Return all that is open and whose id begins so; waits for what is just being ended."""
+        """Return the open transactions whose ids begin with `head`; waits for those ending now."""
 
     def look(self, names: Iterable[str]) -> Mapping[str, Seen]:
-        """Return what is known of ids; one that is not is left out. Waits for what is ending."""
+        """Return the states of the ids that are known; waits for transactions ending now."""
 
     def end(self, name: str, producer: int, epoch: int, *, commit: bool) -> bool:
-        """End a transaction, durably when it returns; False if it is not that one's to end.
+        """End a transaction durably; returns False if this producer and epoch may not end it.
 
-        It may be repeated with the same answer. Ending it raises its epoch, so whoever still
-        writes under the old one is refused.
+        A repeated call returns the same answer. Ending a transaction raises its epoch, so a
+        producer that still writes under the old epoch is rejected.
         """
 
     def close(self) -> None:
-        """Give back what it holds; the next question opens it again."""
+        """Close the connection; the next call opens it again."""
 
 
 def id_of(head: str, part: Part, mark: str) -> str:
@@ -211,7 +209,7 @@ def part_of(head: str, name: str) -> tuple[Part, str]:
 
 
 def is_id(head: str, name: str) -> bool:
-    """Whether an id is one of ours; anybody may begin theirs as we do."""
+    """Whether an id has the form of a part's; other clients may use ids with the same prefix."""
     try:
         part_of(head, name)
     except ValueError:

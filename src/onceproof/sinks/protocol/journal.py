@@ -1,9 +1,8 @@
-"""A memory that is kept in a journal: claims and decisions are records, and their order decides.
+"""A memory kept in a journal: claims and decisions are records whose order determines the state.
 
-Whoever reads the journal comes to the same result, so nothing has to be compared and set: a claim
-counts if it is of a higher epoch than all before it, a decision if no higher epoch stands before
-it and no other decision of its batch does. Whoever appended a record reads on until it comes to it,
-and then knows whether it counts.
+All readers of the journal compute the same state, so no compare-and-set is needed: a claim counts
+if its epoch is higher than all before it, a decision if no higher epoch and no other decision of
+its batch precedes it. A process that appended a record reads up to it to learn whether it counts.
 """
 
 from __future__ import annotations
@@ -21,34 +20,34 @@ _TRIM_EVERY = 500
 
 
 class Journal(Protocol):
-    """Records in one order, the same for all who read; what was appended is durable."""
+    """Durable records in one total order, the same for all readers."""
 
     def append(self, text: str) -> None:
-        """Append a record; raises if it is not known whether it is there. It may come late then."""
+        """Append a record; raises if the outcome is unknown: the record may still appear later."""
 
     def read(self) -> Sequence[tuple[int, str]]:
         """Return the records that this reader has not read, each with its place.
 
-        All that anybody was told to have appended is among them, but for a reader that has not
-        appended: it may be a moment behind.
+        They include every acknowledged record, except for a reader that has never appended: that
+        one may lag a moment behind.
         """
 
     def mark(self) -> str:
-        """Return a word that no other journal has, nor one that is made anew in its place."""
+        """Return an identifier that no other journal has, not even a recreated one."""
 
     def trim(self, before: int) -> None:
-        """Remove the records before a place, where that can be done; nobody needs them."""
+        """Remove the records before a place if the store allows it; they are not needed."""
 
     def close(self) -> None:
-        """Give back what it holds; the next call opens it again."""
+        """Close the connections; the next call opens them again."""
 
 
 @dataclass
-class Told:
-    """What a journal has told so far of one writer.
+class JournalState:
+    """The state of one writer after the records read so far.
 
-    Records at its beginning may have been removed. So a decision tells of its epoch as well: that
-    was claimed before it. With `replaces` a decision takes the place of one that is not done.
+    The first records may have been trimmed, so a decision also proves that its epoch was claimed.
+    With `replaces` a decision replaces an earlier one that is not done.
     """
 
     replaces: bool = False
@@ -60,28 +59,28 @@ class Told:
     counted: set[str] = field(default_factory=set)  # tokens of records that count
     claimed_at: int = 0
 
-    def hear(self, place: int, text: str) -> None:
-        """Take one more record."""
-        said = json.loads(text)
-        if said["epoch"] < self.epoch or not self._counts(place, said):
+    def add(self, place: int, text: str) -> None:
+        """Update the state with one more record."""
+        record = json.loads(text)
+        if record["epoch"] < self.epoch or not self._counts(place, record):
             return
-        self.counted.add(said["token"])
-        self.epoch = said["epoch"]
+        self.counted.add(record["token"])
+        self.epoch = record["epoch"]
 
-    def _counts(self, place: int, said: dict[str, Any]) -> bool:
-        if "claim" in said:
-            if said["epoch"] == self.epoch:
+    def _counts(self, place: int, record: dict[str, Any]) -> bool:
+        if "claim" in record:
+            if record["epoch"] == self.epoch:
                 return False
-            self.claimed_at, self.attempt = place, said["claim"]
+            self.claimed_at, self.attempt = place, record["claim"]
             return True
-        batch = said["batch"]
-        if "done" in said:
+        batch = record["batch"]
+        if "done" in record:
             is_news = batch not in self.done
             self.done.add(batch)
             return is_news
         is_free = batch not in self.decisions or (self.replaces and batch not in self.done)
         if is_free:
-            self.decisions[batch] = decision = Decision.of(said["decision"])
+            self.decisions[batch] = decision = Decision.of(record["decision"])
             self.places[batch] = place
             if not decision.parts and not self.replaces:
                 self.done.add(batch)
@@ -94,7 +93,7 @@ class Told:
             self.done.discard(batch)
 
     def undone(self) -> list[Decision]:
-        """Return the decisions that nobody has noted as done, in the order of their batches."""
+        """Return the decisions that are not noted as done, in the order of their batches."""
         return [self.decisions[one] for one in sorted(self.decisions) if one not in self.done]
 
     def oldest(self) -> int:
@@ -107,65 +106,66 @@ class JournalMemory:
     """The memory of one writer, in a journal of its own."""
 
     journal: Journal
-    told: Told = field(default_factory=Told)
+    state: JournalState = field(default_factory=JournalState)
     _ours: bool = field(init=False, default=False)
     _trimmed: int = field(init=False, default=0)
 
     def claim(self, attempt: int) -> int:
-        """Claim the next epoch; again where somebody else was first."""
+        """Claim the next epoch; retry while another run claims it first."""
         self._catch_up()
-        while not self._append(self.told.epoch + 1, {"claim": attempt}):
+        while not self._append(self.state.epoch + 1, {"claim": attempt}):
             pass
         self._ours = True
-        return self.told.epoch
+        return self.state.epoch
 
     def newest(self) -> Decision | None:
         """Return the decision of the highest batch."""
         self._look()
-        found = self.told.decisions
+        found = self.state.decisions
         return found[max(found)] if found else None
 
     def decision(self, batch: int) -> Decision | None:
         """Return the decision of a batch."""
         self._look()
-        return self.told.decisions.get(batch)
+        return self.state.decisions.get(batch)
 
     def undone(self) -> list[Decision]:
-        """Return the decisions that nobody has noted as done."""
+        """Return the decisions that are not noted as done."""
         self._look()
-        return self.told.undone()
+        return self.state.undone()
 
     def is_undone(self, batch: int, epoch: int) -> bool:
-        """Whether a batch is not noted as done, and no epoch newer than this one was claimed."""
+        """Whether a batch is not noted as done and no epoch newer than `epoch` was claimed."""
         self._catch_up()
-        return self.told.epoch <= epoch and batch not in self.told.done
+        return self.state.epoch <= epoch and batch not in self.state.done
 
     def decide(self, decision: Decision) -> bool:
-        """Decide, if no newer epoch was claimed and no other decision stands."""
-        said = {"batch": decision.batch, "decision": decision.to_json()}
-        return self._append(decision.epoch, said)
+        """Record a decision unless a newer epoch was claimed or the batch has a decision."""
+        return self._append(
+            decision.epoch, {"batch": decision.batch, "decision": decision.to_json()}
+        )
 
     def note_done(self, batch: int, epoch: int) -> bool:
-        """Note that all of a batch is done; not if a newer epoch was claimed, or it is noted."""
+        """Note a batch as done unless a newer epoch was claimed or it is already noted."""
         is_noted = self._append(epoch, {"batch": batch, "done": True})
-        if self.told.oldest() - self._trimmed >= _TRIM_EVERY:
-            self._trimmed = self.told.oldest()
+        if self.state.oldest() - self._trimmed >= _TRIM_EVERY:
+            self._trimmed = self.state.oldest()
             self.journal.trim(self._trimmed)
         return is_noted
 
-    def _append(self, epoch: int, said: dict[str, Any]) -> bool:
+    def _append(self, epoch: int, record: dict[str, Any]) -> bool:
         token = uuid.uuid4().hex
-        self.journal.append(json.dumps({"token": token, "epoch": epoch, **said}))
+        self.journal.append(json.dumps({"token": token, "epoch": epoch, **record}))
         self._catch_up()
-        is_counted = token in self.told.counted
-        self.told.counted.clear()
+        is_counted = token in self.state.counted
+        self.state.counted.clear()
         return is_counted
 
     def _look(self) -> None:
-        """Read on, unless this run has claimed: what older ones decided it has read since then."""
+        # a run that has claimed has read all older decisions
         if not self._ours:
             self._catch_up()
 
     def _catch_up(self) -> None:
         for place, text in self.journal.read():
-            self.told.hear(place, text)
+            self.state.add(place, text)

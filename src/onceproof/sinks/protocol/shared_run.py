@@ -1,8 +1,9 @@
-"""Two-phase commit by a run of which no process lasts: tasks claim, and the driver finishes.
+"""Two-phase commit by a run without a long-lived process: tasks claim, the driver commits.
 
-A run is known by a name that its tasks are given, and that no other run has. Before a batch the
-driver's side tells what the store knows; the tasks of a run that has not claimed claim behind just
-that, so a task that wakes up late claims nothing; and a run that was superseded never claims again.
+A run is identified by a unique name that its tasks receive. Before each batch the driver's side
+reads the store's state. The first tasks of a run claim the writer, but only while the newest epoch
+is still the one in that state, so a delayed task claims nothing. A superseded run never claims
+again.
 """
 
 from __future__ import annotations
@@ -17,22 +18,22 @@ from onceproof.sinks.protocol.two_phase import TwoPhase
 
 
 class Runs(Memory, Protocol):
-    """A memory that tells runs apart by their names."""
+    """A memory that identifies runs by their names."""
 
     def claimed(self) -> tuple[int, str]:
-        """Return the newest epoch and the run that has claimed it; 0 where nobody has."""
+        """Return the newest epoch and the run that claimed it; epoch 0 if there is no claim."""
 
     def claim_for(self, run: str, attempt: int, behind: int) -> int | None:
-        """Return the epoch of a run, which it claims if the newest one is still `behind`.
+        """Return the run's epoch; claim it if the newest epoch is still `behind`.
 
-        None if another has claimed since, or if the run has claimed once and was superseded. Many
-        tasks of a run may call it at once, and get the same epoch.
+        Returns None if another run has claimed since, or if this run was superseded. Tasks of a
+        run may call it concurrently and get the same epoch.
         """
 
 
 @dataclass(frozen=True)
-class Known:
-    """What a store knows before a batch: its newest epoch, whose that is, and what is decided."""
+class StoreState:
+    """The store's state before a batch: newest epoch, the run that claimed it, newest decision."""
 
     epoch: int
     run: str
@@ -40,10 +41,10 @@ class Known:
 
 
 @dataclass(frozen=True)
-class Told:
-    """What a task tells the driver: its epoch, and its part, None if it had no rows.
+class TaskResult:
+    """The result that a task sends to the driver: its epoch, and its part or None without rows.
 
-    `is_replay` says that the batch was decided before, so that nothing was written.
+    `is_replay` means that the batch was already decided, so the task wrote nothing.
     """
 
     epoch: int
@@ -58,50 +59,50 @@ class SharedRun:
     protocol: TwoPhase
     memory: Runs
 
-    def known(self) -> Known:
-        """Return what the store knows; called in the driver, before the tasks of each batch."""
+    def state(self) -> StoreState:
+        """Return the store's state; called in the driver, before the tasks of each batch."""
         epoch, run = self.memory.claimed()
         newest = self.memory.newest()
-        return Known(epoch, run, newest.batch if newest else -1)
+        return StoreState(epoch, run, newest.batch if newest else -1)
 
-    def join(self, run: str, known: Known) -> int:
-        """Return the run's epoch; called in each task, of which the first ones claim.
+    def join(self, run: str, before: StoreState) -> int:
+        """Return the run's epoch; called in each task, the first of which claim it.
 
-        Whoever claims ends what older runs have left: nobody else is sure to come to it.
+        A task that claims also settles older runs: no later call is guaranteed to happen.
         """
-        if known.run == run:
-            return known.epoch
+        if before.run == run:
+            return before.epoch
         writer = self.protocol.writer
-        epoch = self.memory.claim_for(run, writer.attempt, known.epoch)
+        epoch = self.memory.claim_for(run, writer.attempt, before.epoch)
         if epoch is None:
             raise SupersededError(
-                f"another run has claimed writer {writer.name} behind epoch {known.epoch}, so this"
-                " one stops: let one driver at a time run on a checkpoint"
+                f"writer {writer.name} was claimed by another run (epoch {before.epoch} or later),"
+                " so this run stops; run one driver at a time on a checkpoint"
             )
         writer.join(epoch)
         self.protocol.settle()
         return epoch
 
-    def commit(self, batch: int, told: Sequence[Told | None]) -> None:
-        """Commit a batch, all of whose tasks have told."""
-        heard = [one for one in told if one is not None]
-        if len(heard) < len(told) or not heard:
+    def commit(self, batch: int, results: Sequence[TaskResult | None]) -> None:
+        """Commit a batch; every task must have a result."""
+        present = [one for one in results if one is not None]
+        if len(present) < len(results) or not present:
             raise RequestError(
-                f"batch {batch} has tasks that wrote nothing, as Spark has them with a continuous"
-                " trigger: write trigger(processingTime=...) or trigger(availableNow=True)"
+                f"batch {batch} has tasks without a result, as with a continuous trigger;"
+                " write trigger(processingTime=...) or trigger(availableNow=True)"
             )
         writer = self.protocol.writer
-        writer.join(max(one.epoch for one in heard))
-        if any(one.is_replay for one in heard) and writer.known(batch) is None:
+        writer.join(max(one.epoch for one in present))
+        if any(one.is_replay for one in present) and writer.decision_of(batch) is None:
             raise StackError(
-                f"batch {batch} was decided when its tasks began, and is no more: somebody removed"
-                f" what writer {writer.name} remembers, in the middle of a run"
+                f"batch {batch} was decided when its tasks began, but its decision is gone: the"
+                f" records of writer {writer.name} were removed during the run"
             )
-        self.protocol.finish(batch, [one.part for one in heard if one.part])
+        self.protocol.finish(batch, [one.part for one in present if one.part])
 
-    def abort(self, batch: int, told: Sequence[Told | None]) -> None:
-        """Settle what a batch that has failed may have left; without a word the next run does."""
-        epochs = [one.epoch for one in told if one is not None]
+    def abort(self, batch: int, results: Sequence[TaskResult | None]) -> None:
+        """Settle a failed batch; without any result this is left to the next run."""
+        epochs = [one.epoch for one in results if one is not None]
         if epochs:
             self.protocol.writer.join(max(epochs))
             self.protocol.sweep(batch)

@@ -1,7 +1,7 @@
-"""Two-phase commit: parts are pre-committed by tasks, decided once, committed, and swept.
+"""Two-phase commit: tasks pre-commit parts; the driver decides them once, commits and sweeps.
 
-Spark runs a batch again where another engine would commit it. So what is pre-committed counts for
-nothing until the decision is durable, and everything from then on.
+Spark reruns a batch where another engine would commit it. So a pre-committed part is discarded
+unless a decision names it, and committed once the decision is durable.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from onceproof.sinks.protocol.writer import Writer
 
 @dataclass(frozen=True)
 class TwoPhase:
-    """The driver's side, for one run."""
+    """The driver's side of one run."""
 
     store: Store
     writer: Writer
@@ -27,15 +27,15 @@ class TwoPhase:
     def write(
         self, batch: int, tasks: Callable[[int], Sequence[Part]], drain: Callable[[], None]
     ) -> None:
-        """Write a batch: run its tasks under an epoch, and commit the parts that won.
+        """Write a batch: run its tasks under this run's epoch, and commit the parts that won.
 
-        Of a batch that is decided already nothing is written: `drain` must run its plan, without
+        A batch that is already decided is not written again: `drain` must run its plan, without
         which a stateful query cannot go on.
         """
-        decided = self.writer.known(batch)
+        decided = self.writer.decision_of(batch)
         if not self.writer.has_claimed:
             self.recover()
-            decided = self.writer.known(batch)
+            decided = self.writer.decision_of(batch)
         if decided is None:
             self._commit(self._decided(batch, self._written(batch, tasks)))
         else:
@@ -44,39 +44,39 @@ class TwoPhase:
         self.step("sink_committed", batch)
 
     def finish(self, batch: int, parts: Sequence[Part]) -> None:
-        """Commit what a batch's tasks have pre-committed, under this run's epoch, elsewhere.
+        """Commit parts that tasks of this run have pre-committed through another process.
 
-        Of a batch that is decided already its parts are committed, and these undone.
+        If the batch is already decided, the decided parts are committed and these are undone.
         """
-        if self.writer.known(batch) is None:
+        if self.writer.decision_of(batch) is None:
             self._commit(self._decided(batch, parts))
         else:
             self.sweep(batch)
         self.step("sink_committed", batch)
 
     def sweep(self, batch: int) -> None:
-        """End what lost, here or in an older run; the parts of a newer one are not ours to end."""
+        """Settle parts of this and older runs up to the batch; newer runs settle their own."""
         for part in self.store.open():
             if (part.epoch, part.batch) <= (self.writer.epoch, batch):
                 self._settle(part)
 
     def recover(self) -> dict[str, Any]:
-        """Claim the writer, then end what every older run has left, and say what that was.
+        """Claim the writer, then settle all older runs; return the actions taken.
 
-        `decided` and `undone` are attempts at batches, each a batch and a start of the job.
+        `decided` and `undone` are pairs of a batch and a start of the job.
         """
         self.writer.claim()
         return self.settle()
 
     def settle(self) -> dict[str, Any]:
-        """End what every older run than this one has left."""
+        """Commit or abort the open parts of all older runs; return the actions taken."""
         epoch = self.writer.epoch
         left = [part for part in self.store.open() if part.epoch < epoch]
         committed = [part for part in left if self._settle(part)]
         rolled_back = [part for part in left if part not in committed]
         decisions = [self.writer.memory.decision(batch) for batch in {one.batch for one in left}]
-        told = [one for one in (self.writer.memory.newest(), *decisions) if one]
-        decided = {(one.batch, one.attempt) for one in told}
+        present = [one for one in (self.writer.memory.newest(), *decisions) if one]
+        decided = {(one.batch, one.attempt) for one in present}
         return {
             "epoch": epoch,
             "committed": [part.name for part in committed],
@@ -97,8 +97,8 @@ class TwoPhase:
         if gone := set(parts) - set(self.store.open()):
             fenced(batch, "a batch was not decided: a part of it is gone", part=min(gone).name)
             raise StackError(
-                f"batch {batch} cannot be decided: {min(gone).name} was pre-committed and is gone."
-                " Either a newer run has claimed the writer, or somebody ended it by hand"
+                f"batch {batch} cannot be decided: its pre-committed part {min(gone).name} is gone;"
+                " either a newer run has claimed the writer, or the part was ended by hand"
             )
         return self.writer.decide(batch, tuple(parts))
 
@@ -113,7 +113,7 @@ class TwoPhase:
         self.step("committed", batch)
 
     def _settle(self, part: Part) -> bool:
-        """Commit a part that is decided, else undo it; return which."""
+        """Commit a part that is decided, else undo it; return whether it was committed."""
         decision = self.writer.memory.decision(part.batch)
         if decision is not None and part in decision.parts:
             self.store.commit(part)

@@ -1,8 +1,8 @@
-"""A write-ahead log: a batch is staged, and applied when the commit log has it.
+"""A write-ahead log: a batch is staged, and applied once it is in the commit log.
 
-That is at the head of the next batch, at the end, and before each start, in the order of batches. A
-staged batch that is not in the commit log is replaced when it comes again, so its plan need not
-give the same rows.
+Batches are applied in order: at the start of the next batch, at the end, and before each start of
+the job. A replay replaces a staged batch that is not in the commit log, so the plan may give other
+rows.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from onceproof.sinks.protocol.writer import Writer
 
 @dataclass(frozen=True)
 class Wal:
-    """The driver's side, for one run. `writer.memory` is the log.
+    """The driver's side of one run. `writer.memory` is the log.
 
-    With `atomic` the effect and its mark are one transaction. Without, a run that dies between
-    them leaves a batch that is applied once more.
+    With `atomic` the rows and their mark are one transaction. Otherwise a run that crashes between
+    them leaves a batch that is applied again.
     """
 
     log: Log
@@ -31,12 +31,12 @@ class Wal:
     def write(
         self, batch: int, tasks: Callable[[int], Sequence[Part]], drain: Callable[[], None]
     ) -> None:
-        """Apply what is ready, then stage a batch; of one that is applied, run the plan only."""
-        self.writer.known(batch)
+        """Apply the ready batches, then stage this one; if it is applied, only run its plan."""
+        self.writer.decision_of(batch)
         self.writer.claim()
         self._apply_ready()
-        is_known = self.writer.known(batch) is not None
-        if is_known and batch not in {one.batch for one in self.log.waiting()}:
+        is_decided = self.writer.decision_of(batch) is not None
+        if is_decided and batch not in {one.batch for one in self.log.waiting()}:
             drain()
         else:
             self.writer.decide(batch, tuple(tasks(self.writer.epoch)))
@@ -45,7 +45,7 @@ class Wal:
         self.step("sink_committed", batch)
 
     def recover(self) -> dict[str, Any]:
-        """Claim the writer, apply what is ready, and remove what no decision names."""
+        """Claim the writer, apply the ready batches, and remove parts that no decision names."""
         epoch = self.writer.claim()
         applied = self._apply_ready()
         return {

@@ -1,4 +1,4 @@
-"""One run of a writer: it claims once, and refuses a checkpoint that its memory does not fit."""
+"""One run of a writer: it claims once, and rejects a checkpoint that its memory contradicts."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from onceproof.errors import RequestError
 from onceproof.fencing import fenced
 from onceproof.sinks.protocol import Checkpoint, Decision, Memory, Part, SupersededError
 
-# Decisions that a store keeps of a writer; Spark itself keeps the offsets of 100 batches. All parts
-# of an older batch are ended: who decides a batch has settled what was there before.
+# The number of decisions that a store keeps per writer; Spark keeps the offsets of 100 batches. All
+# parts of older batches are ended: a batch is decided only after the batches before it are settled.
 KEPT = 1000
 _ANEW = (
-    "To begin anew, empty the target and give the sink another writer; to go on, bring the"
-    " checkpoint back"
+    "To start over, empty the target and give the sink another writer; to continue, restore the"
+    " checkpoint"
 )
 
 
 @dataclass
 class Writer:
-    """Who writes: a name, the start of the job, and the epoch once it is claimed."""
+    """The writer of one run: its name, the start of the job, and the epoch once it is claimed."""
 
     name: str
     attempt: int
@@ -31,7 +31,7 @@ class Writer:
 
     @property
     def has_claimed(self) -> bool:
-        """Whether this run has claimed; it does so once, also if it is superseded later."""
+        """Whether this run has claimed; it claims once, even if it is superseded later."""
         return self.epoch > 0
 
     def claim(self) -> int:
@@ -41,14 +41,14 @@ class Writer:
         return self.epoch
 
     def join(self, epoch: int) -> None:
-        """Be the run that has claimed this epoch in another process."""
+        """Use an epoch that another process of this run has claimed."""
         self.epoch = epoch
 
-    def known(self, batch: int) -> Decision | None:
-        """Return the decision of a batch, None for the one that comes next.
+    def decision_of(self, batch: int) -> Decision | None:
+        """Return the decision of a batch, None for the next batch.
 
-        Raises `RequestError` where this checkpoint is not the one that the memory belongs to, so
-        that going on would skip input or write it twice.
+        Raises `RequestError` if the memory belongs to another checkpoint, since going on would
+        skip input or write it twice.
         """
         newest = self.memory.newest()
         if newest is None:
@@ -60,25 +60,25 @@ class Writer:
             return None
         found = newest if batch == newest.batch else self.memory.decision(batch)
         if found is None or found.span != span:
-            said = "stood for other offsets" if found else "is no longer remembered"
+            problem = "covered other offsets" if found else "has no decision any more"
             raise RequestError(
-                f"batch {batch} {said} when writer {self.name} decided it, and batch"
-                f" {newest.batch} is decided too: the checkpoint is an old copy. {_ANEW}"
+                f"batch {batch} of writer {self.name} {problem}, and batch {newest.batch} is"
+                f" decided already: the checkpoint is an old copy. {_ANEW}"
             )
         return found
 
     def check_query(self, decision: Decision) -> None:
-        """Raise `RequestError` if a decision is of another query than the checkpoint."""
+        """Raise `RequestError` if a decision belongs to another query than the checkpoint."""
         query = self.checkpoint.query()
         if decision.query != query:
             raise RequestError(
                 f"writer {self.name} has decided batch {decision.batch} of query {decision.query},"
-                f" and this checkpoint is of query {query}: with it all input would be written"
+                f" but this checkpoint belongs to query {query}, which would write all input"
                 f" again. {_ANEW}"
             )
 
     def decide(self, batch: int, parts: tuple[Part, ...] = ()) -> Decision:
-        """Decide a batch as these parts, or raise if a newer run has claimed the writer."""
+        """Decide a batch as these parts; raises if a newer run has claimed the writer."""
         checkpoint = self.checkpoint
         decision = Decision(
             batch, checkpoint.query(), checkpoint.span(batch), self.epoch, self.attempt, parts
@@ -88,23 +88,23 @@ class Writer:
         return decision
 
     def superseded(self, batch: int) -> SupersededError:
-        """Tell that this run is superseded, and return what it raises instead of going on."""
+        """Record that this run was superseded; return the error that the caller must raise."""
         fenced(batch, "a run was superseded", writer=self.name, epoch=self.epoch)
         return SupersededError(
-            f"batch {batch}: a newer run than epoch {self.epoch} has claimed writer {self.name},"
-            " so this one stops: let one driver at a time run on a checkpoint"
+            f"batch {batch}: a run newer than epoch {self.epoch} has claimed writer {self.name},"
+            " so this run stops; run one driver at a time on a checkpoint"
         )
 
     def _check_next(self, batch: int, newest: Decision) -> None:
         if batch > newest.batch + 1:
             raise RequestError(
-                f"batch {batch} comes behind batch {newest.batch}, the newest that writer"
-                f" {self.name} has decided: what is between them was lost in the store. {_ANEW}"
+                f"batch {batch} does not follow batch {newest.batch}, the newest that writer"
+                f" {self.name} has decided: the store lost the batches in between. {_ANEW}"
             )
         if self.checkpoint.span(batch).start != newest.span.end:
             raise RequestError(
-                f"batch {batch} does not begin where writer {self.name} decided that batch"
-                f" {newest.batch} ends: the checkpoint was changed. {_ANEW}"
+                f"batch {batch} does not begin where batch {newest.batch} of writer {self.name}"
+                f" ends: the checkpoint was changed. {_ANEW}"
             )
 
 
@@ -112,22 +112,22 @@ class Writer:
 class Remembered:
     """The driver's side of an idempotent sink, for one run.
 
-    What a batch stands for is remembered before its first row is written: a replay puts the same
-    rows in the same places, and what is no replay is refused.
+    The input of a batch is recorded before its first row is written: a replay writes the same rows
+    to the same places, and a batch with other input is rejected.
     """
 
     writer: Writer
 
     def write(self, batch: int, put: Callable[[], object]) -> None:
-        """Write a batch by `put`, which runs the plan."""
-        known = self.writer.known(batch)
+        """Write a batch by calling `put`, which runs the plan."""
+        decision = self.writer.decision_of(batch)
         if not self.writer.has_claimed:
             self.writer.claim()
-            known = self.writer.known(batch)
-        if known is None:
+            decision = self.writer.decision_of(batch)
+        if decision is None:
             self.writer.decide(batch)
         put()
 
     def recover(self) -> dict[str, Any]:
-        """Claim the writer, so that no older run begins another batch."""
+        """Claim the writer, so that no older run can begin another batch."""
         return {"epoch": self.writer.claim()}

@@ -1,4 +1,4 @@
-"""Rows added to a table of PostgreSQL, with no memory of the batch: a replay adds them again."""
+"""Rows appended to a PostgreSQL table, without a record of batches: a replay adds them again."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class AppendTable(TableSink):
     )
 
     def prepare(self) -> None:
-        """Make the table."""
+        """Create the table."""
         make(self.target, unique=False)
 
     def write(self, frame: Any, batch: int) -> None:
@@ -34,7 +34,7 @@ class AppendTable(TableSink):
         write_batch(self.target, frame, batch, _add)
 
     def recover(self) -> Mapping[str, Any]:
-        """Nothing is left behind: what a dead task did not commit was never there."""
+        """Return an empty mapping: uncommitted rows of crashed tasks do not exist."""
         return {}
 
     def drop(self) -> None:

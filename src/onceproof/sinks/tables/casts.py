@@ -1,6 +1,6 @@
-"""How a column of a table is read as the type that is compared: to the last digit, or not at all.
+"""Exact casts of a table's columns to the compared types; inexact casts are errors.
 
-PostgreSQL rounds what it casts: 10.99 as an int8 is 11, and compares equal with it.
+PostgreSQL rounds when it casts: 10.99 as an int8 is 11, and would compare equal with 11.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 from onceproof.errors import StackError
 
-# Spark's name of a type, and PostgreSQL's.
+# PostgreSQL's names of types, by Spark's names.
 TYPES = {
     "bigint": "int8",
     "int": "int4",
@@ -20,8 +20,8 @@ TYPES = {
     "timestamp": "timestamptz",
 }
 _WHOLE = ("int2", "int4", "int8")
-# Which types of a table each of ours holds; of an int8 as an int4, PostgreSQL refuses too large
-# ones. Text takes any value, as PostgreSQL writes it.
+# The column types that each compared type holds exactly; PostgreSQL raises for an int8 that is too
+# large for an int4. Text takes any value, as PostgreSQL writes it.
 _HELD = {
     "int8": _WHOLE,
     "int4": _WHOLE,
@@ -29,13 +29,13 @@ _HELD = {
     "bool": ("bool",),
     "timestamptz": ("timestamptz", "timestamp", "date"),
 }
-# Those that a float8 holds only if it is that value again when it is cast back.
+# Types that a float8 holds only if casting it back gives the same value.
 _BACK = {"int8": "{}::float8::int8", "numeric": "{}::float8::text::numeric"}
 _OURS = {theirs: ours for ours, theirs in TYPES.items()}
 
 
 def castings(connection: Any, table: Any, called: str, wanted: Mapping[str, str]) -> Any:
-    """Return a table's columns as these types, or raise `StackError` for one that would bend."""
+    """Return a table's columns in these types; raises `StackError` if a cast is not exact."""
     from psycopg import sql
 
     names = sql.SQL(", ").join(map(sql.Identifier, wanted))
@@ -46,7 +46,7 @@ def castings(connection: Any, table: Any, called: str, wanted: Mapping[str, str]
 
 
 def casting(table: str, name: str, held: str, wanted: str) -> Any:
-    """Return a column of the type that is held as the one that is wanted, or raise `StackError`."""
+    """Return a column of type `held` as type `wanted`; raises `StackError` if it is not exact."""
     from psycopg import sql
 
     column = sql.Identifier(name)
@@ -56,13 +56,13 @@ def casting(table: str, name: str, held: str, wanted: str) -> Any:
         return cast
     if wanted == "float8" and kind in _BACK:
         back = sql.SQL(_BACK[kind]).format(column)
-        said = sql.SQL("concat({}, {})").format(
-            sql.Literal(f"column {name} is {held}, which a double does not hold: "), column
+        problem = sql.SQL("concat({}, {})").format(
+            sql.Literal(f"column {name} is {held}, which a double cannot hold exactly: "), column
         )
         return sql.SQL(
-            "case when {column} is null or {back} = {column} then {cast} else {said}::float8 end"
-        ).format(column=column, back=back, cast=cast, said=said)
+            "case when {column} is null or {back} = {column} then {cast} else {problem}::float8 end"
+        ).format(column=column, back=back, cast=cast, problem=problem)
     raise StackError(
-        f"column {name} of {table} is {held}, and {_OURS[wanted]} is expected: let the job write it"
-        " as that, or write another type, or string, into the scenario's columns"
+        f"column {name} of {table} is {held}, expected {_OURS[wanted]}; change the job, or write"
+        " another type, or string, in the scenario's columns"
     )

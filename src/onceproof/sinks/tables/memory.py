@@ -1,8 +1,8 @@
-"""What a table's writers have decided, kept in two tables beside it: the memory of a protocol.
+"""The memory of a table's writers: claims and decisions, in two tables beside the target.
 
 A claim and a decision are one statement each, so a driver that is stopped between two of them holds
-nothing. The row of a writer is what both take a lock on: whichever comes first stands before the
-other, and a decision of an older epoch finds its row gone.
+no lock. Both lock the writer's row: the second waits for the first, and a decision of an older
+epoch does not find its row any more.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from onceproof.sinks.protocol import Decision
 from onceproof.sinks.protocol.writer import KEPT
-from onceproof.sinks.tables.sessions import told
+from onceproof.sinks.tables.sessions import as_stack_error
 from onceproof.sinks.tables.table import parts_of
 from onceproof.sinks.tables.writer_session import WriterSession
 
@@ -23,7 +23,7 @@ _MAKE = (
     " decision text not null, marked bool not null default false,"
     " decided timestamptz not null default now(), primary key (writer, batch))",
 )
-# The last of `runs` has claimed the epoch; one that stands before it was superseded.
+# The last entry of `runs` has claimed the epoch; those before it were superseded.
 _FIRST_OF_ALL = (
     "insert into {writers} as held (writer, epoch, attempt, runs) values (%s, 1, %s, %s)"
 )
@@ -36,8 +36,8 @@ _CLAIM_BEHIND = (
     " and not runs @> %s returning epoch"
 )
 _CLAIMED = "select epoch, runs[cardinality(runs)] from {writers} where writer = %s"
-# A decision is put in only while its epoch is the newest: the row of the writer is locked. With it
-# goes what is too old to be asked for.
+# A decision is inserted only while its epoch is the newest: the writer's row is locked. The same
+# statement deletes decisions that are too old to be needed.
 _DECIDE = """with ours as
  (select writer from {{writers}} where writer = %s and epoch = %s for share),
  decided as (insert into {{decisions}} (writer, batch, attempt, decision)
@@ -46,7 +46,7 @@ _DECIDE = """with ours as
  and exists (select 1 from decided))
  select batch from decided"""
 _ONCE = _DECIDE.format(else_="nothing", is_over="true")
-# A log names other parts instead, and an old decision that is not marked is still to be applied.
+# A log may replace the parts of a batch, and an old unmarked decision is still to be applied.
 AGAIN = _DECIDE.format(
     else_="update set attempt = excluded.attempt, decision = excluded.decision, decided = now()"
     " where not {decisions}.marked",
@@ -62,34 +62,37 @@ class TableMemory:
     session: WriterSession
 
     def make(self) -> None:
-        """Make the tables; a second time changes nothing."""
+        """Create the tables; idempotent."""
         for query in _MAKE:
             self.session.ask(query)
 
     def is_made(self) -> bool:
-        """Whether the tables are there."""
+        """Whether the tables exist."""
         schema, _ = parts_of(self.session.target)
         return bool(self.session.ask(_IS_THERE, schema))
 
     def claim(self, attempt: int) -> int:
-        """Claim the writer, and end the sessions of older runs' tasks."""
+        """Claim the writer, and terminate the sessions of older runs' tasks."""
         ((epoch,),) = self._claim(_CLAIM, self.session.writer, attempt, [""], attempt, [""])
         self.session.end_tasks(epoch)
         return int(epoch)
 
     def claimed(self) -> tuple[int, str]:
-        """Return the newest epoch and the run that has claimed it; 0 where nobody has."""
+        """Return the newest epoch and the run that claimed it; epoch 0 if there is no claim."""
         found = self.session.ask(_CLAIMED, self.session.writer)
         return found[0] if found else (0, "")
 
     def claim_for(self, run: str, attempt: int, behind: int) -> int | None:
-        """Claim for a run behind an epoch; what it has claimed already stays so."""
+        """Claim the epoch after `behind` for a run; a run that has already claimed keeps its epoch.
+
+        Returns None if another run has the newest epoch.
+        """
         writer, runs = self.session.writer, [run]
         if behind:
-            told = self._claim(_CLAIM_BEHIND, attempt, runs, writer, behind, runs)
+            claimed = self._claim(_CLAIM_BEHIND, attempt, runs, writer, behind, runs)
         else:
-            told = self._claim(_CLAIM_FIRST, writer, attempt, runs)
-        if told:
+            claimed = self._claim(_CLAIM_FIRST, writer, attempt, runs)
+        if claimed:
             self.session.end_tasks(behind + 1)
         epoch, by = self.claimed()
         return epoch if by == run else None
@@ -97,10 +100,10 @@ class TableMemory:
     def _claim(self, query: str, *given: Any) -> list[tuple[Any, ...]]:
         from psycopg.errors import LockNotAvailable
 
-        with told(self.session.target):
+        with as_stack_error(self.session.target):
             try:
                 return self.session.run(query, *given)
-            except LockNotAvailable:  # a driver that does not move holds the writer's row
+            except LockNotAvailable:  # a hanging driver holds the writer's row
                 self.session.end_drivers()
                 return self.session.run(query, *given)
 
@@ -113,19 +116,19 @@ class TableMemory:
         return next(iter(self.decisions("and batch = %s", batch)), None)
 
     def decisions(self, which: str, *given: Any) -> list[Decision]:
-        """Return those of the writer's decisions for which some SQL holds."""
+        """Return the writer's decisions that an SQL condition selects."""
         query = "select decision from {decisions} where writer = %s "
         found = self.session.ask(query + which, self.session.writer, *given)
         return [Decision.of(text) for (text,) in found]
 
     def decide(self, decision: Decision, query: str = _ONCE) -> bool:
-        """Decide, if no newer epoch was claimed and no other decision of the batch stands."""
+        """Record a decision unless a newer epoch was claimed or the batch has a decision."""
         batch, writer = decision.batch, self.session.writer
-        told_of = (batch, decision.attempt, decision.to_json())
-        return bool(self.session.ask(query, writer, decision.epoch, *told_of, writer, batch - KEPT))
+        row = (batch, decision.attempt, decision.to_json())
+        return bool(self.session.ask(query, writer, decision.epoch, *row, writer, batch - KEPT))
 
     def drop(self) -> None:
-        """Forget the writer, and remove the tables if nobody else is in them."""
+        """Delete the writer's rows, and drop the tables if no other writer uses them."""
         if not self.is_made():
             return
         self.session.ask("delete from {decisions} where writer = %s", self.session.writer)

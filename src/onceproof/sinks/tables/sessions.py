@@ -1,4 +1,4 @@
-"""Sessions with PostgreSQL: opened, told what a sink relies on, and their errors in a sentence."""
+"""PostgreSQL sessions with the settings that sinks rely on, and their errors as `StackError`."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from onceproof.variables import concealed, revealed
 
 
 def connect(target: Target, name: str = "onceproof") -> Any:
-    """Return a connection to the target's store, which `name` tells from others there.
+    """Return a connection to the target's store with the application name `name`.
 
-    Where the store would answer before a commit is on its disk, it is told not to: the engine
-    goes on after the answer, and never sends those rows again.
+    Turns `synchronous_commit` on if it is off: after an acknowledged commit the engine never sends
+    the rows again, so they must be durable.
     """
     import psycopg
 
@@ -36,18 +36,18 @@ def connect(target: Target, name: str = "onceproof") -> Any:
 
 @contextmanager
 def transaction(target: Target) -> Iterator[Any]:
-    """Yield a connection for one transaction; what the store refuses raises `StackError`."""
-    with told(target), connect(target) as connection:
+    """Yield a connection for one transaction; errors of the store raise `StackError`."""
+    with as_stack_error(target), connect(target) as connection:
         yield connection
 
 
 @contextmanager
-def told(target: Target) -> Iterator[None]:
-    """Raise what the store refuses as `StackError`, in one sentence."""
+def as_stack_error(target: Target) -> Iterator[None]:
+    """Raise errors of the store as `StackError`, in one line and without secrets."""
     import psycopg
 
     try:
         yield
     except psycopg.Error as error:
-        said = concealed(" ".join(str(error).split()), target.address)
-        raise StackError(f"the store did not do what {target.name} needs: {said}") from error
+        why = concealed(" ".join(str(error).split()), target.address)
+        raise StackError(f"the store failed an operation on {target.name}: {why}") from error

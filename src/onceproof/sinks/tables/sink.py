@@ -1,9 +1,9 @@
-"""What every sink of a table has: how its table is looked at, and the writer's one connection.
+"""The common part of table sinks: reading the table, and the writer's connection.
 
-A reader's looks are whole, and only the first and the odd one read all rows. A row is known by its
-place and by the transaction that wrote it. A look fetches the rows of every transaction that had
-not ended at the look before, so of one that was prepared then and committed since too. Rows that
-are gone are noticed by their number: then all are read once more.
+Every look covers the whole table, but few looks fetch all rows. A row is identified by its place
+(ctid) and by the transaction that wrote it (xmin). A look fetches the rows of all transactions that
+had not ended at the previous look, including transactions that were prepared then and committed
+since. Removed rows are detected by the row count; then all rows are read again.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Row = tuple[str, str, int | None, int | None, int | None]
 
 @dataclass(frozen=True)
 class TableSink:
-    """A table of PostgreSQL, as sinks that write to one look at it."""
+    """The common part of sinks that write to a PostgreSQL table."""
 
     target: Target
 
@@ -45,11 +45,11 @@ class TableSink:
     writes = Writes.APPEND
 
     def open(self) -> tuple[int, int]:
-        """No transaction outlives its task."""
+        """Return (0, 0): no transaction outlives its task."""
         return 0, 0
 
     def reader(self) -> Reader:
-        """Return somebody who looks at the table again and again."""
+        """Return a reader that polls the table."""
         return TableReader(self.target, keyed=self.writes is Writes.UPSERT)
 
     def read(self, folder: Path) -> tuple[int, str]:
@@ -57,12 +57,12 @@ class TableSink:
         return read(self.target, folder)
 
     def writers(self) -> list[str]:
-        """Return the writers of the table's schema; raises if none of its sinks remembers."""
+        """Return the writers of the table's schema; raises if no sink records batches there."""
         if not TableMemory(self._session).is_made():
             schema, _ = parts_of(self.target)
             raise RequestError(
-                f"{self.target.name} has no writers: in schema {schema} is no onceproof_writers,"
-                " which a sink makes that remembers its batches. Name the table that it writes to"
+                f"schema {schema} has no table onceproof_writers, in which sinks record their"
+                f" batches, so {self.target.name} has no writers; name the table that they write"
             )
         return [name for (name,) in self._session.ask(_WRITERS)]
 
@@ -73,22 +73,22 @@ class TableSink:
 
 @dataclass
 class TableReader:
-    """Somebody who looks again and again; with `keyed` a row takes the place of its key's last.
+    """A reader that polls a table; with `keyed` a row replaces the previous row of its key.
 
-    Rows that are not `signed` do not tell who wrote them. What was seen is held in memory, some 500
-    bytes a row.
+    Without `signed` the rows have no `_batch` and `_attempt`. All rows seen are kept in memory,
+    about 500 bytes per row.
     """
 
     target: Target
     keyed: bool
     signed: bool = True
-    told: dict[str, Row] = field(default_factory=dict)
-    _places: dict[str, str] = field(default_factory=dict)  # of each key, where its row stands
-    _oldest: int = 0  # the oldest transaction that was under way at the last look
+    seen: dict[str, Row] = field(default_factory=dict)
+    _places: dict[str, str] = field(default_factory=dict)  # the place of each key's row
+    _oldest: int = 0  # the oldest transaction in progress at the last look
     _connection: Any = None
 
     def look(self) -> Look:
-        """Look at the whole table in one transaction; raises `StackError` if it is not told."""
+        """Look at the whole table in one transaction; raises `StackError` if the store fails."""
         import psycopg
 
         try:
@@ -101,10 +101,10 @@ class TableReader:
         except (psycopg.Error, OSError) as error:
             self.close()
             raise StackError(
-                f"{self.target.name} could not be looked at: {' '.join(str(error).split())}"
+                f"{self.target.name} cannot be read: {' '.join(str(error).split())}"
             ) from None
-        lost = [self.told.pop(place) for place in gone]
-        self.told |= came
+        lost = [self.seen.pop(place) for place in gone]
+        self.seen |= came
         self._oldest = oldest
         self._places |= {row[0]: place for place, row in came.items()} if self.keyed else {}
         return Look.of(
@@ -116,41 +116,41 @@ class TableReader:
         )
 
     def close(self) -> None:
-        """Close the connection; another look opens one and goes on from the last."""
+        """Close the connection; the next look opens one and continues from the last look."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
 
     def _news(self) -> tuple[int, dict[str, Row], list[str]]:
-        """Return the oldest transaction under way, the rows that came, and places now empty."""
+        """Return the oldest transaction in progress, the new rows, and the removed places."""
         from psycopg import sql
 
         oldest = self._ask("select pg_snapshot_xmin(pg_current_snapshot())::text")
         count = self._ask(sql.SQL("select count(*) from {}").format(table(self.target)))
-        came = self._unknown(self._fetch(self._oldest))
+        came = self._unseen(self._fetch(self._oldest))
         places = (self._places.get(row[0]) for row in came.values() if self.keyed)
-        gone = [place for place in places if place in self.told]
-        if len(self.told) + len(came) - len(gone) != count:
+        gone = [place for place in places if place in self.seen]
+        if len(self.seen) + len(came) - len(gone) != count:
             found = self._fetch(0)
-            came = self._unknown(found)
-            gone = [place for place in self.told if place not in found]
+            came = self._unseen(found)
+            gone = [place for place in self.seen if place not in found]
         return int(oldest), came, gone
 
     def _ask(self, query: Any) -> Any:
         return self._connection.execute(query).fetchone()[0]
 
-    def _unknown(self, found: dict[str, Row]) -> dict[str, Row]:
-        return {place: row for place, row in found.items() if place not in self.told}
+    def _unseen(self, found: dict[str, Row]) -> dict[str, Row]:
+        return {place: row for place, row in found.items() if place not in self.seen}
 
     def _fetch(self, oldest: int) -> dict[str, Row]:
         """Return the rows that this transaction or a later one wrote, by their places.
 
-        Numbers of transactions begin again after 2^32: their age is what can be compared.
+        Transaction ids wrap around after 2^32, so their ages are compared.
         """
         from psycopg import sql
 
         query = sql.SQL("copy (select {} from {}{}) to stdout (format binary)").format(
-            sql.SQL(", ").join(self._shown()),
+            sql.SQL(", ").join(self._cells()),
             table(self.target),
             sql.SQL(" where age(xmin) <= age({}::xid)").format(sql.Literal(str(oldest % 2**32)))
             if oldest
@@ -160,7 +160,7 @@ class TableReader:
             copy.set_types(["text", "text", "text", "int8", "int8", "int8"])
             return {row[0]: row[1:] for row in copy.rows()}
 
-    def _shown(self) -> list[Any]:
+    def _cells(self) -> list[Any]:
         from psycopg import sql
 
         target = self.target
@@ -175,7 +175,7 @@ class TableReader:
         ]
 
     def _text(self, names: Iterable[str]) -> Any:
-        """Return the SQL of one text of these columns, the same for -0.0 and 0.0."""
+        """Return the SQL for one text of these columns, the same for -0.0 and 0.0."""
         from psycopg import sql
 
         cells = (
@@ -190,7 +190,7 @@ class TableReader:
 
 @contextmanager
 def _hung_up(connection: Any) -> Iterator[None]:
-    """Hang up on a store that says nothing for too long: paused, it still holds the line."""
+    """Cut the connection to a store that does not answer: a paused store keeps it open."""
 
     def hang_up() -> None:
         with closing(socket.socket(fileno=os.dup(connection.fileno()))) as line:

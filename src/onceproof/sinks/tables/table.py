@@ -1,6 +1,6 @@
-"""Tables of PostgreSQL that sinks write to: made, read whole and dropped.
+"""PostgreSQL tables that sinks write to: creating, reading and dropping them.
 
-A table has the target's columns, and `_batch` and `_attempt` of whoever wrote the row.
+A table has the target's columns, and the `_batch` and `_attempt` that wrote each row.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from onceproof.errors import RequestError
+from onceproof.errors import RequestError, invalid
 from onceproof.sinks import Target
 from onceproof.sinks.tables.casts import TYPES, castings
 from onceproof.sinks.tables.sessions import transaction
@@ -23,13 +23,13 @@ _ROWS_AT_ONCE = 20_000
 
 
 def columns(target: Target) -> Mapping[str, str]:
-    """Return the table's columns with PostgreSQL's types, or raise for what it cannot have."""
+    """Return the table's columns with PostgreSQL's types; raises for unsupported columns."""
     for name, kind in target.columns.items():
         if name in WROTE:
-            raise RequestError(f"column {name} is written by the sink itself: call yours otherwise")
+            raise RequestError(f"column {name} is reserved for the sink; rename your column")
         if kind not in TYPES:
             raise RequestError(
-                f"column {name} is {kind}, which no table here holds: write {', '.join(TYPES)}"
+                f"column {name} has the unsupported type {kind}; use one of {', '.join(TYPES)}"
             )
     return {name: TYPES[kind] for name, kind in {**target.columns, **WROTE}.items()}
 
@@ -42,7 +42,7 @@ def table(target: Target) -> Any:
 
 
 def listed(names: Iterable[str], *row: str) -> Any:
-    """Return quoted names with commas between them, of the row that is named."""
+    """Return quoted column names with commas between them, qualified by a row's name if given."""
     from psycopg import sql
 
     return sql.SQL(", ").join(sql.Identifier(*row, name) for name in names)
@@ -56,9 +56,9 @@ def copying(into: Any, names: Iterable[str]) -> Any:
 
 
 def make(target: Target, *, unique: bool) -> None:
-    """Make the schema and the table; a second time changes nothing.
+    """Create the schema and the table; idempotent.
 
-    With `unique` the key is, and NULL is a value of it like others.
+    With `unique` the key is unique, and NULLs in it are equal.
     """
     from psycopg import sql
 
@@ -78,7 +78,7 @@ def make(target: Target, *, unique: bool) -> None:
 
 
 def make_schema(connection: Any, target: Target) -> None:
-    """Make the schema of a target unless it is there, with the mark by which `drop` knows it."""
+    """Create the schema of a target if it does not exist, with the comment that `drop` checks."""
     from psycopg import sql
 
     schema, _ = parts_of(target)
@@ -90,7 +90,7 @@ def make_schema(connection: Any, target: Target) -> None:
 
 
 def drop(target: Target) -> None:
-    """Drop the table, and the schema if `make` made it and nothing else is in it."""
+    """Drop the table, and the schema if `make` created it and it is empty."""
     import psycopg
     from psycopg import sql
 
@@ -112,11 +112,11 @@ def drop(target: Target) -> None:
 
 
 def read(target: Target, folder: Path, *, signed: bool = True) -> tuple[int, str]:
-    """Write the table as parquet, as one transaction sees it; return its rows and their digest.
+    """Write the table as parquet in one transaction; return the number of rows and their digest.
 
-    The digest is the sum of a hash of every row, so their order does not count. Without `signed`
-    its rows do not tell who wrote them. A column of another type is read as ours if that holds its
-    values to the last digit; else `StackError` is raised.
+    The digest is the sum of the rows' hashes, so it does not depend on their order. Without
+    `signed` the rows have no `_batch` and `_attempt`. A column of another type is cast if the cast
+    is exact; otherwise `StackError` is raised.
     """
     import pyarrow as pa
     import pyarrow.parquet as parquet
@@ -145,10 +145,10 @@ def read(target: Target, folder: Path, *, signed: bool = True) -> tuple[int, str
 
 
 def parts_of(target: Target) -> list[str]:
-    """Return schema and table, or raise for a name that is no table."""
+    """Return schema and table of the target's name, or raise."""
     parts = target.name.split(".")
     if len(parts) != 2 or not all(parts):
-        raise RequestError(f"target {target.name!r} is no table: write schema.table")
+        raise RequestError(invalid("target", target.name, "schema.table"))
     return parts
 
 

@@ -1,6 +1,6 @@
-"""Rows added to a table of PostgreSQL by two-phase commit: prepared by tasks, decided once.
+"""Rows added to a PostgreSQL table by two-phase commit: prepared by tasks, decided once.
 
-A part is a transaction that its task prepares.
+A part is a transaction that its task prepares (PREPARE TRANSACTION).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from onceproof.sinks.protocol import Part
 from onceproof.sinks.protocol.two_phase import TwoPhase
 from onceproof.sinks.sweep import Left, counted, decided
 from onceproof.sinks.tables.memory import TableMemory
-from onceproof.sinks.tables.sessions import told
+from onceproof.sinks.tables.sessions import as_stack_error
 from onceproof.sinks.tables.sink import TableSink
 from onceproof.sinks.tables.table import columns, copying, drop, make, parts_of, table
 from onceproof.sinks.tables.writer_session import CopiedPart, WriterSession
@@ -47,29 +47,29 @@ class TwoPhaseTable(TableSink):
     )
 
     def prepare(self) -> None:
-        """Make the table and the memory beside it."""
+        """Create the table and the memory beside it."""
         self._store.check()
         make(self.target, unique=False)
         TableMemory(self._session).make()
 
     def is_prepared(self) -> bool:
-        """Whether the memory is there; the table may be somebody else's."""
+        """Whether the memory exists; the table alone may be the user's own."""
         return TableMemory(self._session).is_made()
 
     def write(self, frame: Any, batch: int) -> None:
-        """Write a batch; of one that was decided before only the plan is run."""
+        """Write a batch; for a decided batch only run the plan."""
         write_by_parts(self._run, self.target, frame, batch, self._store.begin)
 
     def recover(self) -> Mapping[str, Any]:
-        """Commit what dead attempts had decided, and roll back the rest of what they prepared."""
+        """Commit the decided transactions of crashed attempts, and roll back the others."""
         return self.begun().recover()
 
     def open(self) -> tuple[int, int]:
-        """Return how many transactions are prepared; the store does not tell their rows."""
+        """Return the number of prepared transactions; the store cannot count their rows."""
         return len(self._store.open()), 0
 
     def left(self) -> list[Left]:
-        """Return the transactions that are prepared."""
+        """Return the prepared transactions."""
         memory = TableMemory(self._session)
         return [
             Left("prepared", part, decided(memory, part), since)
@@ -77,11 +77,11 @@ class TwoPhaseTable(TableSink):
         ]
 
     def settle(self, left: Sequence[Left]) -> Mapping[str, int]:  # noqa: ARG002
-        """Commit or roll back what is prepared."""
+        """Commit or roll back the prepared transactions."""
         return counted(self.recover())
 
     def drop(self) -> None:
-        """Roll back what is prepared, and drop the table and its memory."""
+        """Roll back the prepared transactions, and drop the table and its memory."""
         for part in self._store.open():
             self._store.abort(part)
         TableMemory(self._session).drop()
@@ -109,12 +109,12 @@ class PreparedParts:
     session: WriterSession
 
     def check(self) -> None:
-        """Raise `RequestError` where no transaction can be prepared, which is PostgreSQL's own."""
+        """Raise `RequestError` if the store cannot prepare transactions, as is the default."""
         ((most,),) = self.session.ask("select current_setting('max_prepared_transactions')::int")
         if not most:
             raise RequestError(
-                "max_prepared_transactions of the store is 0, so two-phase commit cannot be: set it"
-                " to twice the number of partitions or more, and restart the store"
+                "max_prepared_transactions of the store is 0, so two-phase commit is impossible;"
+                " set it to at least twice the number of partitions, and restart the store"
             )
 
     def begin(self, part: Part) -> CopiedPart:
@@ -122,19 +122,19 @@ class PreparedParts:
         from psycopg import sql
 
         target = self.session.target
-        with told(target):
+        with as_stack_error(target):
             session = self.session.of_task(part.epoch)
         into = copying(table(target), columns(target))
         closing = sql.SQL("prepare transaction {}").format(self._gid(part, session))
         return CopiedPart(target, session, into, closing)
 
     def open(self) -> Sequence[Part]:
-        """Return the parts that are prepared."""
+        """Return the prepared parts."""
         return list(self.prepared())
 
     def prepared(self) -> Mapping[Part, datetime]:
-        """Return the parts that are prepared, and since when."""
-        with told(self.session.target):
+        """Return the prepared parts with the times of their preparation."""
+        with as_stack_error(self.session.target):
             place = self._place(self.session.open())
         found = self.session.ask(
             "select gid, prepared from pg_prepared_xacts where database = current_database()"
@@ -149,11 +149,11 @@ class PreparedParts:
         self._end("commit", part)
 
     def abort(self, part: Part) -> None:
-        """Roll a prepared transaction back."""
+        """Roll back a prepared transaction."""
         self._end("rollback", part)
 
     def _end(self, verb: str, part: Part) -> None:
-        """End a transaction; where another session is just doing that, wait until it has."""
+        """End a transaction; wait if another session is ending it."""
         from psycopg import sql
         from psycopg.errors import ObjectNotInPrerequisiteState, UndefinedObject
 
@@ -167,16 +167,16 @@ class PreparedParts:
                 return False
             return True
 
-        with told(self.session.target):
+        with as_stack_error(self.session.target):
             wait_for(has_ended, _BUSY_AT_MOST_S, f"{part.name} is held by another session")
 
     def _gid(self, part: Part, session: Any) -> Any:
-        """Return the name of a transaction, which is one of all databases of the server."""
+        # names of prepared transactions are shared by all databases of the server
         from psycopg import sql
 
         return sql.Literal(f"{_HEAD}{part.name}@{self._place(session)}")
 
     def _place(self, session: Any) -> str:
-        """Return where the memory is: writers of another schema may have the same names."""
+        # writers in another schema may have the same names
         place = json.dumps([session.info.dbname, parts_of(self.session.target)[0]])
         return blake2b(place.encode(), digest_size=8).hexdigest()

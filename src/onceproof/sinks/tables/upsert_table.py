@@ -1,7 +1,7 @@
-"""Rows put into a table of PostgreSQL by their key: the newest batch of a key stays.
+"""Rows upserted into a PostgreSQL table by their key: the newest batch of a key wins.
 
-A replay of a batch puts the same rows over themselves, and an older batch changes nothing. What
-each batch stands for is remembered beside the table, so that what is no replay is refused.
+A replay of a batch overwrites rows with equal rows, and an older batch changes nothing. The input
+of each batch is recorded beside the table, so that a batch with other input is rejected.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from onceproof.sinks.tables.writer import copy_in, write_batch
 
 @dataclass(frozen=True)
 class UpsertTable(TableSink):
-    """A table whose key is unique; each task puts its rows in a transaction of its own.
+    """A table with a unique key; each task upserts its rows in a transaction of its own.
 
     One object is one run: it claims the writer at its first batch, and never again.
     """
@@ -39,16 +39,16 @@ class UpsertTable(TableSink):
     )
 
     def prepare(self) -> None:
-        """Make the table and the memory beside it."""
+        """Create the table and the memory beside it."""
         make(self.target, unique=True)
         TableMemory(self._session).make()
 
     def write(self, frame: Any, batch: int) -> None:
-        """Put the rows of a batch over those of their keys that are not newer."""
+        """Upsert the rows of a batch; rows of newer batches are kept."""
         self._run.write(batch, lambda: write_batch(self.target, frame, batch, _put))
 
     def recover(self) -> Mapping[str, Any]:
-        """Claim the writer; nothing else is left of what a dead task did not commit."""
+        """Claim the writer; uncommitted rows of crashed tasks do not exist."""
         return self._begun().recover()
 
     def drop(self) -> None:
@@ -67,10 +67,10 @@ class UpsertTable(TableSink):
 
 
 def _put(connection: Any, target: Target, rows: Iterable[bytes]) -> None:
-    """Stage the rows, then put them in the order of their keys, in which nobody can deadlock.
+    """Stage the rows, then upsert them in the order of their keys, which prevents deadlocks.
 
-    Of several rows of a key in a partition the one with the highest version is put, else the last.
-    One that is there already stays as it is: who repeats a batch late touches nothing.
+    Of several rows of a key in a partition the one with the highest version wins, else the last.
+    An equal row is not updated, so a late replay of a batch touches nothing.
     """
     from psycopg import sql
 
@@ -83,7 +83,7 @@ def _put(connection: Any, target: Target, rows: Iterable[bytes]) -> None:
     if target.version:
         newest.insert(0, sql.SQL("{} desc nulls last").format(sql.Identifier(target.version)))
     others = [name for name in columns(target) if name not in target.key]
-    told = [name for name in others if name != "_attempt"]
+    compared = [name for name in others if name != "_attempt"]
     connection.execute(
         sql.SQL(
             "insert into {table} as held ({columns}) select distinct on ({key}) {columns}"
@@ -95,8 +95,8 @@ def _put(connection: Any, target: Target, rows: Iterable[bytes]) -> None:
             key=listed(target.key),
             staged=staged,
             newest=sql.SQL(", ").join(newest),
-            held=listed(told, "held"),
-            put=listed(told, "excluded"),
+            held=listed(compared, "held"),
+            put=listed(compared, "excluded"),
             values=sql.SQL(", ").join(
                 sql.SQL("{0} = excluded.{0}").format(sql.Identifier(name)) for name in others
             ),

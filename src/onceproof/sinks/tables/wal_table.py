@@ -1,7 +1,7 @@
-"""Rows staged in a table of PostgreSQL, and added to another when the commit log has the batch.
+"""Rows staged in a PostgreSQL table, and added to the target once the commit log has the batch.
 
-The target's rows, their mark and the staged rows are in one database, so an effect and its mark can
-be one transaction; kept apart they show what a log does whose effect is somewhere else.
+The target's rows, their mark and the staged rows are in one database, so rows and mark can be one
+transaction. With two transactions the sink behaves as a log whose target is another store.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from onceproof.sinks.protocol.wal import Wal
 from onceproof.sinks.sweep import Left, counted, staged
 from onceproof.sinks.tables.casts import TYPES
 from onceproof.sinks.tables.memory import AGAIN, TableMemory
-from onceproof.sinks.tables.sessions import told
+from onceproof.sinks.tables.sessions import as_stack_error
 from onceproof.sinks.tables.sink import TableSink
 from onceproof.sinks.tables.table import (
     WROTE,
@@ -38,7 +38,7 @@ _COLUMNS = """select column_name, udt_name from information_schema.columns
  where table_schema = %s and table_name = %s order by ordinal_position"""
 _IS_THERE = "select 1 from pg_tables where schemaname = %s and tablename = %s"
 _STAGED = "select _part from {staged} where split_part(_part, ':', 1) = %s group by 1 order by 1"
-# Both rows stay locked until the transaction ends, so no newer run claims in its middle.
+# Both rows stay locked until the transaction ends, so no newer run can claim meanwhile.
 _STILL_OURS = """select 1 from {writers} join {decisions} using (writer)
  where writer = %s and {writers}.epoch = %s and batch = %s and not marked for update"""
 _CLEAN = """with gone as (delete from {staged} where split_part(_part, ':', 1) = %s
@@ -49,7 +49,7 @@ _MARK = "update {decisions} set marked = true where writer = %s and batch = %s"
 
 @dataclass(frozen=True)
 class WalTable(TableSink):
-    """A table whose rows and their mark are two transactions: who dies between repeats the rows.
+    """A table with rows and mark in two transactions: a crash in between repeats the rows.
 
     One object is one run: it claims the writer at its first batch, and never again.
     """
@@ -63,20 +63,20 @@ class WalTable(TableSink):
     )
 
     def prepare(self) -> None:
-        """Make the table, the one that is staged in, and the memory."""
+        """Create the table, the staging table and the memory."""
         make(self.target, unique=False)
         self._log.make()
 
     def write(self, frame: Any, batch: int) -> None:
-        """Apply the batch before, then stage this one."""
+        """Apply the previous batch, then stage this one."""
         write_by_parts(self._run, self.target, frame, batch, self._log.begin)
 
     def recover(self) -> Mapping[str, Any]:
-        """Apply what the commit log has; call it before each start and at the end."""
+        """Apply the batches in the commit log; call it before each start and at the end."""
         return self._begun().recover()
 
     def open(self) -> tuple[int, int]:
-        """Nothing that is staged hides rows which readers might expect: they are not there yet."""
+        """Return (0, 0): staged rows are not committed yet, so no reader expects them."""
         return 0, 0
 
     def drop(self) -> None:
@@ -100,14 +100,14 @@ class WalTable(TableSink):
 
 @dataclass(frozen=True)
 class WalTableAtomic(WalTable):
-    """The same with the rows and their mark in one transaction, so a batch is there once."""
+    """A table with rows and mark in one transaction, so each batch is applied once."""
 
     guarantee = Guarantee.EXACTLY_ONCE
     atomic_batches = True
     steps: ClassVar = (*failpoints.TASK, "staged", "sink_committed", "apply_half", "marked")
 
     def left(self) -> list[Left]:
-        """Return what is staged, by this sink or by the other."""
+        """Return the staged parts of this sink or of `wal_table`."""
         schema, table = parts_of(self.target)
         if not self._session.ask(_IS_THERE, schema, f"{table}__staged"):
             return []
@@ -116,7 +116,7 @@ class WalTableAtomic(WalTable):
         return staged(self.target, [Part.of(name) for (name,) in found], named)
 
     def settle(self, left: Sequence[Left]) -> Mapping[str, int]:  # noqa: ARG002
-        """Add what the commit log has; which columns the table has the store tells."""
+        """Add the batches in the commit log; the table's columns are read from the store."""
         names = {kind: name for name, kind in TYPES.items()}
         found = self._session.ask(_COLUMNS, *parts_of(self.target))
         columns = {name: names[kind] for name, kind in found if name not in WROTE}
@@ -131,16 +131,16 @@ class StagedRows:
 
     @property
     def memory(self) -> TableMemory:
-        """Return what claims and tells the decisions."""
+        """The memory with the claims and decisions."""
         return TableMemory(self.session)
 
     def make(self) -> None:
-        """Make the staging table and the memory; a second time changes nothing."""
+        """Create the staging table and the memory; idempotent."""
         self.memory.make()
         self.session.ask("create table if not exists {staged} (like {table}, _part text not null)")
 
     def drop(self) -> None:
-        """Remove both."""
+        """Drop both."""
         self.memory.drop()
         self.session.ask("drop table if exists {staged}")
 
@@ -157,29 +157,29 @@ class StagedRows:
         return self.memory.decision(batch)
 
     def decide(self, decision: Decision) -> bool:
-        """Name a batch's parts, also in the place of others, unless it is marked."""
+        """Record a batch's parts, replacing an earlier decision unless it is marked."""
         return self.memory.decide(decision, AGAIN)
 
     def begin(self, part: Part) -> CopiedPart:
-        """Begin to stage a part, whose rows carry its name."""
+        """Begin to stage a part; its rows contain its name."""
         from psycopg import sql
 
         target = self.session.target
-        with told(target):
+        with as_stack_error(target):
             session = self.session.of_task(part.epoch)
         into = copying(self.session.filled("{staged}"), [*columns(target), "_part"])
         return CopiedPart(target, session, into, sql.SQL("commit"), (part.name,))
 
     def waiting(self) -> Sequence[Decision]:
-        """Return the decisions that are not marked, in order."""
+        """Return the unmarked decisions, in order."""
         return self.memory.decisions("and not marked order by batch")
 
     def apply(
         self, decision: Decision, epoch: int, half: Callable[[], None], *, mark: bool
     ) -> bool:
-        """Put the staged rows into the table: with the mark in one transaction, else in two.
+        """Add the staged rows to the table: in one transaction with the mark, else in two.
 
-        Half of the effect is half of the parts, so a batch of one part has no half.
+        `half` is called after half of the parts, so not for a batch of one part.
         """
         names = [part.name for part in decision.parts]
         first, rest = names[: len(names) // 2], names[len(names) // 2 :]
@@ -200,26 +200,27 @@ class StagedRows:
         return is_ours
 
     def mark(self, decision: Decision, epoch: int) -> bool:
-        """Remember that a batch is applied."""
+        """Record that a batch is applied."""
         with self._ours(decision, epoch) as is_ours:
             if is_ours:
                 self._mark(decision)
         return is_ours
 
     def clean(self, keep: Iterable[Part], epoch: int) -> int:
-        """Remove what is staged and not to be kept."""
+        """Delete staged parts, except those to keep."""
         kept = [part.name for part in keep]
         ((parts,),) = self.session.ask(_CLEAN, self.session.writer, epoch, kept)
         return int(parts)
 
     @contextmanager
     def _ours(self, decision: Decision, epoch: int) -> Iterator[bool]:
-        """Hold a transaction in which no newer run claims; yield False if one has, or it is marked.
+        """Yield whether this run may apply the batch, in a transaction that blocks newer claims.
 
-        What is done in it is undone if the block raises.
+        False if a newer run has claimed or the batch is marked. The transaction is rolled back if
+        the block raises.
         """
         given = (self.session.writer, epoch, decision.batch)
-        with told(self.session.target), self.session.open().transaction():
+        with as_stack_error(self.session.target), self.session.open().transaction():
             yield bool(self.session.run(_STILL_OURS, *given))
 
     def _put(self, names: list[str]) -> None:

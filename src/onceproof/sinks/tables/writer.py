@@ -1,4 +1,4 @@
-"""A batch written to a table: by the tasks of the executors, a transaction each, told by COPY."""
+"""Writing a batch to a table: each task of the executors copies its rows in one transaction."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Put = Callable[[Any, Target, Iterable[bytes]], None]
 
 
 def write_batch(target: Target, frame: Any, batch: int, put: Put) -> None:
-    """Write a batch by `put` and come to the failpoints of a sink that just writes.
+    """Write a batch by `put`, and reach the failpoints of a sink without a commit protocol.
 
-    Where `write_half` is armed, half of the batch is written and committed before the other half
-    is begun: the rows are held here for that, so that the plan runs once.
+    If `write_half` is armed, half of the batch is committed before the other half is written. The
+    rows are then collected in the driver, so that the plan runs once.
     """
     rows = chosen(target, frame)
     if failpoints.is_armed("write_half", batch):
@@ -33,14 +33,14 @@ def write_batch(target: Target, frame: Any, batch: int, put: Put) -> None:
 
 
 def copy_in(connection: Any, into: Any, target: Target, rows: Iterable[bytes]) -> None:
-    """Copy rows, given as CSV in the order of the columns, into a table."""
+    """Copy CSV rows, in the order of the target's columns, into a table."""
     with connection.cursor() as cursor, cursor.copy(copying(into, columns(target))) as copy:
         for some in rows:
             copy.write(some)
 
 
 def halves(frame: Any) -> tuple[Any, Any]:
-    """Return the rows in two frames; None and all of them where they are fewer than two."""
+    """Return the rows in two frames; None and all rows if there are fewer than two."""
     rows = frame.toArrow()
     half = rows.num_rows // 2
     parts = (rows.slice(0, half), rows.slice(half))
@@ -53,19 +53,17 @@ def _write(target: Target, frame: Any, batch: int, put: Put) -> None:
 
 
 def _task(target: Target, batch: int, put: Put) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """Return what a task does with its partition; it travels to the executors by value."""
-
+    # pickled by value and sent to the executors
     def task(rows: Iterator[Any]) -> Iterator[Any]:
         import pyarrow as pa
         from pyspark import TaskContext
 
         number = TaskContext.get().partitionId()
-        told = {"partition": number}
-        failpoints.reached("task_begin", batch, **told)
+        failpoints.reached("task_begin", batch, partition=number)
         counts: list[int] = []
         with transaction(target) as connection:
             put(connection, target, _as_csv(rows, target, batch, number, counts))
-        failpoints.reached("task_done", batch, **told)
+        failpoints.reached("task_done", batch, partition=number)
         yield pa.RecordBatch.from_pydict(
             {"partition": pa.array([number], pa.int32()), "rows": [sum(counts)]}
         )
@@ -76,7 +74,7 @@ def _task(target: Target, batch: int, put: Put) -> Callable[[Iterator[Any]], Ite
 def _as_csv(
     rows: Iterator[Any], target: Target, batch: int, partition: int, counts: list[int]
 ) -> Iterator[bytes]:
-    """Yield the rows as CSV with who wrote them, and count them."""
+    """Yield the rows as CSV with `_batch` and `_attempt`; append their numbers to `counts`."""
     for some in by_half(rows, batch, partition):
         counts.append(some.num_rows)
         yield as_csv(_signed(some, target, batch))

@@ -1,6 +1,6 @@
-"""The sessions of one writer with PostgreSQL: the driver's, which lasts, and those of its tasks.
+"""The PostgreSQL sessions of one writer: the driver's long-lived one, and those of its tasks.
 
-A task copies its part of a batch in a session of its own.
+Each task copies its part of a batch in its own session.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from onceproof.sinks import Target
 from onceproof.sinks.in_spark.part_tasks import as_csv
 from onceproof.sinks.protocol import checked_writer
-from onceproof.sinks.tables.sessions import connect, told
+from onceproof.sinks.tables.sessions import as_stack_error, connect
 from onceproof.sinks.tables.table import parts_of
 
 _LOCKED_AT_MOST = "set lock_timeout = '10s'"
@@ -24,7 +24,7 @@ _END = """select pg_terminate_backend(pid, 5000) from pg_stat_activity
 
 @dataclass
 class WriterSession:
-    """The driver's session with the store. A copy that is sent to a task opens one of its own."""
+    """The driver's session with the store; a pickled copy opens its own session."""
 
     target: Target
     _session: Any = field(init=False, default=None, repr=False)
@@ -37,21 +37,21 @@ class WriterSession:
 
     @property
     def writer(self) -> str:
-        """The name that decisions are kept under."""
+        """The name under which decisions are recorded."""
         return checked_writer(self.target.writer or self.target.name)
 
     def ask(self, query: str, *given: Any) -> list[tuple[Any, ...]]:
-        """Run a statement and return its rows; what the store refuses raises `StackError`."""
-        with told(self.target):
+        """Run a statement and return its rows; errors of the store raise `StackError`."""
+        with as_stack_error(self.target):
             return self.run(query, *given)
 
     def run(self, query: str, *given: Any) -> list[tuple[Any, ...]]:
-        """Run a statement with the tables' names put in for those in braces."""
+        """Run a statement with the tables' names in place of those in braces; return its rows."""
         cursor = self.open().execute(self.filled(query), given or None)
         return cursor.fetchall() if cursor.description else []
 
     def open(self) -> Any:
-        """Return the session, a new one if there is none or the last was cut off."""
+        """Return the session; open a new one if it is closed or was cut off."""
         if self._session is None or self._session.closed:
             self._session = connect(self.target, self._named("driver", 0))
             self._session.autocommit = True
@@ -59,27 +59,27 @@ class WriterSession:
         return self._session
 
     def close(self) -> None:
-        """Close the session; the next statement opens one."""
+        """Close the session; the next statement opens a new one."""
         if self._session is not None:
             self._session.close()
 
     def of_task(self, epoch: int) -> Any:
-        """Return a session for a task under an epoch; it waits for no lock longer than we do."""
+        """Return a task's session for an epoch, with the same lock timeout as the driver's."""
         session = connect(self.target, self._named("task", epoch))
         session.autocommit = True
         session.execute(_LOCKED_AT_MOST)
         return session
 
     def end_tasks(self, epoch: int) -> None:
-        """End the sessions of tasks under older epochs, with what they have not committed."""
+        """Terminate the sessions of older epochs' tasks, which rolls back their open rows."""
         self.ask(_END, self._named("task", ""), epoch)
 
     def end_drivers(self) -> None:
-        """End the other drivers' sessions."""
+        """Terminate the sessions of other drivers."""
         self.ask(_END, self._named("driver", ""), 1)
 
     def filled(self, query: str) -> Any:
-        """Return a statement with quoted names in the place of those in braces."""
+        """Return a statement with quoted names in place of those in braces."""
         from psycopg import sql
 
         schema, table = parts_of(self.target)
@@ -91,7 +91,7 @@ class WriterSession:
         )
 
     def _named(self, kind: str, epoch: int | str) -> str:
-        """Return what a session of this writer is called; the store keeps 63 letters of it."""
+        # PostgreSQL keeps 63 bytes of an application name, hence the digest
         schema, _ = parts_of(self.target)
         digest = blake2b(f"{schema} {self.writer}".encode(), digest_size=8).hexdigest()
         return f"onceproof {kind} {digest} {epoch}"
@@ -99,9 +99,9 @@ class WriterSession:
 
 @dataclass
 class CopiedPart:
-    """A transaction that is fed with rows by the statement `into`, and ended by `closing`.
+    """A transaction that copies rows by the statement `into` and ends with `closing`.
 
-    `more` are values of further columns behind the rows' own, the same in every row.
+    `more` are constant values of further columns after the rows' own.
     """
 
     target: Target
@@ -116,7 +116,7 @@ class CopiedPart:
         """Copy some rows."""
         import pyarrow as pa
 
-        with told(self.target):
+        with as_stack_error(self.target):
             if self._copy is None:
                 self.session.execute("begin")
                 cursor = self._held.enter_context(self.session.cursor())
@@ -127,12 +127,12 @@ class CopiedPart:
             self._copy.write(as_csv(rows))
 
     def pre_commit(self) -> None:
-        """Make what was written durable."""
-        with told(self.target):
+        """Make the rows durable."""
+        with as_stack_error(self.target):
             self._held.close()
             self.session.execute(self.closing)
         self.session.close()
 
     def abort(self) -> None:
-        """Hang up, which rolls back what is not closed."""
+        """Close the session, which rolls back an open transaction."""
         self.session.close()

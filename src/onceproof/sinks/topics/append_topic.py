@@ -1,4 +1,4 @@
-"""Rows added to a topic by Spark's own Kafka sink, as it is: a replay adds them again."""
+"""Rows appended to a topic by Spark's own Kafka sink, unchanged: a replay adds them again."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from onceproof.sinks.topics.sink import OPTIONS, TopicSink
 
 @dataclass(frozen=True)
 class AppendTopic(TopicSink):
-    """A topic to which Spark's tasks add records, with no memory of the batch."""
+    """A topic to which Spark's tasks append records, without a record of batches."""
 
     family = "append"
     guarantee = Guarantee.AT_LEAST_ONCE
@@ -26,11 +26,11 @@ class AppendTopic(TopicSink):
     steps: ClassVar = ("write_half", "written", "sink_committed")
 
     def prepare(self) -> None:
-        """Make the topic."""
+        """Create the topic."""
         Cluster.of(self.target).ask(lambda client: make_target(client, self.target))
 
     def write(self, frame: Any, batch: int) -> None:
-        """Add the rows of a batch; where `write_half` is armed, one half before the other."""
+        """Append the rows of a batch; if `write_half` is armed, in two halves."""
         records = self._signed(as_records(self.target, frame), batch)
         if failpoints.is_armed("write_half", batch):
             first, records = halves(records)
@@ -42,7 +42,7 @@ class AppendTopic(TopicSink):
         failpoints.reached("sink_committed", batch)
 
     def recover(self) -> Mapping[str, Any]:
-        """Nothing is left behind: what a dead task has sent is there."""
+        """Return an empty mapping: records of crashed tasks stay in the topic."""
         return {}
 
     def drop(self) -> None:
@@ -50,18 +50,18 @@ class AppendTopic(TopicSink):
         drop(Cluster.of(self.target), self.target.name)
 
     def _signed(self, records: Any, batch: int) -> Any:
-        """Return records with who writes them among their headers."""
         from pyspark.sql import functions as F
 
         if "timestamp" in records.columns:
             raise RequestError(
-                "Spark's Kafka sink has no column timestamp: leave it out, or write two_phase_topic"
+                "Spark's Kafka sink cannot write column timestamp; remove it, or use"
+                " two_phase_topic"
             )
-        told = [
+        origin = [
             F.struct(F.lit(name).alias("key"), F.lit(str(value).encode()).alias("value"))
             for name, value in (("_batch", batch), ("_attempt", self.target.attempt))
         ]
-        headers = F.array(*told)
+        headers = F.array(*origin)
         if "headers" in records.columns:
             headers = F.concat(F.coalesce("headers", F.array()), headers)
         return records.withColumn("headers", headers)

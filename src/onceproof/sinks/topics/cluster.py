@@ -1,8 +1,8 @@
-"""The brokers of a target, the clients that connect to them, and topics made and removed.
+"""The brokers of a target, the clients that connect to them, and creating and removing topics.
 
-Options of a sink that begin with `kafka.` are settings of its clients, by librdkafka's names. Those
-that say how one connects (TLS, SASL) go to every client of a target, in each one's own words;
-`${NAME}` in one of them is looked up in the environment.
+Options of a sink that begin with `kafka.` are settings of its clients, by librdkafka's names.
+Connection settings (TLS, SASL) are translated for every client library of a target; `${NAME}` in a
+value is replaced by the environment variable.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from onceproof.errors import RequestError
+from onceproof.errors import RequestError, invalid
 from onceproof.kafka.admin import ANSWERS_WITHIN_S, ask_patiently
 from onceproof.kafka.security import java_login
 from onceproof.sinks import Target
 from onceproof.variables import revealed
 
 T = TypeVar("T")
-SOCKET_MS = 4000  # a broker that is paused holds a request for so long
+SOCKET_MS = 4000  # the time that a request to a paused broker takes
 _CONNECTED_WITHIN_S = 1.0
 _HEAD = "kafka."
-# librdkafka's name of a setting, and kafka-python's.
+# kafka-python's names of settings, by librdkafka's names.
 _SECURITY = {
     "security.protocol": "security_protocol",
     "sasl.mechanism": "sasl_mechanism",
@@ -37,24 +37,22 @@ _SECURITY = {
 _JAVA = {"ssl.ca.location": "ssl.truststore.location", "sasl.mechanisms": "sasl.mechanism"}
 _HOSTNAMES = "ssl.endpoint.identification.algorithm"
 _REPLICAS, _IN_SYNC = 3, 2
-PARTITIONS = 4  # of a topic, where no option says another number
+PARTITIONS = 4  # the default number of a topic's partitions
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """The brokers by their addresses, and settings of clients by librdkafka's names."""
+    """The brokers' addresses, and settings of clients by librdkafka's names."""
 
     addresses: tuple[str, ...]
     settings: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, target: Target) -> Cluster:
-        """Return a target's, whose address is a list with commas, or raise for what is none."""
+        """Return the cluster of a target, whose address is a comma-separated list, or raise."""
         addresses = tuple(one.strip() for one in target.address.split(",") if one.strip())
         if not addresses or not all(one.rpartition(":")[2].isdigit() for one in addresses):
-            raise RequestError(
-                f"address {target.address!r} is none of Kafka's: write host:port,host:port"
-            )
+            raise RequestError(invalid("Kafka address", target.address, "host:port,host:port"))
         given = target.options.items()
         return cls(
             addresses,
@@ -66,34 +64,34 @@ class Cluster:
         )
 
     def for_kafka_python(self) -> dict[str, Any]:
-        """Return what every client of kafka-python is made with."""
-        told: dict[str, Any] = {
+        """Return the settings of every kafka-python client."""
+        settings: dict[str, Any] = {
             ours: self.settings[name] for name, ours in _SECURITY.items() if name in self.settings
         }
-        told["bootstrap_servers"] = list(self.addresses)
+        settings["bootstrap_servers"] = list(self.addresses)
         if self.settings.get(_HOSTNAMES) == "none":
-            told["ssl_check_hostname"] = False
-        return told
+            settings["ssl_check_hostname"] = False
+        return settings
 
     @property
     def java_settings(self) -> dict[str, str]:
-        """The settings in the words of Java's clients, which differ in how one connects."""
-        told = {_JAVA.get(name, name): value for name, value in self.settings.items()}
-        user, password = told.pop("sasl.username", None), told.pop("sasl.password", "")
+        """The settings by the names of Java's clients, which differ for connections."""
+        java = {_JAVA.get(name, name): value for name, value in self.settings.items()}
+        user, password = java.pop("sasl.username", None), java.pop("sasl.password", "")
         if user is not None:
-            told["sasl.jaas.config"] = java_login(told.get("sasl.mechanism", ""), user, password)
-        if "ssl.truststore.location" in told:
-            told["ssl.truststore.type"] = "PEM"
-        if told.get(_HOSTNAMES) == "none":
-            told[_HOSTNAMES] = ""
-        return told
+            java["sasl.jaas.config"] = java_login(java.get("sasl.mechanism", ""), user, password)
+        if "ssl.truststore.location" in java:
+            java["ssl.truststore.type"] = "PEM"
+        if java.get(_HOSTNAMES) == "none":
+            java[_HOSTNAMES] = ""
+        return java
 
     def ask(self, question: Callable[[Any], T], limit_s: float = ANSWERS_WITHIN_S) -> T:
-        """Put a question to a new admin client, again and again while brokers come and go."""
+        """Call `question` with a new admin client; retry while brokers are unavailable."""
         return ask_patiently(self, question, limit_s)
 
     def consumer(self, isolation: str) -> Any:
-        """Return a consumer of no group; it raises where it is given an offset that is gone."""
+        """Return a consumer without a group; it raises if it seeks an offset that is gone."""
         from kafka import KafkaConsumer
 
         return KafkaConsumer(
@@ -112,7 +110,7 @@ class Cluster:
         )
 
     def producer(self, patience_s: float) -> Any:
-        """Return a producer for single records, each at all replicas before it is told."""
+        """Return a producer for single records, acknowledged by all replicas."""
         from kafka import KafkaProducer
 
         return KafkaProducer(
@@ -131,11 +129,11 @@ class Cluster:
         )
 
     def bulk(self, topic: str, **more: Any) -> Any:
-        """Return a producer for many records; what was set for this cluster comes last.
+        """Return a producer for many records; this cluster's settings override `more`.
 
-        It is connected to a broker, if one answers: a client with no connection at hand looks for
-        one that gives it its id every 500 ms. It is asked twice where the topic is, as the first
-        answer comes over a connection that is then dropped for one by the broker's number.
+        It is connected to a broker if one answers: an unconnected client asks for its producer id
+        only every 500 ms. The topic's metadata is requested twice, since the first answer arrives
+        over a bootstrap connection that the client then replaces by one to the numbered broker.
         """
         from confluent_kafka import KafkaException, Producer
 
@@ -144,7 +142,7 @@ class Cluster:
                 "bootstrap.servers": ",".join(self.addresses),
                 "acks": "all",
                 "enable.idempotence": True,
-                "partitioner": "murmur2_random",  # where Java's clients would put a key
+                "partitioner": "murmur2_random",  # as in Java's clients
                 "linger.ms": 20,
                 "batch.size": 256 * 1024,
                 "queue.buffering.max.messages": 500_000,
@@ -159,34 +157,34 @@ class Cluster:
                 **self.settings,
             }
         )
-        with suppress(KafkaException):  # who is away now may be back while it waits
+        with suppress(KafkaException):  # an unavailable broker may be back when it is needed
             for _ in range(2):
                 producer.list_topics(topic, _CONNECTED_WITHIN_S)
         return producer
 
 
 def described(client: Any, topic: str) -> dict[str, Any]:
-    """Return what brokers say of a topic; one that has not heard of it yet is asked again."""
+    """Return the brokers' description of a topic; raises a retriable error if it is unknown."""
     from kafka.errors import for_code
 
     (found,) = client.describe_topics([topic])
     if found["error_code"]:
         raise for_code(found["error_code"])(topic)
-    told: dict[str, Any] = found
-    return told
+    description: dict[str, Any] = found
+    return description
 
 
 def make_target(client: Any, target: Target) -> None:
-    """Make a target that keeps its records for ever; one that is there stays as it is.
+    """Create a target without retention limits; an existing topic is not changed.
 
-    The option `partitions` says how many it gets.
+    The option `partitions` is the number of its partitions.
     """
     partitions = int(target.options.get("partitions", PARTITIONS))
     make_kept(client, target.name, partitions)
 
 
 def make_kept(client: Any, topic: str, partitions: int) -> None:
-    """Make a topic of which nothing expires, and which loses nothing with one broker."""
+    """Create a topic whose records never expire, and that survives the loss of one broker."""
     from kafka.admin import NewTopic
     from kafka.errors import TopicAlreadyExistsError
 
@@ -203,7 +201,7 @@ def make_kept(client: Any, topic: str, partitions: int) -> None:
 
 
 def drop(cluster: Cluster, *topics: str) -> None:
-    """Remove topics; one that is not there is gone already."""
+    """Remove topics; those that do not exist are ignored."""
     from kafka.errors import UnknownTopicOrPartitionError
 
     def remove(client: Any) -> None:
@@ -215,11 +213,11 @@ def drop(cluster: Cluster, *topics: str) -> None:
 
 
 def partitions_of(client: Any, topic: str) -> int:
-    """Return how many partitions a topic has."""
+    """Return the number of a topic's partitions."""
     return len(described(client, topic)["partitions"])
 
 
 def is_there(cluster: Cluster, topic: str) -> bool:
-    """Whether a topic is there."""
+    """Whether a topic exists."""
     found: bool = cluster.ask(lambda client: topic in client.list_topics())
     return found

@@ -1,12 +1,12 @@
-"""Kafka's coordinators of transactions, asked by anybody: what is open, what it hides, and its end.
+"""Kafka's transaction coordinators: listing and ending transactions of any client.
 
-No client ends a transaction that another has begun, so that one request is sent by kafka-python's
-own protocol classes over its own connections: TLS and SASL come along. It is EndTxn in version 5,
-which raises the epoch: whoever still writes in the transaction is fenced by its end.
+No client library ends a transaction that another client has begun. This one request, EndTxn in
+version 5, is sent with kafka-python's protocol classes over its connections, including TLS and
+SASL. It raises the epoch, so a producer that still writes in the transaction is fenced.
 
-A transaction that nobody ends hides every later record of its partitions from `read_committed`
-readers, also those of other writers. It shows in the two ends of a partition: what was written, and
-up to where readers get to see.
+A transaction that is never ended hides all later records of its partitions from `read_committed`
+readers, also those of other writers. It shows as the difference between a partition's end offset
+and its last stable offset.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from onceproof.machine.polling import wait_for
 from onceproof.sinks import Target
 from onceproof.sinks.protocol.coordinated import Seen
 from onceproof.sinks.topics.cluster import Cluster, described
-from onceproof.sinks.topics.reader import ALL, COMMITTED, READ_AT_MOST_S, news, told
+from onceproof.sinks.topics.reader import ALL, COMMITTED, READ_AT_MOST_S, as_stack_error, news
 
 T = TypeVar("T")
 _ENDING = ("PrepareCommit", "PrepareAbort", "PrepareEpochFence")
@@ -31,9 +31,9 @@ _RETRY_S = 0.01
 
 
 def end_transaction(client: Any, name: str, producer: int, epoch: int, *, commit: bool) -> Any:
-    """Send the one request that no public call sends; return the class of Kafka's answer.
+    """Send EndTxn, which the library's public API cannot; return the class of Kafka's answer.
 
-    It is the only place that goes behind the library's public words.
+    This is the only use of the library's private attributes.
     """
     from kafka.errors import for_code
     from kafka.protocol.metadata import CoordinatorType
@@ -50,13 +50,13 @@ def end_transaction(client: Any, name: str, producer: int, epoch: int, *, commit
 
 @dataclass
 class Coordinators:
-    """The coordinators of a cluster, over one client that lasts until one of them is gone."""
+    """The coordinators of a cluster; the client is kept until a request fails."""
 
     cluster: Cluster
     _client: Any = field(init=False, default=None)
 
     def unfinished(self, head: str) -> Mapping[str, Seen]:
-        """Return all that is open and whose id begins so."""
+        """Return the open transactions whose ids begin with `head`."""
         from re import escape
 
         def see(client: Any) -> Mapping[str, Seen] | None:
@@ -70,17 +70,17 @@ class Coordinators:
                 return None
             return self._described(client, [one.transactional_id for one in listed])
 
-        return self._once(see, "a transaction is being ended, and does not come to its end")
+        return self._once(see, "a transaction that is being ended did not complete")
 
     def look(self, names: Iterable[str]) -> Mapping[str, Seen]:
-        """Return what is known of ids, none of which is just being ended."""
+        """Return the states of the ids that are known, once none of them is being ended."""
         asked = list(names)
 
         def see(client: Any) -> Mapping[str, Seen] | None:
             found = self._described(client, asked)
             return None if any(one.state in _ENDING for one in found.values()) else found
 
-        return self._once(see, "a transaction is being ended, and does not come to its end")
+        return self._once(see, "a transaction that is being ended did not complete")
 
     def end(self, name: str, producer: int, epoch: int, *, commit: bool) -> bool:
         """End a transaction."""
@@ -92,7 +92,7 @@ class Coordinators:
             ProducerFencedError,
         )
 
-        known = {NoError: True} | dict.fromkeys(
+        answers = {NoError: True} | dict.fromkeys(
             [
                 *(InvalidProducerEpochError, InvalidProducerIdMappingError),
                 *(InvalidTxnStateError, ProducerFencedError),
@@ -101,20 +101,20 @@ class Coordinators:
         )
 
         def send(client: Any) -> tuple[bool] | None:
-            said = end_transaction(client, name, producer, epoch, commit=commit)
-            if said.__name__ == "ConcurrentTransactionsError":
+            error = end_transaction(client, name, producer, epoch, commit=commit)
+            if error.__name__ == "ConcurrentTransactionsError":
                 return None
-            if said not in known:
-                raise said(name)
-            return (known[said],)
+            if error not in answers:
+                raise error(name)
+            return (answers[error],)
 
-        return self._once(send, f"{name} is not ended")[0]
+        return self._once(send, f"transaction {name} was not ended")[0]
 
     def close(self) -> None:
-        """Close the client; the next question makes one."""
+        """Close the client; the next call creates a new one."""
         client, self._client = self._client, None
         if client is not None:
-            with suppress(Exception):  # it is one whose broker is gone
+            with suppress(Exception):  # its broker may be gone
                 client.close()
 
     def _described(self, client: Any, names: list[str]) -> dict[str, Seen]:
@@ -138,44 +138,44 @@ class Coordinators:
         }
 
     def _once(self, question: Callable[[Any], T | None], words: str) -> T:
-        """Ask until there is an answer that is not None; brokers may come and go meanwhile."""
+        # retry while the answer is None or brokers are unavailable
         from kafka.errors import KafkaError, RetriableError
 
-        said = words
+        last_error = words
 
         def answered() -> tuple[T] | None:
-            nonlocal said
+            nonlocal last_error
             try:
                 self._client = self._client or admin(self.cluster)
                 found = question(self._client)
             except (RetriableError, OSError) as error:
-                said = f"{type(error).__name__}: {error}"
+                last_error = f"{type(error).__name__}: {error}"
                 self.close()
                 return None
             except KafkaError as error:
                 self.close()
-                raise StackError(f"the brokers refuse: {type(error).__name__}: {error}") from None
+                raise StackError(f"brokers rejected it: {type(error).__name__}: {error}") from None
             return None if found is None else (found,)
 
         try:
             return wait_for(answered, ANSWERS_WITHIN_S, words, every_s=_RETRY_S)[0]
         except StackError as error:
-            raise StackError(f"{error}; last heard: {said}") from None
+            raise StackError(f"{error}; last error: {last_error}") from None
 
 
 def open_in(target: Target) -> tuple[int, int]:
-    """Return how many transactions are open, and how many records stand where nobody sees them.
+    """Return the number of open transactions, and of records hidden from readers.
 
-    The transactions' own are among them.
+    The hidden records include those of the transactions.
     """
     found = blockers(target)
     return len(found), hidden(target) if found else 0
 
 
 def blockers(target: Target) -> list[str]:
-    """Return the transactional ids of all that is open in a topic, whoever began it.
+    """Return the transactional ids of all open transactions in a topic, of any client.
 
-    One that no coordinator knows is told by its producer's number: its broker forgot it.
+    A transaction that its coordinator has forgotten is listed as `producer ID`.
     """
     from kafka import TopicPartition
 
@@ -198,27 +198,27 @@ def blockers(target: Target) -> list[str]:
 
 
 def coordinators(client: Any) -> Sequence[int]:
-    """Return the brokers that together know every transaction, or raise while there is one amiss.
+    """Return the brokers that coordinate all transactions; raises while a coordinator is missing.
 
-    A client that asks those it happens to know is told of less, without a word.
+    By default a client asks only the brokers that it knows, so its list may silently lack some.
     """
     from kafka.errors import CoordinatorNotAvailableError
 
     (state,) = client.describe_topics(["__transaction_state"])
     leaders = {one["leader_id"] for one in state["partitions"]}
     if -1 in leaders:
-        raise CoordinatorNotAvailableError("a part of the transactions has no coordinator")
+        raise CoordinatorNotAvailableError("a partition of __transaction_state has no leader")
     return sorted(leaders)
 
 
 def hidden(target: Target) -> int:
-    """Return how many records stand behind the last that a `read_committed` reader gets."""
+    """Return the number of records after the last stable offset."""
     from kafka import TopicPartition
 
     cluster = Cluster.of(target)
-    with told(target), closing(cluster.consumer(COMMITTED)) as reader:
+    with as_stack_error(target), closing(cluster.consumer(COMMITTED)) as reader:
         numbers = reader.partitions_for_topic(target.name) or ()
         ends = reader.end_offsets([TopicPartition(target.name, one) for one in numbers])
     places = {one.partition: end for one, end in ends.items()}
-    with told(target), closing(cluster.consumer(ALL)) as reader:
+    with as_stack_error(target), closing(cluster.consumer(ALL)) as reader:
         return sum(1 for _ in news(reader, target.name, places, READ_AT_MOST_S))

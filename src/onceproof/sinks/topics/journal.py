@@ -1,4 +1,4 @@
-"""A journal that is a topic of one partition, beside the target that it tells of."""
+"""A journal in a topic of one partition, beside its target."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from onceproof.errors import RequestError, StackError
+from onceproof.errors import RequestError, StackError, invalid
 from onceproof.machine.polling import wait_for
 from onceproof.sinks import Target
 from onceproof.sinks.protocol import checked_writer
@@ -16,36 +16,37 @@ from onceproof.sinks.topics.reader import ALL, TopicNews
 
 _APPENDED_WITHIN_S = 60.0
 _TAIL = ".decisions"
-MAIN = "main"  # the writer of a target that names none
+MAIN = "main"  # the default writer
 
 
 def writer_of_topic(target: Target) -> str:
-    """Return a target's writer, or raise for one that could be taken for a part of its topic."""
+    """Return a target's writer; raises for a dot, which separates it from the topic's name."""
     writer = checked_writer(target.writer or MAIN)
     if "." in writer:
-        raise RequestError(f"writer {writer!r} of a topic has a dot: write a dash instead")
+        use = "dashes instead of dots for the writer of a topic"
+        raise RequestError(invalid("writer name", writer, use))
     return writer
 
 
 def journal_of(topic: str, writer: str) -> str:
-    """Return the name of the topic that keeps what a writer has decided about a target."""
+    """Return the name of the topic with a writer's decisions about a target."""
     return f"{topic}.{writer}{_TAIL}"
 
 
 def stage_of(topic: str, writer: str) -> str:
-    """Return the name of the topic in which a writer's log stages records for a target."""
+    """Return the name of the topic in which a writer stages records for a target."""
     return f"{topic}.{writer}.staged"
 
 
 def writers_of(topic: str, names: Sequence[str]) -> list[str]:
-    """Return the writers whose journals are among topics."""
+    """Return the writers of a target whose journals are among these topics."""
     found = [name.removesuffix(_TAIL).rpartition(".") for name in names if name.endswith(_TAIL)]
     return sorted(writer for target, _, writer in found if target == topic)
 
 
 @dataclass
 class TopicJournal:
-    """One reader of a journal, who may append; its clients last."""
+    """A journal's reader that may also append; it keeps its clients open."""
 
     cluster: Cluster
     topic: str
@@ -59,7 +60,7 @@ class TopicJournal:
         self._news = TopicNews(self.cluster, self.topic, ALL, _APPENDED_WITHIN_S)
 
     def mark(self) -> str:
-        """Return a part of the topic's id, which Kafka gives once."""
+        """Return the end of the topic's id, which Kafka never reuses."""
 
         def see(client: Any) -> str:
             return str(described(client, self.topic)["topic_id"]).replace("-", "")[-12:]
@@ -68,7 +69,7 @@ class TopicJournal:
         return self._mark
 
     def append(self, text: str) -> None:
-        """Append a record, at all replicas that are in sync."""
+        """Append a record, acknowledged by all in-sync replicas."""
         from kafka.errors import KafkaError
 
         try:
@@ -78,15 +79,15 @@ class TopicJournal:
         except KafkaError as error:
             self.close()
             raise StackError(
-                f"{self.topic} does not say that it holds what was appended: {error}"
+                f"{self.topic} did not acknowledge the appended record: {error}"
             ) from None
 
     def read(self) -> Sequence[tuple[int, str]]:
-        """Return what has come, at least up to what was appended here."""
+        """Return the new records, at least up to the last one appended here."""
         from kafka.errors import KafkaError, RetriableError
 
         place, _ = self._appended
-        if place == self._places.get(0):  # nobody has come in between, so nothing is to be fetched
+        if place == self._places.get(0):  # the next record is the appended one: no fetch needed
             self._places[0] = place + 1
             return [self._appended]
         found: list[tuple[int, str]] = []
@@ -100,13 +101,13 @@ class TopicJournal:
             return self._places.get(0, 0) > place
 
         try:
-            wait_for(is_read, _APPENDED_WITHIN_S, f"{self.topic} is not read to its end")
+            wait_for(is_read, _APPENDED_WITHIN_S, f"{self.topic} was not read to its end")
         except KafkaError as error:
             raise StackError(f"{self.topic} cannot be read: {error}") from None
         return found
 
     def trim(self, before: int) -> None:
-        """Remove what stands before a place; who has not the right to leaves it."""
+        """Remove the records before a place; does nothing without the right to."""
         from kafka import TopicPartition
         from kafka.errors import AuthorizationError
 
@@ -116,7 +117,7 @@ class TopicJournal:
             )
 
     def close(self) -> None:
-        """Close both clients; the next call makes new ones."""
+        """Close both clients; the next call creates new ones."""
         self._news.close()
         producer, self._producer = self._producer, None
         if producer is not None:

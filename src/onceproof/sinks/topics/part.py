@@ -1,4 +1,4 @@
-"""One part of a batch, written to a topic by its task: in a transaction of its own, or staged."""
+"""A part of a batch that its task writes to a topic, in a transaction of its own or staged."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from onceproof.sinks.protocol.coordinated import id_of
 from onceproof.sinks.topics.cluster import SOCKET_MS, Cluster
 
 PATIENCE_S = 120.0
-STAGED = "_part"  # the header of a staged record that says whose it is
+STAGED = "_part"  # the header of a staged record with the name of its part
 _POLL_EVERY = 2000
 _MORE = ("headers", "partition", "timestamp")
 _ABORTED_WITHIN_S = 5.0
@@ -24,10 +24,10 @@ _ABORTED_WITHIN_S = 5.0
 
 @dataclass
 class TopicPart:
-    """Records on their way through a producer that one part has for itself.
+    """The records of one part, sent through a producer of its own.
 
-    With a transactional id they are a transaction, which its task leaves open: whoever decides
-    ends it. The client is then dropped without a word, since to close it would abort.
+    With a transactional id they are a transaction that the task leaves open for the driver to end.
+    The client is then dropped without closing it, since closing would abort the transaction.
     """
 
     cluster: Cluster
@@ -39,8 +39,8 @@ class TopicPart:
     _failed: list[Any] = field(init=False, default_factory=list)
 
     def write(self, rows: Any) -> None:
-        """Produce some rows, which are records as `rows` makes them."""
-        with _said(self.topic):
+        """Produce rows whose columns are those of records, as in `rows`."""
+        with _as_stack_error(self.topic):
             self._producer = self._producer or self._begun()
             produce, wait, topic = self._producer.produce, self._producer.poll, self.topic
             for number, (value, key, more) in enumerate(_records(rows, self.headers)):
@@ -54,22 +54,22 @@ class TopicPart:
                     wait(0)
 
     def pre_commit(self) -> None:
-        """Wait until all records are at all replicas that are in sync, then let go of them."""
+        """Wait until all in-sync replicas have all records, then drop the producer."""
         try:
-            with _said(self.topic):
+            with _as_stack_error(self.topic):
                 left = self._producer.flush(PATIENCE_S)
-        except SystemError:  # so the client says that it was fenced while it told us
+        except SystemError:  # raised by the client if it is fenced in a delivery callback
             left = 1
         if left or self._failed:
-            said = self._failed[0] if self._failed else f"{left} records are not acknowledged"
-            raise StackError(f"{self.topic} did not take all records: {said}")
+            why = self._failed[0] if self._failed else f"{left} records are not acknowledged"
+            raise StackError(f"{self.topic} did not store all records: {why}")
         self._producer = None
 
     def abort(self) -> None:
-        """Abort the transaction, so that nothing waits for whoever sweeps."""
+        """Abort the transaction, so that readers need not wait for a sweep."""
         producer, self._producer = self._producer, None
         if producer is not None and self.transaction:
-            with suppress(Exception):  # it is swept where that fails
+            with suppress(Exception):  # a sweep aborts it later
                 producer.purge()
                 producer.abort_transaction(_ABORTED_WITHIN_S)
 
@@ -96,13 +96,13 @@ class TopicPart:
             self._failed.append(error)
 
     def _troubled(self, error: Any) -> None:
-        if error.fatal():  # it was fenced; without a callback the client fails in odd words
+        if error.fatal():  # fenced; without a callback the client raises an unclear error
             self._failed.append(error)
 
 
 @dataclass(frozen=True)
 class BeginTransaction:
-    """Begins the transaction of a part in its task; this is what is sent there."""
+    """A picklable function that begins the transaction of a part in its task."""
 
     target: Target
     head: str
@@ -110,26 +110,26 @@ class BeginTransaction:
     timeout_ms: int
 
     def __call__(self, part: Part) -> TopicPart:
-        """Begin."""
+        """Begin the transaction."""
         name, cluster = id_of(self.head, part, self.mark), Cluster.of(self.target)
         return TopicPart(cluster, self.target.name, transaction=name, timeout_ms=self.timeout_ms)
 
 
 @dataclass(frozen=True)
 class BeginStaged:
-    """Begins to stage a part, whose records carry its name."""
+    """A picklable function that begins to stage a part; its records carry the part's name."""
 
     target: Target
     stage: str
 
     def __call__(self, part: Part) -> TopicPart:
-        """Begin."""
+        """Begin to stage."""
         headers = ((STAGED, part.name.encode()),)
         return TopicPart(Cluster.of(self.target), self.stage, headers)
 
 
 def _records(rows: Any, signs: tuple[tuple[str, bytes], ...]) -> Iterator[tuple[Any, ...]]:
-    """Yield value and key of each row, and what else is told of it: who wrote it at least."""
+    """Yield value, key and further arguments of each record, with the signs among its headers."""
     columns = dict(zip(rows.schema.names, rows.columns, strict=True))
     signed = [*signs, *((name, str(columns[name][0].as_py()).encode()) for name in WROTE)]
     values, keys, *rest = (
@@ -138,7 +138,7 @@ def _records(rows: Any, signs: tuple[tuple[str, bytes], ...]) -> Iterator[tuple[
     )
     if not columns.keys() & set(_MORE):
         return zip(values, keys, repeat({"headers": signed}), strict=False)
-    more = (_more(signed, *told) for told in zip(*rest, strict=True))
+    more = (_more(signed, *cells) for cells in zip(*rest, strict=True))
     return zip(values, keys, more, strict=True)
 
 
@@ -153,12 +153,11 @@ def _more(signed: list[Any], headers: Any, partition: Any, moment: Any) -> dict[
 
 
 @contextmanager
-def _said(topic: str) -> Iterator[None]:
-    """Tell what the client raises in one sentence."""
+def _as_stack_error(topic: str) -> Iterator[None]:
     from confluent_kafka import KafkaException
 
     try:
         yield
     except KafkaException as error:
-        said = " ".join(str(error).split())
-        raise StackError(f"{topic} does not take what is written: {said}") from None
+        why = " ".join(str(error).split())
+        raise StackError(f"writing to {topic} failed: {why}") from None

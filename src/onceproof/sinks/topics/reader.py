@@ -1,10 +1,9 @@
-"""A topic as its readers see it: committed records only, in order, each look from where it ended.
+"""Readers of a topic: committed records only, in order, each look from the end of the last one.
 
-Records become rows as `rows` says: each column is the member of that name of the value, which
-is a JSON object; one that it lacks is NULL, or the record's key if it is the only key column. So a
-job of anybody's can be read whose output is a topic: `read`, `TopicReader` and
-`coordinator.open_in` take a `Target` with the brokers as `address` and the topic as `name`, and
-need nothing else.
+Records become rows as in `rows`: each column is the member of that name of the JSON value; a
+missing member is NULL, or the record's key if it is the only key column. So the output of any job
+can be read: `read`, `TopicReader` and `coordinator.open_in` only need a `Target` with the brokers
+as `address` and the topic as `name`.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from typing import Any
 from onceproof.errors import StackError
 from onceproof.machine.polling import wait_for
 from onceproof.sinks import Look, Target
-from onceproof.sinks.files.reader import shown, write_rows
+from onceproof.sinks.files.reader import look_rows, write_rows
 from onceproof.sinks.topics.cluster import Cluster
 from onceproof.sinks.topics.rows import rows_of
 
@@ -29,10 +28,10 @@ COMMITTED, ALL = "read_committed", "read_uncommitted"
 
 @dataclass
 class TopicReader:
-    """Somebody who looks again and again; what was told is not held.
+    """A reader that polls a topic; it keeps no rows in memory.
 
-    Rows of a topic never go, so a look fetches what was committed since the last. A topic whose
-    records expire before they are looked at fails the look, and every one after it.
+    Rows of a topic are never removed, so a look fetches the records committed since the last one.
+    If records expire before a look has read them, it fails, and so does every later one.
     """
 
     target: Target
@@ -46,51 +45,51 @@ class TopicReader:
         )
 
     def look(self) -> Look:
-        """Look up to the ends as they are now; raises `StackError` if brokers do not tell in time.
+        """Read up to the current ends; raises `StackError` if the brokers do not answer in time.
 
-        A look that raised has told nothing: the next one begins where this one did.
+        After a look that raised, the next one starts from the same offsets.
         """
         import pyarrow as pa
 
-        with told(self.target):
+        with as_stack_error(self.target):
             found, ends = self._news.since(self._next)
         parts = [_came(rows, self.target) for rows in rows_of(self.target, found)]
         self._next = ends
         return Look(pa.concat_tables([Look.of([]).rows, *parts]).combine_chunks())
 
     def close(self) -> None:
-        """Close the consumer; another look makes one and goes on from the last."""
+        """Close the consumer; the next look creates one and continues from the last look."""
         self._news.close()
 
 
 def read(target: Target, folder: Path) -> tuple[int, str]:
     """Write all committed rows as parquet; return their number and their digest."""
-    with told(target), closing(Cluster.of(target).consumer(COMMITTED)) as consumer:
+    with as_stack_error(target), closing(Cluster.of(target).consumer(COMMITTED)) as consumer:
         found = news(consumer, target.name, {}, READ_AT_MOST_S)
         return write_rows(target, rows_of(target, found), folder)
 
 
 @contextmanager
-def told(target: Target) -> Iterator[None]:
-    """Tell what keeps a topic from being read in one sentence."""
+def as_stack_error(target: Target) -> Iterator[None]:
+    """Raise errors of reading a topic as `StackError`."""
     from kafka.errors import KafkaError
 
     try:
         yield
     except (KafkaError, OSError, StackError) as error:
-        raise StackError(f"{target.name} could not be looked at: {error}") from None
+        raise StackError(f"{target.name} cannot be read: {error}") from None
 
 
 def _came(rows: Any, target: Target) -> Any:
     import pyarrow as pa
 
-    came = shown(rows, target)
+    came = look_rows(rows, target)
     return pa.Table.from_batches([came.add_column(0, "copies", pa.array([1] * rows.num_rows))])
 
 
 @dataclass
 class TopicNews:
-    """A consumer that lasts from look to look; after an error the next look makes a new one."""
+    """A consumer kept from look to look; after an error the next look creates a new one."""
 
     cluster: Cluster
     topic: str
@@ -99,7 +98,7 @@ class TopicNews:
     _consumer: Any = None
 
     def since(self, places: Mapping[int, int]) -> tuple[list[Any], dict[int, int]]:
-        """Return the records behind the places up to the ends as they are now, and the ends."""
+        """Return the records from these offsets up to the current ends, and the ends."""
         ends = dict(places)
         try:
             if self._consumer is None:
@@ -110,24 +109,24 @@ class TopicNews:
             raise
 
     def close(self) -> None:
-        """Give the consumer back."""
+        """Close the consumer."""
         consumer, self._consumer = self._consumer, None
         if consumer is not None:
-            with suppress(Exception):  # it may be one whose brokers are gone
+            with suppress(Exception):  # its brokers may be gone
                 consumer.close()
 
 
 def news(consumer: Any, topic: str, places: dict[int, int], limit_s: float) -> Iterator[Any]:
-    """Yield the records behind the places up to the ends as they are now, and move the places.
+    """Yield the records from `places` up to the current ends, and update `places`.
 
-    A partition without a place begins where its log does. What moves is `places` itself, also
-    over markers of transactions, which are records that nobody gets.
+    A partition without a place is read from its beginning. `places` itself is updated, also past
+    transaction markers, which consumers never receive.
     """
     from kafka import TopicPartition
 
     numbers = consumer.partitions_for_topic(topic)
     if not numbers:
-        raise StackError(f"there is no topic {topic!r}: it was never made, or somebody removed it")
+        raise StackError(f"topic {topic!r} does not exist: it was never created, or was removed")
     parts = [TopicPartition(topic, number) for number in sorted(numbers)]
     ends = consumer.end_offsets(parts)
     fresh = [one for one in parts if one.partition not in places]
@@ -142,9 +141,9 @@ def news(consumer: Any, topic: str, places: dict[int, int], limit_s: float) -> I
     def moved() -> tuple[Any, ...]:
         found = tuple(consumer.poll(200).items())
         is_over = all(consumer.position(one) >= ends[one] for one in left)
-        return found or ((None, ()),) * is_over  # the last may be markers
+        return found or ((None, ()),) * is_over  # the last records may be markers
 
     while left and any(consumer.position(one) < ends[one] for one in left):
-        for one, records in wait_for(moved, limit_s, f"{topic} has no readable end"):
+        for one, records in wait_for(moved, limit_s, f"{topic} was not read to its end"):
             yield from (record for record in records if record.offset < ends[one])
     places.update({one.partition: ends[one] for one in left})

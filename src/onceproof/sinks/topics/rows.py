@@ -1,9 +1,9 @@
-"""Rows as records of a topic, and records as rows again.
+"""Conversion of rows to records of a topic, and of records to rows.
 
-Where the target's columns are those that Spark's Kafka sink knows (`value`, and any of `key`,
-`headers`, `partition`, and `timestamp`), each row is the record that they say. Otherwise the value
-is one JSON object with the columns as its members, as Spark's `to_json` writes it. Who wrote a
-record stands in its headers `_batch` and `_attempt`.
+If the target's columns are those of Spark's Kafka sink (`value`, and any of `key`, `headers`,
+`partition` and `timestamp`), each row is a record with these fields. Otherwise the value is one
+JSON object with the columns as its members, as Spark's `to_json` writes it. The headers `_batch`
+and `_attempt` identify the writer of a record.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ _MOMENTS = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX", "timeZone": "U
 
 
 def are_records(columns: Mapping[str, str]) -> bool:
-    """Whether these columns are a record as it is."""
+    """Whether these columns are the fields of a record."""
     return columns.keys() <= _RECORD and columns.get("value") in _TEXT
 
 
 def rows_of(target: Target, records: Iterable[Any]) -> Iterator[Any]:
-    """Yield Arrow batches of the target's columns, `_batch` and `_attempt`; raises `StackError`.
+    """Yield Arrow batches of the target's columns, `_batch` and `_attempt`.
 
-    A member that the value lacks is NULL; but the one key column of a target is then taken from
-    the record's key. Headers that are not there are NULL, as of somebody else's writer. A record
-    with a value that its column does not hold exactly is no row.
+    A missing member is NULL, but a missing single key column is taken from the record's key.
+    Missing headers are NULL, as in records of other writers. Raises `StackError` for a record with
+    a value that its column cannot hold exactly.
     """
     import pyarrow as pa
 
@@ -47,8 +47,8 @@ def rows_of(target: Target, records: Iterable[Any]) -> Iterator[Any]:
             some.append([*read(record), *_wrote(record)])
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise StackError(
-                f"record {record.offset} of {target.name}, partition {record.partition}, is no row"
-                f" of {', '.join(target.columns)}: {error}"
+                f"record {record.offset} of {target.name}, partition {record.partition}, is not a"
+                f" row of {', '.join(target.columns)}: {error}"
             ) from None
         if len(some) == _ROWS_AT_ONCE:
             yield pa.record_batch(_cells(some, wanted), schema=wanted)
@@ -90,7 +90,7 @@ def _read_json(target: Target) -> Callable[[Any], list[Any]]:
     def read(record: Any) -> list[Any]:
         found = from_json(record.value) if record.value is not None else {}
         if not isinstance(found, dict):
-            raise ValueError(f"its value is {type(found).__name__}, and no JSON object")
+            raise ValueError(f"its value is {type(found).__name__}, not a JSON object")
         if only_key in target.columns and only_key not in found and record.key is not None:
             kind = target.columns[only_key]
             found[only_key] = exact_text(only_key, record.key.decode(), kind)
@@ -100,12 +100,12 @@ def _read_json(target: Target) -> Callable[[Any], list[Any]]:
 
 
 def _wrote(record: Any) -> list[int | None]:
-    told = dict(record.headers)
-    return [int(told[name]) if name in told else None for name in WROTE]
+    headers = dict(record.headers)
+    return [int(headers[name]) if name in headers else None for name in WROTE]
 
 
 def record_target(target: Target) -> Target:
-    """Return the target with the columns of its records."""
+    """Return the target with the fields of its records as columns."""
     if are_records(target.columns):
         return target
     columns = {"value": "string"} | ({"key": "string"} if target.key else {})
@@ -113,15 +113,15 @@ def record_target(target: Target) -> Target:
 
 
 def as_records(target: Target, frame: Any) -> Any:
-    """Return a frame as one of records, or raise if it lacks a column of the target.
+    """Return a frame of records; raises if the frame lacks a column of the target.
 
-    A key of one column is its text, one of several a JSON object.
+    A key of one column is its text, a key of several columns a JSON object.
     """
     from pyspark.sql import functions as F
 
     if missing := [name for name in target.columns if name not in frame.columns]:
         raise RequestError(
-            f"the batch has no column {missing[0]}: write {', '.join(target.columns)}"
+            f"the batch has no column {missing[0]}; it must have {', '.join(target.columns)}"
         )
     if are_records(target.columns):
         return frame.select(*target.columns)
@@ -129,9 +129,9 @@ def as_records(target: Target, frame: Any) -> Any:
     def quoted(names: Any) -> list[Any]:
         return [F.col(f"`{name.replace('`', '``')}`") for name in names]
 
-    shown = [F.to_json(F.struct(*quoted(target.columns)), _MOMENTS).alias("value")]
+    fields = [F.to_json(F.struct(*quoted(target.columns)), _MOMENTS).alias("value")]
     if len(target.key) == 1:
-        shown.append(quoted(target.key)[0].cast("string").alias("key"))
+        fields.append(quoted(target.key)[0].cast("string").alias("key"))
     elif target.key:
-        shown.append(F.to_json(F.struct(*quoted(target.key)), _MOMENTS).alias("key"))
-    return frame.select(*shown)
+        fields.append(F.to_json(F.struct(*quoted(target.key)), _MOMENTS).alias("key"))
+    return frame.select(*fields)

@@ -1,4 +1,4 @@
-"""What every sink of a topic has: how its topic is looked at."""
+"""The common part of topic sinks: reading the topic."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OPTIONS: Mapping[str, Field] = {
 
 @dataclass(frozen=True)
 class TopicSink:
-    """A topic, as sinks that write to one look at it."""
+    """The common part of sinks that write to a topic."""
 
     target: Target
 
@@ -32,28 +32,28 @@ class TopicSink:
     writes = Writes.APPEND
 
     def open(self) -> tuple[int, int]:
-        """Return how many transactions are open in the topic, and how many records they hide."""
+        """Return the number of open transactions in the topic, and of records that they hide."""
         return open_in(self.target)
 
     def open_names(self) -> list[str]:
-        """Return the transactional ids of what is open in the topic."""
+        """Return the transactional ids of the open transactions in the topic."""
         return blockers(self.target)
 
     def writers(self) -> list[str]:
-        """Return the writers whose journals stand beside the topic; raises if there is none."""
+        """Return the writers with a journal of the topic; raises if there is none."""
         topics = Cluster.of(self.target).ask(lambda client: client.list_topics())
         found = writers_of(self.target.name, topics)
         if not found:
             raise RequestError(
-                f"{self.target.name} has no writers: beside it is no topic {self.target.name}."
-                "<writer>.decisions, which a sink makes that remembers its batches"
+                f"{self.target.name} has no writers: there is no topic {self.target.name}."
+                "<writer>.decisions, in which sinks record their batches"
             )
         return found
 
     def reader(self) -> Reader:
-        """Return somebody who looks at what is committed, again and again."""
+        """Return a reader that polls the committed records."""
         return TopicReader(self.target)
 
     def read(self, folder: Path) -> tuple[int, str]:
-        """Write what is committed as parquet."""
+        """Write the committed records as parquet."""
         return read(self.target, folder)

@@ -1,4 +1,4 @@
-"""Rows added to a topic of Kafka by two-phase commit: transactions of tasks, decided once."""
+"""Rows added to a Kafka topic by two-phase commit: transactions of tasks, decided once."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class TwoPhaseTopic(TopicSink):
     )
 
     def prepare(self) -> None:
-        """Make the topic and the journal beside it, if the brokers are such that it may be."""
+        """Create the topic and its journal; raises if the brokers do not support it."""
         self._cluster.ask(self._make)
 
     def _make(self, client: Any) -> None:
@@ -61,32 +61,32 @@ class TwoPhaseTopic(TopicSink):
         check_rights(client, self.journal, ("READ", "WRITE", "DESCRIBE"))
 
     def is_prepared(self) -> bool:
-        """Whether the journal is there; the topic may be somebody else's."""
+        """Whether the journal exists; the topic alone may be the user's own."""
         return is_there(self._cluster, self.journal)
 
     def write(self, frame: Any, batch: int) -> None:
-        """Write a batch; of one that was decided before only the plan is run."""
+        """Write a batch; for a decided batch only run the plan."""
         records = as_records(self.target, frame)
         write_by_parts(self._run, record_target(self.target), records, batch, self._begin)
 
     def recover(self) -> Mapping[str, Any]:
-        """Commit what dead attempts had decided, and abort the rest of what they began."""
+        """Commit the decided transactions of crashed attempts, and abort the others."""
         with closing(self.parts()) as parts:
             done = self._driver(parts).recover()
             lost = [{"batch": one.batch, "why": why} for one, why in parts.given_up.items()]
             return {**done, "lost": lost} if lost else done
 
     def left(self) -> list[Left]:
-        """Return the transactions that are open, then those that are decided and gone.
+        """Return the open transactions, then those that are decided but gone.
 
-        A writer with a stage has a log's journal: of that no part is a transaction.
+        The journal of a writer with a staging topic belongs to `wal_topic`, which has none.
         """
         is_log = is_there(self._cluster, stage_of(self.target.name, self._writer))
         with closing(self.parts()) as parts:
             return _open(parts) + ([] if is_log else _gone(parts))
 
     def settle(self, left: Sequence[Left]) -> Mapping[str, int]:
-        """Settle what is open; what is lost is given up, so that its writer can go on."""
+        """Settle the open transactions; lost ones are given up, so that the writer can go on."""
         lost = {one.part.batch for one in left if one.fate is Fate.LOST}
         with closing(self.parts()) as parts:
             parts.memory.claim(0)
@@ -101,7 +101,7 @@ class TwoPhaseTopic(TopicSink):
         return done | ({"ended that others began": len(taken)} if taken else {})
 
     def drop(self) -> None:
-        """Abort what is open, and remove the topic and its journal."""
+        """Abort the open transactions, and remove the topic and its journal."""
         if self.is_prepared():
             with closing(self.parts()) as parts:
                 for part in list(parts.intact()):
@@ -110,16 +110,16 @@ class TwoPhaseTopic(TopicSink):
 
     @property
     def journal(self) -> str:
-        """The topic that keeps the decisions."""
+        """The topic with the decisions."""
         return journal_of(self.target.name, self._writer)
 
     @property
     def head(self) -> str:
-        """How the ids of the topic's transactions begin."""
+        """The prefix of the topic's transactional ids."""
         return f"onceproof:{self.target.name}:"
 
     def parts(self) -> CoordinatedParts:
-        """Return the store of a run that has not begun."""
+        """Return the store of a run that has not claimed yet."""
         memory = JournalMemory(TopicJournal(self._cluster, self.journal))
         coordinators = Coordinators(self._cluster)
         at = (coordinators, memory, self.head, self._writer, self._begin_part)

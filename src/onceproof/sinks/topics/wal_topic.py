@@ -1,7 +1,7 @@
-"""Rows staged in a topic, and sent to another when the commit log has the batch.
+"""Rows staged in a topic, and sent to the target once the commit log has the batch.
 
-Their effect is in another topic than their mark, and nothing makes the two one. So whoever dies
-between them sends a batch again.
+The rows and their mark are in different topics and cannot be one transaction, so a run that crashes
+between the two leaves a batch that is sent again.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from onceproof.guarantee import Guarantee
 from onceproof.sinks import Target
 from onceproof.sinks.in_spark.part_tasks import write_by_parts, writer_of
 from onceproof.sinks.protocol import Decision, Part
-from onceproof.sinks.protocol.journal import JournalMemory, Told
+from onceproof.sinks.protocol.journal import JournalMemory, JournalState
 from onceproof.sinks.protocol.wal import Wal
 from onceproof.sinks.sweep import Left, counted, staged
 from onceproof.sinks.topics.cluster import (
@@ -41,7 +41,7 @@ _WORTH_IT = 5000  # records to be removed at once
 
 @dataclass(frozen=True)
 class WalTopic(TopicSink):
-    """A topic whose records and their mark are apart: who dies between sends the records again.
+    """A topic with rows and mark in separate topics: a crash in between repeats the rows.
 
     One object is one run: it claims the writer at its first batch, and never again.
     """
@@ -56,7 +56,7 @@ class WalTopic(TopicSink):
     )
 
     def prepare(self) -> None:
-        """Make the topic, its stage and its journal."""
+        """Create the topic, its staging topic and its journal."""
         Cluster.of(self.target).ask(self._make)
 
     def _make(self, client: Any) -> None:
@@ -65,18 +65,18 @@ class WalTopic(TopicSink):
         make_kept(client, self.journal, 1)
 
     def write(self, frame: Any, batch: int) -> None:
-        """Apply the batch before, then stage this one."""
+        """Apply the previous batch, then stage this one."""
         begin = BeginStaged(self.target, self.stage)
         records = as_records(self.target, frame)
         write_by_parts(self._run, record_target(self.target), records, batch, begin)
 
     def recover(self) -> Mapping[str, Any]:
-        """Apply what the commit log has; call it before each start and at the end."""
+        """Apply the batches in the commit log; call it before each start and at the end."""
         with closing(self.log()) as log:
             return self._driver(log).recover()
 
     def left(self) -> list[Left]:
-        """Return what is staged."""
+        """Return the staged parts."""
         if not is_there(Cluster.of(self.target), self.stage):
             return []
         with closing(self.log()) as log:
@@ -84,7 +84,7 @@ class WalTopic(TopicSink):
             return staged(self.target, log.parts(), named)
 
     def settle(self, left: Sequence[Left]) -> Mapping[str, int]:  # noqa: ARG002
-        """Send what the commit log has."""
+        """Send the batches in the commit log."""
         return counted(self.recover())
 
     def drop(self) -> None:
@@ -93,12 +93,12 @@ class WalTopic(TopicSink):
 
     @property
     def stage(self) -> str:
-        """The topic that is staged in."""
+        """The staging topic."""
         return stage_of(self.target.name, self._writer)
 
     @property
     def journal(self) -> str:
-        """The topic that keeps what is decided."""
+        """The topic with the decisions."""
         return journal_of(self.target.name, self._writer)
 
     @property
@@ -106,7 +106,7 @@ class WalTopic(TopicSink):
         return writer_of_topic(self.target)
 
     def log(self) -> StagedTopic:
-        """Return the log of a run that has not begun."""
+        """Return the log of a run that has not claimed yet."""
         return StagedTopic(self.target, self.journal, self.stage)
 
     def _driver(self, log: StagedTopic) -> Wal:
@@ -118,12 +118,14 @@ class WalTopic(TopicSink):
 
 
 class StagedTopic:
-    """The log of one writer: its journal, and the stage."""
+    """The log of one writer: its journal and its staging topic."""
 
     def __init__(self, target: Target, journal: str, stage: str) -> None:
-        """Make it; nothing is reached yet."""
+        """Store the names; does not connect."""
         self.cluster, self.topic, self.stage = Cluster.of(target), target.name, stage
-        self.memory = JournalMemory(TopicJournal(self.cluster, journal), Told(replaces=True))
+        self.memory = JournalMemory(
+            TopicJournal(self.cluster, journal), JournalState(replaces=True)
+        )
         self._begin = BeginStaged(target, stage)
         self._news = TopicNews(self.cluster, stage, ALL, READ_AT_MOST_S)
         self._has_cleaned = False
@@ -141,7 +143,7 @@ class StagedTopic:
         return self.memory.decision(batch)
 
     def decide(self, decision: Decision) -> bool:
-        """Name a batch's parts, also in the place of others, unless it is marked."""
+        """Record a batch's parts, replacing an earlier decision unless it is marked."""
         return self.memory.decide(decision)
 
     def begin(self, part: Part) -> TopicPart:
@@ -149,7 +151,7 @@ class StagedTopic:
         return self._begin(part)
 
     def waiting(self) -> Sequence[Decision]:
-        """Return the decisions that are not marked, in order."""
+        """Return the unmarked decisions, in order."""
         return self.memory.undone()
 
     def apply(
@@ -160,9 +162,9 @@ class StagedTopic:
         *,
         mark: bool,  # noqa: ARG002
     ) -> bool:
-        """Send the staged records to the target; half of the effect is half of the parts.
+        """Send the staged records to the target; `half` is called after half of the parts.
 
-        Their mark can never be of one piece with them.
+        `mark` is ignored: records and mark cannot be one transaction.
         """
         if not self.memory.is_undone(decision.batch, epoch):
             return False
@@ -176,13 +178,14 @@ class StagedTopic:
         return True
 
     def mark(self, decision: Decision, epoch: int) -> bool:
-        """Remember that a batch is applied."""
+        """Record that a batch is applied."""
         return self.memory.note_done(decision.batch, epoch)
 
     def clean(self, keep: Iterable[Part], epoch: int) -> int:
-        """Remove what stands before the first record that is to be kept; return how many parts.
+        """Remove the records before the first one to keep; return the number of removed parts.
 
-        The brokers take half a second for it: a run does so at first, then when it is worth it.
+        The brokers take half a second for it, so a run does it once, and then only when there are
+        at least `_WORTH_IT` records to remove.
         """
         from kafka import TopicPartition
 
@@ -206,11 +209,11 @@ class StagedTopic:
         return len(gone)
 
     def parts(self) -> list[Part]:
-        """Return the parts of which records are staged."""
+        """Return the parts with staged records."""
         return sorted({Part.of(_part(one)) for one in self._staged()})
 
     def close(self) -> None:
-        """Give back what it holds."""
+        """Close the clients."""
         self.memory.journal.close()
         self._news.close()
 
@@ -221,7 +224,7 @@ class StagedTopic:
         failed: list[Any] = []
         producer = self.cluster.bulk(self.topic, on_delivery=lambda error, _: failed.append(error))
         for one in records:
-            headers = [told for told in one.headers if told[0] != STAGED]
+            headers = [header for header in one.headers if header[0] != STAGED]
             given = (one.value, one.key, one.partition)
             while True:
                 try:
@@ -230,7 +233,7 @@ class StagedTopic:
                 except BufferError:
                     producer.poll(0.1)
         if producer.flush(PATIENCE_S) or failed:
-            raise StackError(f"{self.topic} did not take all records: {failed[:1]}")
+            raise StackError(f"{self.topic} did not store all records: {failed[:1]}")
 
 
 def _part(record: Any) -> str:
