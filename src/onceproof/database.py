@@ -1,4 +1,4 @@
-"""The only place where DuckDB is opened and asked to read parquet.
+"""The only module that opens DuckDB and reads parquet with it.
 
 Two of its defaults give wrong answers here, so no other module may call `duckdb.connect` or write
 `read_parquet` into a query:
@@ -27,7 +27,7 @@ _SAFE = {
 def open_database(settings: Mapping[str, Any] = LIMITS) -> Any:
     """Open DuckDB in memory with these settings and the safe ones.
 
-    It draws no progress bar: that would go to standard output, between what `--json` prints.
+    The progress bar is off: it would be printed to standard output, into the output of `--json`.
     """
     import duckdb
 
@@ -37,21 +37,21 @@ def open_database(settings: Mapping[str, Any] = LIMITS) -> Any:
 
 
 def read_parquet(files: Iterable[str | os.PathLike[str]], *options: str) -> str:
-    """Return the SQL that reads these files; the names of their folders are no columns."""
+    """Return the SQL that reads these files; names of folders do not become columns."""
     parts = [listed(files), "hive_partitioning=false", *options]
     return f"read_parquet({', '.join(parts)})"
 
 
 def listed(files: Iterable[str | os.PathLike[str]]) -> str:
-    """Return paths as SQL; escapes what DuckDB would take for a pattern."""
+    """Return paths as SQL, with DuckDB's pattern characters escaped."""
     return "[" + ", ".join(literal(glob.escape(os.fspath(path))) for path in files) + "]"
 
 
 def literal(text: str) -> str:
-    """Return a text as SQL."""
+    """Return a text as an SQL literal."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def quoted(name: str) -> str:
-    """Return a name as SQL."""
+    """Return a name as an SQL identifier."""
     return '"' + name.replace('"', '""') + '"'

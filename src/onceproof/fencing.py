@@ -1,7 +1,7 @@
-"""What sinks do against runs and attempts that were replaced, told while they do it.
+"""Records of sinks that fence replaced runs and attempts, written when it happens.
 
-In a run of ours each is a line of a file, which the history takes over; anywhere it is said
-to the logger `onceproof.sinks`.
+In a test run each record is a line of a file, from which the history takes it. Everywhere it is
+also logged to `onceproof.sinks`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _LOG = logging.getLogger("onceproof.sinks")
 
 
 def fenced(batch: int, what: str, **facts: Any) -> None:
-    """Tell that something was kept from taking part in a batch."""
+    """Record that a run, an attempt or a part was kept out of a batch."""
     _LOG.info("batch %d: %s %s", batch, what, facts)
     path = os.environ.get(FILE)
     if path:
@@ -29,8 +29,8 @@ def fenced(batch: int, what: str, **facts: Any) -> None:
             os.close(handle)
 
 
-def told(path: Path, after: int) -> list[dict[str, Any]]:
-    """Return what was told, but for the first `after` lines and for one that is still written."""
+def read_records(path: Path, after: int) -> list[dict[str, Any]]:
+    """Return the records except the first `after` ones and an incomplete last line."""
     if not path.exists():
         return []
     lines = path.read_bytes().split(b"\n")[:-1]

@@ -1,4 +1,4 @@
-"""What a sink may promise, the anomalies there are, and which of them each promise allows."""
+"""Guarantees of sinks, anomalies of output, and the anomalies that each guarantee allows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Guarantee(StrEnum):
-    """How often the effect of one input record is there, from the weakest to the strongest."""
+    """How often an input record takes effect, from the weakest guarantee to the strongest."""
 
     AT_MOST_ONCE = "at-most-once"
     AT_LEAST_ONCE = "at-least-once"
@@ -15,7 +15,7 @@ class Guarantee(StrEnum):
 
 
 class Anomaly(StrEnum):
-    """The ways in which output can be wrong; the names stand in plans and reports."""
+    """The ways in which output can be wrong; plans and reports use these names."""
 
     LOST = "lost"
     DUPLICATED = "duplicated"
@@ -31,7 +31,7 @@ class Anomaly(StrEnum):
 
 @dataclass(frozen=True)
 class Promise:
-    """What output is held to: a guarantee, and what the sink declares beside it."""
+    """The expectations on an output: a guarantee, and the sink's further declarations."""
 
     guarantee: Guarantee
     atomic_batches: bool
@@ -45,7 +45,7 @@ class Promise:
         return " with ".join(filter(None, [self.guarantee, " and ".join(declared)]))
 
     def allows(self, anomaly: Anomaly) -> bool:
-        """Whether this anomaly may appear and still be as promised; it is counted either way."""
+        """Whether the promise allows this anomaly; it is counted in any case."""
         match anomaly:
             case Anomaly.TORN:
                 return not self.atomic_batches
@@ -64,9 +64,9 @@ _ALLOWED_UNDER: dict[Anomaly, tuple[Guarantee, ...]] = {
 
 
 def end_to_end(source: Guarantee, engine: Guarantee, sink: Guarantee) -> Guarantee:
-    """Return the guarantee of the whole: the weakest of its three parts.
+    """Return the guarantee of a pipeline: the weakest of its three parts.
 
-    A source that forgets beside a sink that repeats is called at-most-once here, as the sinks'
-    table calls it; that such a pair may both lose and duplicate is for measurement to show.
+    An at-most-once source with an at-least-once sink is called at-most-once here, as in the table
+    of sinks, although such a pair may both lose and duplicate rows.
     """
     return min(source, engine, sink, key=list(Guarantee).index)

@@ -1,4 +1,4 @@
-"""What a user's own code brings in, by `module:attribute`."""
+"""Loading users' own code by `module:attribute`."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ FILE = ".py:"
 HERE = "{here}/"
 
 
-def find_attribute(place: str, wrong: str, write: str) -> Any:
-    """Return what a `module:attribute` names, or raise `RequestError`.
+def find_attribute(place: str, what: str, use: str) -> Any:
+    """Return the object at `module:attribute`, or raise `RequestError`.
 
-    The module is one on PYTHONPATH, or a file by its whole path, `/path/to/module.py:attribute`.
-    `wrong` begins the sentence of the error and `write` ends it with what to write instead.
+    The module is on PYTHONPATH, or a file by its absolute path, `/path/to/module.py:attribute`.
+    The error begins with `what` and ends with `use`, which describes valid values.
     """
     attribute = place.rpartition(":")[2] if FILE in place else place.partition(":")[2]
     try:
         return getattr(module_of(place), attribute)
     except (ImportError, AttributeError, ValueError, OSError) as error:
-        raise RequestError(f"{wrong} cannot be had ({error}): write {write}") from None
+        raise RequestError(f"{what} cannot be loaded ({error}); use {use}") from None
 
 
 def module_of(place: str) -> ModuleType:
-    """Return the module of a `module:attribute`; an `ImportError` and the like are not caught."""
+    """Return the module of a `module:attribute`; errors of the import are not caught."""
     if FILE in place:
         return _load(Path(place.rpartition(":")[0]))
     return importlib.import_module(place.partition(":")[0])
 
 
 def located(place: str, folder: str) -> str:
-    """Return a name that holds in any folder: a file's is made whole from the one that is given."""
+    """Return a name that is valid in any folder: a file's path is resolved against `folder`."""
     if FILE not in place:
         return place
     path, _, attribute = place.rpartition(":")
@@ -46,21 +46,21 @@ def located(place: str, folder: str) -> str:
 
 
 def whole(path: str, folder: str) -> str:
-    """Return a path that is named from a folder, which `{here}` stands for, as a whole one.
+    """Return the absolute path of a path in a folder; `{here}/` is the folder itself.
 
-    Links are left as they are: an interpreter is known by the one through which it is called.
+    Links are not resolved: an interpreter's environment depends on the link that starts it.
     """
     return os.path.abspath(os.path.join(folder, path.removeprefix(HERE)))
 
 
 def _load(path: Path) -> ModuleType:
-    """Return the module of a file, the same one at every call."""
+    # the same module object at every call
     name = f"onceproof_{hashlib.sha256(bytes(path)).hexdigest()[:12]}"
     if name in sys.modules:
         return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise ImportError(f"{path} is no Python file")
+        raise ImportError(f"{path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:

@@ -1,4 +1,4 @@
-"""A job of its own: a stream of files, written by `format("onceproof_two_phase")`.
+"""A standalone job: a stream of files, written by `format("onceproof_two_phase")`.
 
 argv: the input, a folder for Spark, and the options as JSON.
 """
@@ -14,7 +14,7 @@ from onceproof.stacks.members.programs import spark_tools
 
 
 def start(spark, folder, options):
-    """Start the query: a file a batch, in two tasks."""
+    """Start the query: one file per batch, in two tasks."""
     rows = spark.readStream.schema("name string, views bigint").option("maxFilesPerTrigger", 1)
     return written(rows.csv(str(folder)).repartition(2), options, "append", availableNow=True)
 

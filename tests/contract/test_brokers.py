@@ -1,4 +1,4 @@
-"""Brokers by their roles, and what producers and readers see while brokers die."""
+"""Brokers by their roles, and the records of producers and readers while brokers crash."""
 
 import threading
 from collections import Counter

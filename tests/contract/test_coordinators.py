@@ -1,4 +1,4 @@
-"""The model's coordinator and Kafka's own: put to the same questions, they answer alike."""
+"""The model's coordinator and Kafka's own give the same answers to the same requests."""
 
 import pytest
 from confluent_kafka import KafkaException, Producer
@@ -20,12 +20,12 @@ CASES = {
     "taken over and open": ["init", "write", "init", "write", "commit", "abort"],
     "taken over when it was committed": ["init", "write", "commit", "init", "commit", "abort"],
     "never there": ["commit", "abort"],
-    "written by whoever was fenced": ["init", "write", "abort", "write"],
+    "written by a fenced producer": ["init", "write", "abort", "write"],
 }
 
 
 class Real:
-    """Kafka's coordinator, with a producer that plays each part."""
+    """Kafka's coordinator, with a producer for each step."""
 
     def __init__(self, stack, name, topic, timeout_ms):
         self.name, self.topic = name, topic
@@ -36,7 +36,7 @@ class Real:
     def init(self):
         settings = {"bootstrap.servers": self.brokers.bootstrap, "linger.ms": 0}
         settings |= {"transactional.id": self.name, "transaction.timeout.ms": self.timeout_ms}
-        settings["error_cb"] = lambda error: None  # one that was fenced is told by its record
+        settings["error_cb"] = lambda error: None  # a fenced producer's record fails
         settings |= {"delivery.timeout.ms": min(self.timeout_ms, 30_000)}
         self.producer = Producer(settings)
         self.producer.init_transactions(30)
@@ -77,7 +77,7 @@ class Real:
 
 
 class Fake:
-    """The model's, put to the same."""
+    """The model's coordinator, with the same steps."""
 
     def __init__(self):
         self.books, self.epoch = Transactions(), 0
@@ -116,7 +116,7 @@ def test_the_models_coordinator_answers_as_kafkas_does(stack, case):
     assert played(real, CASES[case]) == played(Fake(), CASES[case])
 
 
-def test_ids_are_found_by_their_beginning_also_odd_ones(stack):
+def test_ids_are_found_by_their_prefix_even_with_pattern_characters(stack):
     topic = make_topic(stack.brokers, "coordinated", 1)
     for name in ("onceproof:a.b-c:one:1", "onceproof:axb-c:one:1"):
         real = Real(stack, name, topic, FOR_EVER_MS)
@@ -124,7 +124,7 @@ def test_ids_are_found_by_their_beginning_also_odd_ones(stack):
     found = real.ours.unfinished("onceproof:a.b-c:one:")
     assert list(found) == ["onceproof:a.b-c:one:1"]
     assert found["onceproof:a.b-c:one:1"].is_intact
-    assert real.ours.look(["onceproof:a.b-c:one:1", "nobody"]) == found
+    assert real.ours.look(["onceproof:a.b-c:one:1", "unknown"]) == found
     for name in ("onceproof:a.b-c:one:1", "onceproof:axb-c:one:1"):
         seen = real.ours.look([name])[name]
         assert real.ours.end(name, seen.producer, 0, commit=False)

@@ -1,7 +1,8 @@
-"""`format("onceproof_two_phase")` in jobs: calm, killed at every step of a batch, and refused."""
+"""`format("onceproof_two_phase")` in jobs: undisturbed, killed at every step, and rejected."""
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -29,6 +30,13 @@ POINTS = ["pre_committed", "all_pre_committed", "decided", "commit_half", "commi
 ROWS = [(batch, name, batch * 10) for batch in range(3) for name in ("ann", "ben", "eve", "ida")]
 
 
+MESSAGES = {
+    "claimed": "either a newer run has claimed the writer",
+    "superseded": "was claimed by another run",
+    "lost checkpoint": "which would write all input again",
+}
+
+
 @pytest.fixture(scope="module")
 def armed(tmp_path_factory):
     return tmp_path_factory.mktemp("failpoints")
@@ -44,7 +52,7 @@ def spark(tmp_path_factory, armed):
 
 
 class Job:
-    """One query's input, its checkpoint and its target."""
+    """The input, checkpoint and target of a query."""
 
     def __init__(self, store, address, folder):
         self.folder, self.kind = folder, find_sink(STORES[store])
@@ -93,11 +101,11 @@ def halt_at(armed, name, batch):
     return point
 
 
-def test_a_calm_stream_is_there_once_and_tells_who_wrote_it(spark, job):
+def test_rows_of_an_undisturbed_stream_are_there_once_with_their_attempt(spark, job):
     job.run(spark, attempt="7")
     assert job.seen() == ROWS
-    told = parquet.read_table(job.folder / "read").column("_attempt").to_pylist()
-    assert set(told) == {7}
+    attempts = parquet.read_table(job.folder / "read").column("_attempt").to_pylist()
+    assert set(attempts) == {7}
     job.run(spark)
     assert (job.seen(), job.open()) == (ROWS, 0)
 
@@ -112,10 +120,8 @@ def test_all_batches_of_a_run_are_under_one_claim_and_the_next_run_has_another(s
 
 
 @pytest.mark.parametrize("point", POINTS)
-def test_a_process_that_dies_at_a_step_fails_the_query_and_the_next_is_exact(
-    spark, job, armed, point
-):
-    """The driver lives, so Spark calls abort: what is decided stays, and the rest is undone."""
+def test_a_process_killed_at_a_step_fails_the_query_and_the_next_is_exact(spark, job, armed, point):
+    """The driver is alive, so Spark calls abort: a decided batch is kept, others are undone."""
     halted = halt_at(armed, point, 1)
     query = stream_by_format.start(spark, job.folder / "input", job.options)
     mark = wait_for(halted.reached, 60, f"{point} is not reached")
@@ -124,7 +130,7 @@ def test_a_process_that_dies_at_a_step_fails_the_query_and_the_next_is_exact(
     with pytest.raises(StreamingQueryException):
         query.awaitTermination(60)
     is_decided = POINTS.index(point) >= POINTS.index("decided")
-    if point != "pre_committed":  # its task has told nobody, so the next run settles
+    if point != "pre_committed":  # its task has returned no result, so the next run settles
         assert (job.seen(), job.open()) == (ROWS[: 8 if is_decided else 4], 0)
     job.run(spark)
     assert (job.seen(), job.open()) == (ROWS, 0)
@@ -132,7 +138,7 @@ def test_a_process_that_dies_at_a_step_fails_the_query_and_the_next_is_exact(
 
 @pytest.mark.parametrize("job", ["table"], indirect=True)
 def test_a_driver_that_is_killed_when_it_has_decided_goes_on_exactly(job, armed, spark):
-    """Nobody calls abort: what is prepared stays so until the next run."""
+    """Without a driver abort is not called: prepared parts remain until the next run."""
     halted = halt_at(armed, "decided", 1)
     environment = {**os.environ, FOLDER: str(armed)}
     driver = subprocess.Popen(job.command(), env=environment, start_new_session=True)
@@ -143,7 +149,7 @@ def test_a_driver_that_is_killed_when_it_has_decided_goes_on_exactly(job, armed,
         driver.wait(30)
     if commit := Identity.of(mark["pid"]):
         commit.send(signal.SIGKILL)
-        wait_for(lambda: not commit.is_alive, 30, "what was killed is not dead")
+        wait_for(lambda: not commit.is_alive, 30, "the killed process is still alive")
     halted.let_go()
     assert (job.seen(), job.open()) == (ROWS[:4], 2)
     job.run(spark)
@@ -162,17 +168,17 @@ def test_a_batch_that_is_decided_is_not_written_again(spark, job, armed):
 
 
 def test_a_run_that_was_superseded_stops_and_never_claims_again(spark, job, armed):
-    """Somebody else settles while it is halted between the pre-commit and the decision."""
+    """A recovery claims the writer while it is halted between the pre-commit and the decision."""
     halted = halt_at(armed, "all_pre_committed", 1)
     query = stream_by_format.start(spark, job.folder / "input", job.options)
     wait_for(halted.reached, 60, "it is not reached")
     job.kind(job.target).recover()
     halted.let_go()
-    with pytest.raises(StreamingQueryException, match="a newer run has claimed the writer"):
+    with pytest.raises(StreamingQueryException, match=re.escape(MESSAGES["claimed"])):
         query.awaitTermination(60)
     batches = Batches.of(job.kind.__module__.rpartition(".")[2], job.target)
-    with pytest.raises(SupersededError, match="let one driver at a time"):
-        batches._shared().join(str(query.runId), batches.known)
+    with pytest.raises(SupersededError, match=re.escape(MESSAGES["superseded"])):
+        batches._shared().join(str(query.runId), batches.before)
     assert (job.seen(), job.open()) == (ROWS[:4], 0)
     job.run(spark)
     assert job.seen() == ROWS
@@ -180,7 +186,7 @@ def test_a_run_that_was_superseded_stops_and_never_claims_again(spark, job, arme
 
 def test_a_lost_checkpoint_is_refused(spark, job):
     job.run(spark)
-    with pytest.raises(StreamingQueryException, match="all input would be written again"):
+    with pytest.raises(StreamingQueryException, match=re.escape(MESSAGES["lost checkpoint"])):
         job.run(spark, checkpointLocation=str(job.folder / "another"))
     assert (job.seen(), job.open()) == (ROWS, 0)
 
@@ -193,20 +199,17 @@ def test_two_writers_of_one_target_do_not_settle_each_others_parts(spark, job):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "named"),
     [
-        (
-            {"store": "kafka"},
-            r"onceproof_two_phase: store: unknown value 'kafka'; choose one of files, table",
-        ),
-        ({"address": ""}, r"address is missing; write address: ... .postgresql"),
-        ({"nmae": "x"}, r"nmae: unknown key 'nmae'; did you mean 'name'"),
-        ({"attempt": "0"}, r"attempt: invalid value '0'; use the start of the job"),
-        ({"writer": "a:b"}, r"writer 'a:b' cannot be: write 1 to 90 letters"),
+        ({"store": "kafka"}, "store.*'kafka'.*files, table"),
+        ({"address": ""}, "address.*postgresql"),
+        ({"nmae": "x"}, "'nmae'.*'name'"),
+        ({"attempt": "0"}, "attempt.*'0'"),
+        ({"writer": "a:b"}, "'a:b'"),
     ],
 )
-def test_a_wrong_option_is_named_before_anything_is_written(spark, job, wrong, said):
-    with pytest.raises(StreamingQueryException, match=said):
+def test_an_invalid_option_is_named_before_anything_is_written(spark, job, wrong, named):
+    with pytest.raises(StreamingQueryException, match=named):
         job.run(spark, **wrong)
 
 
@@ -215,22 +218,22 @@ def endless(spark):
 
 
 @pytest.mark.parametrize(
-    ("mode", "said"),
+    ("mode", "message"),
     [
         ("update", "onceproof_two_phase does not support Update mode"),
-        ("complete", "append mode only: for update and complete mode give the sink's `write`"),
+        ("complete", "onceproof_two_phase supports append mode only"),
     ],
 )
-def test_other_modes_than_append_are_refused(spark, job, mode, said):
-    """Spark says the first sentence before it asks us, so nobody can add to it."""
+def test_other_modes_than_append_are_rejected(spark, job, mode, message):
+    """Spark raises the first message itself, before it calls the data source."""
     rows = endless(spark).groupBy("name").sum("views").toDF("name", "views")
     query = stream_by_format.written(rows, job.options, mode, processingTime="0 seconds")
-    with pytest.raises(StreamingQueryException, match=said):
+    with pytest.raises(StreamingQueryException, match=message):
         query.awaitTermination(60)
 
 
 def test_with_a_continuous_trigger_no_epoch_is_committed(spark, job):
-    """Spark never gives the rows to a task; it only logs what a commit raises, and goes on."""
+    """Spark passes no rows to a task, only logs the error of a commit, and continues."""
     query = stream_by_format.written(endless(spark), job.options, "append", continuous="1 second")
     offsets = job.folder / "checkpoint" / "offsets"
     wait_for(lambda: (offsets / "1").exists(), 60, "no second epoch was begun")

@@ -1,4 +1,4 @@
-"""Every verb on every member: it takes hold, its proof is true, and its cure heals."""
+"""Every verb on every member: it takes effect, its proof is true, and its cure heals."""
 
 from concurrent.futures import ThreadPoolExecutor
 from random import Random
@@ -38,14 +38,14 @@ def test_a_fault_takes_hold_and_its_cure_heals(stack, rng, name, fault, cure):
 
 
 @pytest.mark.parametrize("name", ["broker:1", "store"])
-def test_a_fault_that_finds_nothing_to_strike_is_refused(stack, rng, name):
+def test_a_fault_on_a_stopped_member_is_rejected(stack, rng, name):
     stack.apply("kill", name, rng)
     for fault in ("kill", "pause", "stop"):
         with pytest.raises(RequestError, match=f"{fault} {name}"):
             stack.apply(fault, name, rng)
 
 
-def test_what_is_paused_cannot_be_paused_or_stopped_again(stack, rng):
+def test_a_paused_member_cannot_be_paused_stopped_or_started(stack, rng):
     stack.apply("pause", "worker:1", rng)
     with pytest.raises(RequestError, match=r"worker:1.*already"):
         stack.apply("pause", "worker:1", rng)
@@ -60,7 +60,7 @@ def test_a_cure_may_be_repeated(stack, rng, cure):
     assert stack.apply(cure, "store", rng).proof["changed"] is False
 
 
-def test_a_strike_waits_while_somebody_else_is_at_the_member(stack, rng):
+def test_a_strike_waits_while_another_changes_the_member(stack, rng):
     before = stack.look("store")
     with ThreadPoolExecutor() as pool:
         with held(stack.state.folder / "locks" / "store", "store"):

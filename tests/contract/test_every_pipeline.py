@@ -1,4 +1,4 @@
-"""What a pipeline is made of stands under one name: the job's file and its reference."""
+"""A pipeline's job file and its reference have the same name."""
 
 import ast
 
@@ -17,7 +17,7 @@ def test_every_pipeline_has_a_reference_and_no_reference_is_without_one():
 
 
 @pytest.mark.parametrize("name", sorted(STEMS))
-def test_a_reference_says_what_a_sink_must_know(name):
+def test_a_reference_has_the_facts_that_a_sink_needs(name):
     reference = find_reference(REFERENCES[name])
     assert (PACKAGE / "references" / f"{name}.py").exists()
     assert set(reference.columns.values()) <= SQL_TYPES
@@ -36,25 +36,25 @@ def test_a_job_has_a_stream(name):
 @pytest.mark.parametrize(
     "path", sorted((ROOT / "spark_jobs").glob("*.py")), ids=lambda one: one.stem
 )
-def test_no_job_knows_a_reference(path):
+def test_no_job_imports_a_reference(path):
     assert [name for name in imports(path) if name.startswith("onceproof.references")] == []
 
 
 @pytest.mark.parametrize("name", sorted(STEMS))
-def test_a_job_says_itself_what_it_writes_and_agrees_with_its_reference(name):
-    reference, job = find_reference(REFERENCES[name]), said_by(name)
+def test_a_jobs_constants_agree_with_its_reference(name):
+    reference, job = find_reference(REFERENCES[name]), constants_of(name)
     assert (job["COLUMNS"], job["KEY"]) == (reference.columns, reference.key)
     assert (job["VERSION"], job["MODE"]) == (reference.version, reference.mode)
 
 
-def said_by(name):
-    """The constants of a job's file."""
+def constants_of(name):
+    """Return the constants of a job's file."""
     body = parse(ROOT / "spark_jobs" / f"{name}.py").body
-    told = [node for node in body if isinstance(node, ast.Assign)]
-    return {node.targets[0].id: ast.literal_eval(node.value) for node in told}
+    found = [node for node in body if isinstance(node, ast.Assign)]
+    return {node.targets[0].id: ast.literal_eval(node.value) for node in found}
 
 
 @pytest.mark.parametrize("name", ["nothing", "onceproof.nothing:X", "onceproof.references:Events"])
-def test_what_is_no_reference_is_refused(name):
+def test_an_object_that_is_not_a_reference_is_rejected(name):
     with pytest.raises(RequestError, match="eference"):
         find_reference(name)

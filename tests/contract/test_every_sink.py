@@ -1,6 +1,7 @@
-"""What every sink keeps: rows as they were, batches once or again, and nothing left behind."""
+"""The contract of every sink: exact rows, replays by its guarantee, and a complete clean-up."""
 
 import datetime as dt
+import re
 import threading
 from functools import partial
 from pathlib import Path
@@ -52,17 +53,21 @@ def spark(tmp_path_factory, armed):
 
 NAMES = [name for name in SINKS if not issubclass(find_sink(name), OwnQuery)]
 PLAIN = ("append", "idempotent")  # families without a protocol
+MESSAGES = {
+    "checkpoint": "this checkpoint belongs to query another",
+    "column": "the batch has no column name; it must have id, part, name",
+}
 
 
 def where(is_meant):
-    """The sinks of which a test has something to say."""
+    """Parametrize `make` with the sinks that satisfy a condition."""
     names = [name for name in NAMES if is_meant(find_sink(name))]
     return pytest.mark.parametrize("make", names, indirect=True)
 
 
 @pytest.fixture(params=NAMES)
 def make(request, stack, tmp_path):
-    """Make the sink for an attempt; what it made is dropped behind the test."""
+    """Return a function that creates the sink for an attempt; the test's end drops its target."""
     kind = find_sink(request.param)
     addresses = {"postgresql": stack.members["store"].address, "files": str(tmp_path)}
     addresses["kafka"] = stack.brokers.bootstrap
@@ -80,7 +85,7 @@ def make(request, stack, tmp_path):
 
 
 def checkpoint(folder):
-    """A checkpoint of ten batches, all of them committed."""
+    """Write a checkpoint of ten committed batches."""
     write_checkpoint(folder)
     for batch in range(10):
         ends = (batch, batch)
@@ -101,13 +106,13 @@ def rows(spark, *given):
 
 
 def settled(make, folder):
-    """The rows as readers see them at the end, when nobody writes any more."""
+    """Return the visible rows after the last write and a recovery."""
     make(0).recover()
     return seen(make(0), folder)
 
 
 def seen(sink, folder: Path):
-    """The rows as readers see them now, in order; NaN as its text."""
+    """Return the visible rows, in order; NaN as its text."""
     folder = folder / "read"
     count, digest = sink.read(folder)
     found = [list(row.values()) for row in parquet.read_table(folder).to_pylist()]
@@ -121,7 +126,7 @@ def plain(value):
 
 
 def halting(armed, name, monkeypatch=None):
-    """Arm a failpoint that was never reached; of the driver's own, its environment must tell."""
+    """Arm a new failpoint; steps of the driver need the test's own environment variable."""
     for old in armed.iterdir():
         old.unlink()
     if monkeypatch:
@@ -132,7 +137,7 @@ def halting(armed, name, monkeypatch=None):
 
 
 def struck(point, look):
-    """Look while a process is halted, then let it go on; return how to get what was seen."""
+    """Call `look` while a process is halted, then let it go on; return a getter of the result."""
     found = []
 
     def strike():
@@ -160,7 +165,7 @@ def test_an_empty_batch_is_written_too(make, spark, tmp_path):
     assert settled(make, tmp_path) == []
 
 
-def test_a_batch_written_again_is_there_once_but_for_the_control(make, spark, tmp_path):
+def test_a_replayed_batch_is_there_once_except_in_the_control(make, spark, tmp_path):
     for number in (1, 2):
         make(number).write(rows(spark, (1, 1, "a"), (2, 1, "b")), 0)
     found = settled(make, tmp_path)
@@ -176,8 +181,8 @@ def test_an_older_batch_never_overwrites_a_newer_one(make, spark, tmp_path):
     first.write(older, 4)
     first.write(rows(spark, (1, 1, "newer"), (1, 2, "newer")), 5)
     make(2).write(older, 4)
-    told = [(row[1], row[2], row[-2]) for row in settled(make, tmp_path)]
-    assert told == [("1", "'newer'", "5"), ("2", "'newer'", "5"), ("3", "'older'", "4")]
+    found = [(row[1], row[2], row[-2]) for row in settled(make, tmp_path)]
+    assert found == [("1", "'newer'", "5"), ("2", "'newer'", "5"), ("3", "'older'", "4")]
 
 
 def test_a_reader_sees_a_batch_once_it_is_settled(make, spark):
@@ -186,13 +191,13 @@ def test_a_reader_sees_a_batch_once_it_is_settled(make, spark):
     make(1).write(rows(spark, (1, None, "a"), (2, 1, "b")), 4)
     make(0).recover()
     (found, *_) = sorted(reader.look().rows.to_pylist(), key=lambda row: row["key"])
-    told = [found[name] for name in ("copies", "key", "batch", "attempt")]
-    assert told == [1, "[1, null]", 4, 1]
+    cells = [found[name] for name in ("copies", "key", "batch", "attempt")]
+    assert cells == [1, "[1, null]", 4, 1]
     reader.close()
 
 
-def test_what_a_reader_saw_last_is_what_is_read_at_the_end(make, spark, tmp_path):
-    """Whoever wrote the texts of a look, they are the rows that are read, cell by cell."""
+def test_the_last_look_and_the_final_read_have_the_same_rows(make, spark, tmp_path):
+    """The texts of a look equal the rows that are read, cell by cell."""
     make(3).write(rows(spark, *ODD), 7)
     make(0).recover()
     reader = make(0).reader()
@@ -205,7 +210,7 @@ def test_what_a_reader_saw_last_is_what_is_read_at_the_end(make, spark, tmp_path
 
 
 @where(lambda kind: (kind.family, kind.writes) == ("idempotent", Writes.UPSERT))
-def test_who_repeats_a_batch_late_changes_nothing_that_a_reader_sees(make, spark):
+def test_a_late_replay_changes_no_visible_row(make, spark):
     batch = rows(spark, (1, None, "a", None), (2, 1, "b", float("nan")))
     late, reader = make(1), make(0).reader()
     late.write(rows(spark, (3, 1, "c")), 3)
@@ -216,30 +221,30 @@ def test_who_repeats_a_batch_late_changes_nothing_that_a_reader_sees(make, spark
     reader.close()
 
 
-def test_nothing_is_open_and_recovery_leaves_what_was_written(make, spark, tmp_path):
+def test_nothing_is_open_and_a_recovery_keeps_the_written_rows(make, spark, tmp_path):
     make(1).write(rows(spark, (1, 1, "a")), 0)
     assert len(settled(make, tmp_path)) == 1
     assert make(0).open() == (0, 0)
 
 
 @where(lambda kind: kind.family != "append")
-def test_another_checkpoint_is_refused_by_a_sink_that_remembers(make, spark, tmp_path):
+def test_a_sink_with_a_memory_rejects_another_checkpoint(make, spark, tmp_path):
     make(1).write(rows(spark, (1, 1, "a")), 0)
     write_file(tmp_path / "checkpoint" / "metadata", '{"id": "another"}')
-    with pytest.raises(RequestError, match=r"is of query another.* To begin anew"):
+    with pytest.raises(RequestError, match=re.escape(MESSAGES["checkpoint"])):
         make(2).write(rows(spark, (1, 1, "a")), 0)
 
 
-def test_a_frame_that_lacks_a_column_is_refused(make, spark):
-    with pytest.raises(RequestError, match="the batch has no column name: write id, part, name"):
+def test_a_frame_without_a_column_is_rejected(make, spark):
+    with pytest.raises(RequestError, match=re.escape(MESSAGES["column"])):
         make(1).write(rows(spark, (1, 1)).drop("name"), 0)
 
 
 @where(lambda kind: kind.family in PLAIN)
-def test_half_of_a_batch_is_written_at_write_half_and_all_of_it_behind(
+def test_half_of_a_batch_is_written_at_write_half_and_all_of_it_after(
     make, spark, tmp_path, armed, monkeypatch
 ):
-    """Whoever strikes sees half of the rows, unless batches are atomic."""
+    """At the failpoint half of the rows are visible, unless batches are atomic."""
     point = halting(armed, "write_half", monkeypatch)
     looked = struck(point, lambda: seen(make(0), tmp_path))
     make(1).write(rows(spark, *((number, 1) for number in range(10))), 0)
@@ -253,11 +258,11 @@ def test_half_of_a_batch_is_written_at_write_half_and_all_of_it_behind(
         (sink, name)
         for sink in NAMES
         for name in ("task_begin", "task_mid", "task_done")
-        if name in find_sink(sink).steps  # those of the others are Spark's own
+        if name in find_sink(sink).steps  # the other sinks use Spark's own tasks
     ],
     indirect=["make"],
 )
-def test_tasks_come_to_their_failpoints(make, spark, tmp_path, armed, name):
+def test_tasks_reach_their_failpoints(make, spark, tmp_path, armed, name):
     point = halting(armed, name)
     looked = struck(point, lambda: seen(make(0), tmp_path))
     frame = rows(spark, *((number, 1) for number in range(10))).coalesce(1)
@@ -279,8 +284,8 @@ def test_tasks_come_to_their_failpoints(make, spark, tmp_path, armed, name):
     ],
     indirect=["make"],
 )
-def test_all_is_seen_when_it_was_written(make, spark, tmp_path, armed, monkeypatch, name):
-    """But for a write-ahead log, which waits for the engine."""
+def test_all_rows_are_visible_after_the_write(make, spark, tmp_path, armed, monkeypatch, name):
+    """Except with a write-ahead log, which waits for the engine."""
     looked = struck(halting(armed, name, monkeypatch), lambda: seen(make(0), tmp_path))
     make(1).write(rows(spark, (1, 1), (2, 1)), 0)
     assert len(looked()) == (0 if make(0).family == "wal" else 2)

@@ -1,4 +1,4 @@
-"""What must hold for every workload that is registered."""
+"""The contract of every registered workload."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ COLUMNS = {
     "amount": pa.int64(),
     "kind": pa.string(),
 }
-# What is sent as it is beside those; such records may have no key and no time.
+# The additional columns of records that are sent as they are, maybe without key and time.
 AS_IS = {
     "record_key": pa.binary(),
     "value": pa.binary(),
@@ -37,7 +37,7 @@ def tables(workload, seed=7, **given):
     return [pa.concat_tables(workload.events(options, seed, one)) for one in range(PRODUCERS)]
 
 
-def test_it_is_found_by_its_name_and_its_defaults_are_good(workload):
+def test_it_is_found_by_its_name_and_its_defaults_are_valid(workload):
     options = find_workload(workload.name).resolve(NEEDED.get(workload.name, {}))
     assert find_workload(workload.name).resolve(options) == options
 
@@ -56,7 +56,7 @@ def test_its_columns_are_those_of_the_ledger(workload):
         assert sum(table[name].null_count for name in known) == 0
 
 
-def test_every_id_is_there_once_but_for_redeliveries(workload):
+def test_every_id_is_there_once_except_for_redeliveries(workload):
     found = pa.concat_tables(tables(workload)).to_pandas()
     assert sorted(found.id[found.kind == "event"]) == list(range(EVENTS))
     assert set(found.id[found.kind == "redelivery"]) <= set(range(EVENTS))
@@ -72,9 +72,9 @@ def test_seq_grows_within_a_key_of_a_producer(workload):
 def test_the_sentinel_is_an_event_like_the_others(workload):
     (schema,) = {table.schema for table in tables(workload)}
     given = {"events": EVENTS, **NEEDED.get(workload.name, {})}
-    told = {} if workload.name == "page_views" else {"sentinel": '{"order_id": 0}'}
-    last = workload.sentinel(workload.resolve(given | told), 5)
+    own = {} if workload.name == "page_views" else {"sentinel": '{"order_id": 0}'}
+    last = workload.sentinel(workload.resolve(given | own), 5)
     assert {one.name: one.type for one in last.schema} == {one.name: one.type for one in schema}
-    if told:
+    if own:
         assert last["value"].to_pylist() == [b'{"order_id": 0}']
         assert workload.sentinel(workload.resolve(given), 5) is None

@@ -1,4 +1,4 @@
-"""Links of the real stack: nobody passes them by, any two members are parted, and all is healed."""
+"""Links of the real stack: no connection bypasses them, they part any two members, and heal."""
 
 import threading
 from random import Random
@@ -34,7 +34,7 @@ def parted(stack):
 
 
 def established():
-    """Every connection of this machine by its two ports, with the inode of its socket."""
+    """Yield every connection of this machine: its two ports and the inode of its socket."""
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
         with open(table) as lines:
             for line in list(lines)[1:]:
@@ -44,8 +44,8 @@ def established():
                     yield near, far, f"socket:[{cells[9]}]"
 
 
-def test_no_connection_passes_the_links_by(stack):
-    """Whoever has a connection to a real port of a broker or the store is the links' process."""
+def test_no_connection_bypasses_the_links(stack):
+    """Only the links' process has connections to the real ports of brokers and the store."""
     doors = {name: port for name, port in stack.state.ports.items() if name.startswith("door/")}
     real = {stack.state.ports[name.removeprefix("door/")] for name in doors}
     links = stack.state.identity("links")
@@ -60,10 +60,10 @@ def test_no_connection_passes_the_links_by(stack):
     with psycopg.connect(stack.members["store"].address):
         assert (len(real), len(callers()) > 10) == (10, True)
         passed_by = beside()
-        assert passed_by & beside() & beside() == set()  # one that just came is not there twice
+        assert passed_by & beside() & beside() == set()  # a new connection is not seen twice
 
 
-def test_a_leader_that_hears_its_fellows_no_more_is_replaced_and_comes_back(stack, parted):
+def test_an_isolated_leader_is_replaced_and_comes_back(stack, parted):
     topic = make_topic(stack.brokers, "parted", 1)
     proof = parted("cut", f"broker:leader={topic}/0", "brokers")
     assert proof["counts"]["reset"] + proof["counts"]["refused"] > 0
@@ -75,7 +75,7 @@ def test_a_leader_that_hears_its_fellows_no_more_is_replaced_and_comes_back(stac
 
 
 def test_one_broker_alone_is_kept_from_another(stack, parted):
-    make_topic(stack.brokers, "led-by-all", 6)  # so that any two have something to say
+    make_topic(stack.brokers, "led-by-all", 6)  # so that any two brokers communicate
     proof = parted("blackhole", "broker:1", "broker:2")
     assert proof["rule"]["pairs"] == (("broker:2", "broker:1"), ("broker:1", "broker:2"))
     assert proof["counts"]["swallowed_bytes"] > 0

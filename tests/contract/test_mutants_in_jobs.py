@@ -1,4 +1,4 @@
-"""Sinks with a planted fault, in real jobs: each is seen to be wrong, as what it is."""
+"""Sinks with a planted fault, in real jobs: each fault is found and classified."""
 
 from collections import Counter
 
@@ -6,6 +6,7 @@ import pytest
 from pyspark.errors import StreamingQueryException
 
 from tests.contract.test_sinks_in_jobs import (
+    CRASH,
     EXPECTED,
     die_at,
     run,
@@ -21,7 +22,7 @@ pytestmark = [pytest.mark.stack, pytest.mark.spark]
 
 
 @pytest.mark.parametrize("mutant", IN_JOBS, ids=lambda mutant: mutant.fault)
-def test_a_planted_fault_is_seen_by_the_death_that_should_show_it(
+def test_a_planted_fault_is_found_after_the_crash_that_exposes_it(
     spark,  # noqa: F811
     jobs_target,  # noqa: F811
     stack,
@@ -31,7 +32,7 @@ def test_a_planted_fault_is_seen_by_the_death_that_should_show_it(
 ):
     target = target_of(mutant.name, jobs_target, tmp_path, stack)
     die_at(mutant.point, monkeypatch)
-    with pytest.raises(StreamingQueryException, match="the driver dies here"):
+    with pytest.raises(StreamingQueryException, match=CRASH):
         run(target, 1, mutant.name, views(spark, tmp_path))
     sink = run(target, 2, mutant.name, views(spark, tmp_path))
     found = Counter(seen(sink, tmp_path))

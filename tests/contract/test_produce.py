@@ -1,7 +1,8 @@
-"""What was sent, held against what the brokers have, whatever happens to them meanwhile."""
+"""The sent records compared with those on the brokers, while faults strike the brokers."""
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -27,7 +28,7 @@ from tests.plans import plan_document
 
 pytestmark = pytest.mark.stack
 CLIENTS = pytest.mark.parametrize("client", ["kafka-python", "confluent"])
-# Sends slowly, and is killed before it is done.
+# Sends slowly, and is killed before the end.
 SENDS = """
 import json, sys
 from pathlib import Path
@@ -41,6 +42,9 @@ produce(RunDirectory(Path(sys.argv[1])), work, brokers, is_over=lambda: False)
 """
 
 
+MESSAGES = {"ended": "the job ended for good before the workload was committed"}
+
+
 def plan(topic, **options):
     options = {"events": 5000, "rate": 0, **options}
     return plan_document(
@@ -52,7 +56,7 @@ def plan(topic, **options):
 
 
 def send(stack, folder, topic, *, is_over=lambda: False, position=None, **options):
-    """Produce into a topic that somebody commits at once, and return the run."""
+    """Produce into a topic whose records count as committed at once; return the run."""
     make_topic(stack.brokers, topic)
     run = RunDirectory(folder)
     work = Plan.of(plan(topic, **options))
@@ -72,7 +76,7 @@ def ledger(run):
 
 
 def differences(stack, rows, topic):
-    """What stands in the ledger or in the topic, and not alike in the other."""
+    """Return the records that differ between the ledger and the topic."""
     places = zip(rows.partition, rows.offset, rows.key, rows.payload, strict=True)
     found = {
         (one.partition, one.offset, one.key.decode(), one.value.decode())
@@ -95,7 +99,7 @@ def test_the_ledger_is_the_topic(stack, tmp_path, client):
 
 
 @CLIENTS
-def test_what_was_sent_while_a_leader_died_is_in_the_ledger_once(stack, tmp_path, rng, client):
+def test_records_sent_while_a_leader_crashes_are_in_the_ledger_once(stack, tmp_path, rng, client):
     topic = make_topic(stack.brokers, f"led-by-the-dead-{client}")
     options = {"client": client, "producers": 2, "events": 20_000, "rate": 4000}
     sending = threading.Thread(target=send, args=(stack, tmp_path, topic), kwargs=options)
@@ -130,12 +134,12 @@ def test_unknown_outcomes_are_settled_from_the_topic(stack, tmp_path):
     assert differences(stack, settled, topic) == set()
 
 
-def test_a_record_that_nobody_of_us_sent_is_not_taken_for_ours(stack, tmp_path):
+def test_a_foreign_record_is_not_taken_for_a_sent_one(stack, tmp_path):
     topic = make_topic(stack.brokers, "shared")
     stranger = KafkaProducer(bootstrap_servers=stack.brokers.bootstrap)
     stranger.send(topic, b"from elsewhere", partition=0).get(30)
     stranger.close()
-    with pytest.raises(EvidenceError, match=r"shared-0 holds .* somebody else wrote to it"):
+    with pytest.raises(EvidenceError, match=r"^shared-0.*another.producer"):
         send(stack, tmp_path, topic, events=100)
     assert not RunDirectory(tmp_path).sent.exists()
 
@@ -148,9 +152,7 @@ def test_no_sentinel_is_sent_before_the_workload_is_committed(stack, tmp_path):
         asked.append(1)
         return ends(stack, topic) | {(topic, 0): 1}
 
-    with pytest.raises(
-        StackError, match="the job ended for good before the workload was committed"
-    ):
+    with pytest.raises(StackError, match=re.escape(MESSAGES["ended"])):
         send(stack, tmp_path, topic, position=behind, is_over=lambda: len(asked) > 3)
     rows = ledger(RunDirectory(tmp_path))
     assert set(rows.kind) == {"event"}
@@ -177,7 +179,7 @@ def test_no_producer_outlives_its_parent(stack, tmp_path, number):
         children = [Identity.of(pid) for pid in children_of(parent.pid)]
         assert len(children) == 2
         os.kill(parent.pid, number)
-    wait_for(lambda: not any(one.is_alive for one in children), 10, "a producer lives on")
+    wait_for(lambda: not any(one.is_alive for one in children), 10, "a producer is still alive")
 
 
 def children_of(pid):

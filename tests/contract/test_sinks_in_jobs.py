@@ -1,4 +1,4 @@
-"""Sinks in jobs that have nothing to do with runs: each crash in the driver, restarted."""
+"""Sinks in plain jobs without a test run: a crash of the driver at each point, and a restart."""
 
 import os
 from collections import Counter
@@ -16,7 +16,7 @@ from onceproof.stacks.members.programs import spark_tools
 
 pytestmark = [pytest.mark.stack, pytest.mark.spark]
 COLUMNS = {"name": "string", "views": "bigint"}
-# The model tries them all, and `make prove PART=crash_points`.
+# The model covers all of them, and so does `make prove PART=crash_points`.
 PUT = ["write_half", "written"]
 DECIDED = ["all_pre_committed", "decided", "commit_half"]
 APPLIED = ["staged", "apply_half", "marked"]
@@ -62,7 +62,7 @@ def target(tmp_path, stack):
 
 
 def target_of(name, target, tmp_path, stack):
-    """The same for a sink of files, or of topics."""
+    """Return the target for a sink of files or of topics."""
     if find_sink(name).store == "postgresql":
         return target
     if find_sink(name).store == "kafka":
@@ -71,7 +71,7 @@ def target_of(name, target, tmp_path, stack):
 
 
 def left(tmp_path):
-    """What is staged: every file beside data/ that is no decision."""
+    """Return the staged files: all files beside data/ that are not decisions."""
     root = tmp_path / "output"
     return [
         name
@@ -82,7 +82,7 @@ def left(tmp_path):
 
 
 def views(spark, tmp_path):
-    """In each batch the counts that have changed: four names, three of them again and again."""
+    """Return a stream of the changed counts per batch: four names, three of them repeatedly."""
     rows = spark.readStream.schema("name string").option("maxFilesPerTrigger", 1)
     return rows.csv(str(tmp_path / "input")).groupBy("name").agg(F.count("*").alias("views"))
 
@@ -116,14 +116,17 @@ EXPECTED = sorted(
 NEWEST = sorted({name: (batch, name, views) for batch, name, views in EXPECTED}.values())
 
 
+CRASH = "planted crash of the driver"
+
+
 def die_at(point, monkeypatch):
-    """Let the driver die when it comes to a step of batch 1, once."""
+    """Crash the driver when it first reaches a step of batch 1."""
     crashed = []
 
     def reached(step, batch, **_):
         if (step, batch) == (point, 1) and not crashed:
             crashed.append(step)
-            raise OSError("the driver dies here")
+            raise OSError(CRASH)
 
     monkeypatch.setattr("onceproof.failpoints.reached", reached)
     monkeypatch.setattr(
@@ -133,12 +136,12 @@ def die_at(point, monkeypatch):
 
 
 @pytest.mark.parametrize(("name", "point"), CRASHES)
-def test_a_job_that_dies_at_a_point_goes_on_exactly(
+def test_a_job_that_crashes_at_a_point_goes_on_exactly(
     spark, target, tmp_path, monkeypatch, name, point, stack
 ):
     die_at(point, monkeypatch)
     target = target_of(name, target, tmp_path, stack)
-    with pytest.raises(StreamingQueryException, match="the driver dies here"):
+    with pytest.raises(StreamingQueryException, match=CRASH):
         run(target, 1, name, views(spark, tmp_path))
     sink = run(target, 2, name, views(spark, tmp_path))
     found = seen(sink, tmp_path)
@@ -155,7 +158,7 @@ def test_a_job_that_dies_at_a_point_goes_on_exactly(
 
 
 def whole(batch):
-    """All counts as they are behind a batch, which is what complete mode writes with it."""
+    """Return all counts after a batch, which complete mode writes with it."""
     again = [(batch, name, batch + 1) for name in ("ann", "ben", "eve")]
     return again + [(batch, f"only {of}", 1) for of in range(batch + 1)]
 
@@ -176,7 +179,7 @@ def test_in_complete_mode_the_newest_batch_is_the_whole_result(
 ):
     target, rows = target_of(name, target, tmp_path, stack), views(spark, tmp_path)
     die_at(point, monkeypatch)
-    with pytest.raises(StreamingQueryException, match="the driver dies here"):
+    with pytest.raises(StreamingQueryException, match=CRASH):
         run(target, 1, name, rows, "complete")
     sink = run(target, 2, name, rows, "complete")
     found = seen(sink, tmp_path)

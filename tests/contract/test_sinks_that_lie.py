@@ -1,4 +1,4 @@
-"""Each lie of a sink is caught by the comparison, and called what it is."""
+"""Each fault of a sink that breaks its promise is found and classified by the comparison."""
 
 from collections import Counter
 
@@ -37,7 +37,7 @@ def spark(tmp_path_factory):
         ("writes_unsent", "unexpected"),
     ],
 )
-def test_a_lie_is_found_and_called_by_its_name(stack, spark, tmp_path, monkeypatch, name, anomaly):
+def test_a_broken_promise_is_classified(stack, spark, tmp_path, monkeypatch, name, anomaly):
     monkeypatch.setattr(phase, "_BETWEEN_S", 0)
     address = stack.members["store"].address
     checkpoint = str(write_checkpoint(tmp_path / "checkpoint"))

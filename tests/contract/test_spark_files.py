@@ -1,6 +1,7 @@
-"""Spark's own file sink, started as a query: its manifest, its restart, and what is refused."""
+"""Spark's own file sink, started as a query: its manifest, its restart, and its rejections."""
 
 import datetime as dt
+import re
 import shutil
 from dataclasses import replace
 
@@ -36,12 +37,20 @@ def target(tmp_path):
     return made
 
 
+MESSAGES = {
+    "lost checkpoint": "has batch 1, but the newest batch that the checkpoint has planned is -1",
+    "format": "is 2: with it a stateful query does not survive",
+    "mode": "output mode update is not supported",
+    "column": "the stream has no column name; it must have id, name",
+}
+
+
 def sink(target, attempt=1):
     return find_sink("spark_files")(replace(target, attempt=attempt))
 
 
 def put(tmp_path, *ids):
-    """Put a file into the input: a batch of its own."""
+    """Put a file into the input, which becomes a batch of its own."""
     for one in ids:
         (tmp_path / "input" / f"{one}.csv").write_text(f"{one},name {one}\n")
 
@@ -77,12 +86,12 @@ def test_rows_are_read_back_with_their_batch_and_attempt_over_a_compaction(spark
     assert {row[:3] for row in found} == {(n, f"name {n}", MOMENT) for n in range(12)}
     assert sorted(row[3] for row in found) == list(range(12))
     assert {row[4] for row in found} == {1}
-    told = reader.look().rows
-    assert (told.num_rows, set(told["batch"].to_pylist())) == (12, set(range(12)))
+    looked = reader.look().rows
+    assert (looked.num_rows, set(looked["batch"].to_pylist())) == (12, set(range(12)))
     assert reader.look().rows.num_rows == 0
 
 
-def test_a_batch_that_is_replayed_is_there_once_and_what_it_left_is_not_seen(
+def test_a_replayed_batch_is_there_once_and_files_of_the_first_attempt_are_not_read(
     spark, target, tmp_path
 ):
     put(tmp_path, 1, 2)
@@ -91,18 +100,18 @@ def test_a_batch_that_is_replayed_is_there_once_and_what_it_left_is_not_seen(
     (old,) = [
         path for path in data.glob("*.parquet") if parquet.read_table(path)["id"][0].as_py() == 2
     ]
-    shutil.copy(old, data / "part-left-behind.parquet")  # a task that wrote and died
+    shutil.copy(old, data / "part-left-behind.parquet")  # a file of a crashed task
     for name in ("1", ".1.crc"):
         (tmp_path / "checkpoint/commits" / name).unlink()
     run(sink(target, 2), stream(spark, tmp_path))
     assert len(seen(sink(target), tmp_path / "read")) == 2
 
 
-def test_a_checkpoint_that_lacks_batches_of_the_manifest_is_refused(spark, target, tmp_path):
+def test_a_checkpoint_without_the_batches_of_the_manifest_is_rejected(spark, target, tmp_path):
     put(tmp_path, 1, 2)
     run(sink(target), stream(spark, tmp_path))
     shutil.rmtree(tmp_path / "checkpoint")
-    with pytest.raises(RequestError, match=r"batch 1, .* planned is -1: it was lost.* begin anew"):
+    with pytest.raises(RequestError, match=re.escape(MESSAGES["lost checkpoint"])):
         sink(target, 2).start(stream(spark, tmp_path), "append", "0 seconds")
 
 
@@ -122,13 +131,11 @@ def counted(rows):
     ],
     ids=["windows", "duplicates", "join", "limit"],
 )
-def test_a_stateful_query_with_state_of_format_2_is_refused(spark, target, tmp_path, shape):
+def test_a_stateful_query_with_state_of_format_2_is_rejected(spark, target, tmp_path, shape):
     put(tmp_path, 1)
     spark.conf.set(FORMAT, "2")
     try:
-        with pytest.raises(
-            RequestError, match="is 2, and with it a stateful query does not survive"
-        ):
+        with pytest.raises(RequestError, match=re.escape(MESSAGES["format"])):
             sink(target).start(shape(stream(spark, tmp_path)), "append", "0 seconds")
         assert not (tmp_path / "checkpoint").exists()
         run(sink(target), stream(spark, tmp_path))  # without state, its format does not matter
@@ -136,10 +143,10 @@ def test_a_stateful_query_with_state_of_format_2_is_refused(spark, target, tmp_p
         spark.conf.unset(FORMAT)
 
 
-def test_other_modes_and_batches_given_to_it_are_refused(spark, target, tmp_path):
-    with pytest.raises(RequestError, match="takes append mode only, and this query's is update"):
+def test_other_modes_and_foreach_batch_are_rejected(spark, target, tmp_path):
+    with pytest.raises(RequestError, match=re.escape(MESSAGES["mode"])):
         sink(target).start(stream(spark, tmp_path), "update", "0 seconds")
-    with pytest.raises(RequestError, match="call `start`"):
+    with pytest.raises(RequestError, match="foreachBatch"):
         sink(target).write(None, 0)
-    with pytest.raises(RequestError, match="the stream has no column name: write id, name"):
+    with pytest.raises(RequestError, match=re.escape(MESSAGES["column"])):
         sink(target).start(stream(spark, tmp_path).drop("name"), "append", "0 seconds")

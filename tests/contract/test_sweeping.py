@@ -1,4 +1,4 @@
-"""`onceproof sweep` on what real sinks leave when they die: listed, then settled as was decided."""
+"""`onceproof sweep` on the open items of crashed sinks: listed, then settled as decided."""
 
 import os
 import pty
@@ -13,6 +13,7 @@ from tests.contract.test_table_protocols import TableScene
 from tests.unit.file_sinks import PARTS, ROWS, CrashError, Scene, expected, frame, without_writer
 
 pytestmark = pytest.mark.stack
+CLAIMED = "either a newer run has claimed the writer"
 DECIDED, UNDECIDED = "decided: will be committed", "not decided: will be rolled back"
 
 
@@ -65,7 +66,7 @@ def one_line(text):
         ("decided", DECIDED, "2 committed, 0 rolled back", [0]),
     ],
 )
-def test_what_is_open_is_listed_and_ended_as_it_was_decided(
+def test_open_items_are_listed_and_settled_as_decided(
     make, capsys, name, point, fate, done, batches
 ):
     scene = make(name)
@@ -84,13 +85,13 @@ def test_what_is_open_is_listed_and_ended_as_it_was_decided(
     assert (without_writer(scene.seen()), scene.sink().open()[0]) == (expected(batches), 0)
 
 
-def test_a_job_that_runs_is_stopped_by_it(make, capsys):
+def test_a_running_job_is_stopped_by_a_sweep(make, capsys):
     scene = make("two_phase_table")
     sink = scene.attempt()
     words = ["sweep", place(scene), "--writer", writer(scene), "--yes"]
     codes = []
     scene.crash_at("all_pre_committed", 0, then=lambda: codes.append(carry_out(words)))
-    with pytest.raises(Exception, match="a newer run has claimed the writer"):
+    with pytest.raises(Exception, match=re.escape(CLAIMED)):
         sink.write(frame(0), 0)
     assert codes == [0]
     scene.sink(2).write(frame(0), 0)
@@ -121,7 +122,7 @@ def test_nothing_to_do_claims_nothing(make, capsys):
 
 
 def test_a_log_is_settled_by_its_checkpoint(make, capsys):
-    """Batch 0 is in the commit log; 1 is staged and is not; of 2 one task has staged."""
+    """Batch 0 is in the commit log; 1 is only staged; one task has staged its part of 2."""
     scene = make("wal_table_atomic")
     sink = scene.attempt()
     scene.batch(sink, 0)
@@ -131,11 +132,11 @@ def test_a_log_is_settled_by_its_checkpoint(make, capsys):
         scene.sink(3).write(frame(2), 2)
     words = ["sweep", place(scene), "--writer", writer(scene), "--yes"]
     assert carry_out(words) == 3
-    assert "write --checkpoint with the folder" in capsys.readouterr().err
+    assert "--checkpoint" in capsys.readouterr().err
     assert carry_out([*words, "--checkpoint", str(scene.checkpoint)]) == 0
     said = one_line(capsys.readouterr().out)
     assert said.count("not in the commit log yet: will stay") == PARTS
-    assert said.count("named by no decision: will be removed") == 1
+    assert said.count("in no decision: will be removed") == 1
     assert "0 batches added, 1 staged parts removed" in said
     assert without_writer(scene.seen()) == expected([0])
     (scene.checkpoint / "commits" / "1").write_text('v1\n{"nextBatchWatermarkMs":0}')
@@ -145,7 +146,7 @@ def test_a_log_is_settled_by_its_checkpoint(make, capsys):
     assert scene.left() == 0
 
 
-def test_what_a_batch_folder_has_staged_is_removed(make, capsys):
+def test_staged_files_of_a_batch_folder_are_removed(make, capsys):
     scene = make("batch_folder")
     died(scene, "write_half")
     assert carry_out(["sweep", place(scene), "--writer", "batches", "--yes"]) == 0
@@ -173,17 +174,17 @@ def test_on_a_terminal_it_asks(make, answer, code, rows):
     ("given", "said"),
     [
         ("{address}", "names no table: write it behind a #"),
-        ("{address}#orders", "target 'orders' is no table: write schema.table"),
-        ("{address}#nowhere.orders", "in schema nowhere is no onceproof_writers"),
-        ("{folder}/nowhere", "nowhere has no writers: no _writers is in it"),
+        ("{address}#orders", "invalid target 'orders'; use schema.table"),
+        ("{address}#nowhere.orders", "schema nowhere has no table onceproof_writers"),
+        ("{folder}/nowhere", "nowhere has no folder _writers"),
     ],
 )
-def test_a_place_that_no_sink_wrote_to_is_refused(stack, tmp_path, capsys, given, said):
+def test_a_place_without_writers_is_rejected(stack, tmp_path, capsys, given, said):
     words = given.format(address=stack.members["store"].address, folder=tmp_path)
     assert carry_out(["sweep", words]) == 3
     assert said in capsys.readouterr().err
 
 
-def test_a_store_that_does_not_answer_is_said_with_2(capsys):
+def test_a_store_that_does_not_answer_gives_exit_code_2(capsys):
     assert carry_out(["sweep", "postgresql://me@127.0.0.1:1/db#shop.orders"]) == 2
     assert "connection" in capsys.readouterr().err.lower()

@@ -1,5 +1,6 @@
-"""Each crash point of the tables with a protocol, on a real PostgreSQL; tasks without a Spark."""
+"""Crashes at each point of table sinks with a protocol, on a real PostgreSQL, without Spark."""
 
+import re
 from collections import Counter
 from dataclasses import replace
 
@@ -38,7 +39,7 @@ EXTRA = {("wal_table", "apply_half"): 1, ("wal_table", "applied_unmarked"): ROWS
 
 
 class TableScene(Scene):
-    """A sink on a table, its checkpoint, and its attempts; the engine's commit log is ours."""
+    """A sink on a table, its checkpoint, and its attempts; the test writes the commit log."""
 
     def __init__(self, name, address, folder, monkeypatch):
         self.kind, self.monkeypatch = find_sink(name), monkeypatch
@@ -54,7 +55,7 @@ class TableScene(Scene):
         self.sink().prepare()
 
     def batch(self, sink, batch):
-        """Let the engine run a batch, up to its commit log."""
+        """Run a batch as the engine does, including its entry in the commit log."""
         sink.write(frame(batch), batch)
         write_file(self.checkpoint / "commits" / str(batch), commit(0))
 
@@ -67,11 +68,18 @@ class TableScene(Scene):
             return connection.execute(query).fetchall()
 
     def left(self):
-        """What stands beside the table and is no memory of a decision."""
+        """Return the number of prepared transactions or staged rows."""
         staged = f"{self.target.name}__staged"
         if self.ask(f"select to_regclass('{staged}')") == [(None,)]:
             return self.sink().open()[0]
         return self.ask(f"select count(*) from {staged}")[0][0]  # noqa: S608
+
+
+MESSAGES = {
+    "old checkpoint": "covered other offsets",
+    "lost checkpoint": "this checkpoint belongs to query another",
+    "forgotten": "has no decision any more",
+}
 
 
 @pytest.fixture
@@ -90,7 +98,7 @@ def make(stack, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("name", "point"), EVERY)
-def test_a_run_that_dies_at_a_point_is_as_promised_after_the_replay(make, name, point):
+def test_rows_are_as_promised_after_a_crash_at_any_point_and_a_replay(make, name, point):
     scene = make(name)
     first = scene.attempt()
     applied = 1 if point in APPLIED else 0
@@ -120,16 +128,16 @@ def test_every_point_is_visited(make, name):
 
 
 @pytest.mark.parametrize(("name", "point"), EVERY)
-def test_readers_see_what_is_committed_and_no_more(make, name, point):
+def test_readers_see_only_committed_rows(make, name, point):
     scene, seen = make(name), []
     sink = scene.attempt()
     scene.crash_at(point, 0, then=lambda: seen.append(len(scene.seen())))
     for batch in (0, 1):
         scene.batch(sink, batch)
     half = 0 if name == "wal_table_atomic" else 2
-    told = {"committed": ROWS, "commit_half": 2, "apply_half": half, "applied_unmarked": ROWS}
-    told |= {"marked": ROWS, "sink_committed": ROWS if name == "two_phase_table" else 0}
-    assert seen == [told.get(point, 0)]
+    visible = {"committed": ROWS, "commit_half": 2, "apply_half": half, "applied_unmarked": ROWS}
+    visible |= {"marked": ROWS, "sink_committed": ROWS if name == "two_phase_table" else 0}
+    assert seen == [visible.get(point, 0)]
 
 
 @pytest.mark.parametrize("name", POINTS)
@@ -149,21 +157,21 @@ def test_a_superseded_driver_that_resumes_decides_nothing(make, name):
 
 
 @pytest.mark.parametrize("name", POINTS)
-def test_a_lost_checkpoint_and_an_old_copy_are_refused(make, name):
+def test_a_lost_checkpoint_and_an_old_copy_are_rejected(make, name):
     scene = make(name)
     for batch in (0, 1):
         scene.batch(scene.sink(batch + 1), batch)
     write_file(scene.checkpoint / "offsets/1", offsets(1, (11, 5)))
-    with pytest.raises(RequestError, match="batch 1 stood for other offsets"):
+    with pytest.raises(RequestError, match=re.escape(MESSAGES["old checkpoint"])):
         scene.sink(3).write(frame(1), 1)
     write_file(scene.checkpoint / "metadata", '{"id": "another"}')
-    with pytest.raises(RequestError, match="and this checkpoint is of query another"):
+    with pytest.raises(RequestError, match=re.escape(MESSAGES["lost checkpoint"])):
         scene.sink(3).write(frame(0), 0)
 
 
 @pytest.fixture
 def memory(make, monkeypatch):
-    """Decides of a writer whatever batch it is told, and keeps three."""
+    """Return a function that makes a writer's memory, which keeps three decisions."""
     monkeypatch.setattr("onceproof.sinks.tables.memory.KEPT", 3)
 
     def make_one(name):
@@ -193,7 +201,7 @@ def test_old_decisions_are_forgotten_and_the_newest_kept(memory):
     assert left() == [7, 8, 9]
 
 
-def test_what_a_log_has_not_applied_is_never_forgotten(memory):
+def test_a_log_never_forgets_a_batch_that_is_not_applied(memory):
     kept, decide, left = memory("wal_table_atomic")
     for batch in range(10):
         decide(batch)
@@ -206,42 +214,42 @@ def test_what_a_log_has_not_applied_is_never_forgotten(memory):
     assert left() == [8, 9, 10]
 
 
-def test_a_checkpoint_of_a_batch_that_is_forgotten_is_refused(make, monkeypatch):
+def test_a_checkpoint_with_a_forgotten_batch_is_rejected(make, monkeypatch):
     monkeypatch.setattr("onceproof.sinks.tables.memory.KEPT", 1)
     scene = make("two_phase_table")
     scene.batches(scene.sink(1), 0, 1, 2)
-    with pytest.raises(RequestError, match=r"batch 0 is no longer remembered.* an old copy"):
+    with pytest.raises(RequestError, match=re.escape(MESSAGES["forgotten"])):
         scene.sink(2).write(frame(0), 0)
 
 
-def test_a_task_that_is_superseded_in_its_middle_cannot_pre_commit(make):
+def test_a_task_that_is_superseded_half_way_cannot_pre_commit(make):
     scene = make("two_phase_table")
     sink = scene.sink(1)
     scene.crash_at("task_mid", 1, then=lambda: scene.sink().recover())
     scene.batch(sink, 0)
-    with pytest.raises(StackError, match=r"terminating connection|closed the connection"):
+    with pytest.raises(StackError, match=r"terminating|closed"):
         sink.write(frame(1), 1)
     assert scene.left() == 0
 
 
-def test_what_is_prepared_is_told_and_what_was_done_with_it(make):
+def test_open_and_recover_return_the_prepared_and_the_settled_parts(make):
     scene = make("two_phase_table")
     scene.crash_at("commit_half", 0)
     with pytest.raises(CrashError):
         scene.sink(1).write(frame(0), 0)
     assert scene.sink().open() == (PARTS - 1, 0)
-    told = scene.sink().recover()
-    assert (told["decided"], told["undone"], len(told["committed"])) == ({(0, 1)}, set(), 1)
+    done = scene.sink().recover()
+    assert (done["decided"], done["undone"], len(done["committed"])) == ({(0, 1)}, set(), 1)
     scene.crash_at("all_pre_committed", 1)
     with pytest.raises(CrashError):
         scene.sink(2).write(frame(1), 1)
-    told = scene.sink().recover()
-    assert (told["decided"], told["undone"]) == ({(0, 1)}, {(1, 2)})
-    assert len(told["rolled_back"]) == PARTS
+    done = scene.sink().recover()
+    assert (done["decided"], done["undone"]) == ({(0, 1)}, {(1, 2)})
+    assert len(done["rolled_back"]) == PARTS
 
 
-def test_a_unique_key_makes_an_orphan_fail_the_task_and_the_sweep_lets_the_next_through(make):
-    """An attempt that died behind its pre-commit holds the key that the next attempt writes."""
+def test_an_orphaned_part_blocks_a_unique_key_until_the_sweep(make):
+    """An attempt that crashed after its pre-commit locks the key that the next attempt writes."""
     scene = make("two_phase_table")
     with psycopg.connect(scene.target.address) as connection:
         connection.execute("alter table run_two_phase_table.output add unique (app, views)")
@@ -250,12 +258,12 @@ def test_a_unique_key_makes_an_orphan_fail_the_task_and_the_sweep_lets_the_next_
     )
 
     def twice(target, given, batch, begin, writer, epoch):
-        write_parts(target, given, batch, begin, writer, epoch)  # its answers never came
+        write_parts(target, given, batch, begin, writer, epoch)  # its answers are lost
         return write_parts(target, given, batch, begin, writer, epoch)
 
     sink = scene.sink(1)
     scene.monkeypatch.setattr("onceproof.sinks.in_spark.part_tasks.write_parts", twice)
-    with pytest.raises(StackError, match="lock timeout"):
+    with pytest.raises(StackError, match=r"lock.timeout"):
         sink.write(frame(0), 0)
     assert scene.left() == 0
     scene.monkeypatch.setattr("onceproof.sinks.in_spark.part_tasks.write_parts", write_parts)
@@ -263,8 +271,8 @@ def test_a_unique_key_makes_an_orphan_fail_the_task_and_the_sweep_lets_the_next_
     assert without_writer(scene.seen()) == expected([0])
 
 
-def test_a_driver_that_is_stopped_in_a_transaction_does_not_stop_the_next(make):
-    """Stopped while it applies, it holds the writer's row; the claim ends its session."""
+def test_a_driver_stopped_in_a_transaction_does_not_block_the_next(make):
+    """Stopped while it applies, it holds a lock on the writer's row; the claim ends its session."""
     scene = make("wal_table_atomic")
     scene.monkeypatch.setattr(
         "onceproof.sinks.tables.writer_session._LOCKED_AT_MOST", "set lock_timeout = '200ms'"
@@ -277,10 +285,10 @@ def test_a_driver_that_is_stopped_in_a_transaction_does_not_stop_the_next(make):
     assert without_writer(scene.seen()) == expected([0])
 
 
-def test_a_writer_whose_name_cannot_stand_in_a_transaction_is_refused(make):
+def test_an_invalid_writer_name_is_rejected(make):
     scene = make("two_phase_table")
     target = replace(scene.target, writer="a:b")
-    with pytest.raises(RequestError, match="writer 'a:b' cannot be"):
+    with pytest.raises(RequestError, match="'a:b'"):
         scene.kind(target).open()
 
 
@@ -299,7 +307,7 @@ def test_writers_of_one_table_do_not_end_each_others_parts(make):
 
 
 def test_writers_of_one_name_in_two_schemas_do_not_end_each_others_parts(make):
-    """Each has its own memory, so what one has decided the other knows nothing of."""
+    """Each has its own memory, so neither knows the decisions of the other."""
     scene = make("two_phase_table")
     one = replace(scene.target, writer="main")
     other = replace(one, name="run_of_another.output")

@@ -1,5 +1,6 @@
-"""A reader of a table sees every row that came and every one that is gone, and is quick at it."""
+"""A reader of a table returns all added and all removed rows, without reading all rows again."""
 
+import re
 import time
 
 import psycopg
@@ -13,6 +14,9 @@ from onceproof.sinks.tables.table import drop, make
 
 pytestmark = pytest.mark.stack
 COLUMNS = {"app": "string", "hour": "int", "views": "bigint", "share": "double"}
+
+
+UNREADABLE = "output cannot be read"
 
 
 @pytest.fixture(params=[True, False], ids=["upsert", "append"])
@@ -52,7 +56,7 @@ def put(connection, app, views, hour=1, batch=0):
 
 
 def looked(reader):
-    """What a look tells, in order: copies, the app, its views."""
+    """Return the rows of a look, in order: copies, the app, its views."""
     found = reader.look().rows.to_pylist()
     return sorted((row["copies"], row["key"].split('"')[1], row["version"]) for row in found)
 
@@ -85,7 +89,7 @@ def test_like_values_are_one_text(reader, connection):
     assert set(reader.look().rows["value"].to_pylist()) == {minus}
 
 
-def test_an_updated_row_is_told_as_gone_and_come(reader, connection):
+def test_an_updated_row_is_returned_as_removed_and_added(reader, connection):
     put(connection, "a", 3)
     put(connection, "b", 3)
     looked(reader)
@@ -93,7 +97,7 @@ def test_an_updated_row_is_told_as_gone_and_come(reader, connection):
     assert looked(reader) == [(-1, "a", 3), (1, "a", 4)]
 
 
-def test_only_what_is_gone_makes_all_rows_be_read_again(reader, connection, monkeypatch):
+def test_only_removed_rows_make_a_look_read_all_rows_again(reader, connection, monkeypatch):
     put(connection, "a", 3)
     looked(reader)
     since, fetch = [], reader._fetch
@@ -108,7 +112,7 @@ def test_only_what_is_gone_makes_all_rows_be_read_again(reader, connection, monk
     assert since[-1] == 0
 
 
-def test_a_row_that_was_updated_twice_between_looks_is_told_as_it_is(reader, connection):
+def test_a_row_updated_twice_between_looks_is_returned_in_its_last_state(reader, connection):
     put(connection, "a", 3)
     looked(reader)
     for _ in range(2):
@@ -116,7 +120,7 @@ def test_a_row_that_was_updated_twice_between_looks_is_told_as_it_is(reader, con
     assert looked(reader) == [(-1, "a", 3), (1, "a", 5)]
 
 
-def test_a_deleted_row_is_gone_though_another_came_in_its_place(reader, connection):
+def test_a_deleted_row_is_returned_as_removed_even_if_another_was_added(reader, connection):
     put(connection, "a", 3)
     looked(reader)
     connection.execute("delete from output")
@@ -135,19 +139,19 @@ def test_a_truncated_table_is_empty_and_can_be_filled_again(reader, connection):
     assert looked(reader) == [(1, "a", 3)]
 
 
-def test_a_table_written_anew_by_vacuum_has_no_news(reader, connection):
+def test_a_table_rewritten_by_vacuum_has_no_changed_rows(reader, connection):
     for app in "abc":
         put(connection, app, 3)
     looked(reader)
     connection.execute("delete from output where app = 'a'")
     connection.execute("vacuum full output")
-    told = looked(reader)
-    assert told[0] == (-1, "a", 3)
-    net = {app: sum(row[0] for row in told if row[1] == app) for app in "bc"}
+    found = looked(reader)
+    assert found[0] == (-1, "a", 3)
+    net = {app: sum(row[0] for row in found if row[1] == app) for app in "bc"}
     assert net == {"b": 0, "c": 0}
 
 
-def test_what_was_prepared_is_told_when_it_is_committed_however_late(reader, connection, table):
+def test_prepared_rows_are_returned_once_committed_however_late(reader, connection, table):
     put(connection, "a", 3)
     with psycopg.connect(table.address, autocommit=True) as other:
         other.execute("begin")
@@ -162,7 +166,7 @@ def test_what_was_prepared_is_told_when_it_is_committed_however_late(reader, con
     assert looked(reader) == []
 
 
-def test_what_was_rolled_back_is_never_told(reader, connection, table):
+def test_rows_rolled_back_are_never_returned(reader, connection, table):
     with psycopg.connect(table.address) as other:
         other.execute("insert into looked_at.output values ('never', 1, 9, 0.5, 0, 1)")
         assert looked(reader) == []
@@ -172,10 +176,10 @@ def test_what_was_rolled_back_is_never_told(reader, connection, table):
 
 
 @pytest.mark.parametrize("end", ["commit", "prepare transaction 'older'"])
-def test_an_update_of_a_transaction_older_than_the_last_look_is_told(
+def test_an_update_by_a_transaction_older_than_the_last_look_is_returned(
     reader, connection, table, end
 ):
-    """No row comes or goes with it, so nothing but its transaction's number gives it away."""
+    """The number of rows is the same, so only the transaction's id shows the change."""
     put(connection, "a", 3)
     with psycopg.connect(table.address, autocommit=True) as other:
         other.execute("begin")
@@ -189,11 +193,13 @@ def test_an_update_of_a_transaction_older_than_the_last_look_is_told(
     assert looked(reader) == [(-1, "a", 3), (1, "a", 4)]
 
 
-def test_a_store_that_dies_fails_one_look_and_loses_none(reader, connection, stack, rng, table):
+def test_a_killed_store_fails_one_look_and_no_change_is_missed(
+    reader, connection, stack, rng, table
+):
     put(connection, "a", 3)
     looked(reader)
     stack.apply("kill", "store", rng)
-    with pytest.raises(StackError, match="output could not be looked at"):
+    with pytest.raises(StackError, match=re.escape(UNREADABLE)):
         reader.look()
     stack.apply("start", "store", rng)
     with psycopg.connect(table.address, autocommit=True) as again:
@@ -201,11 +207,11 @@ def test_a_store_that_dies_fails_one_look_and_loses_none(reader, connection, sta
     assert looked(reader) == [(1, "b", 4)]
 
 
-def test_a_store_that_stands_still_fails_a_look_in_time(reader, stack, rng, monkeypatch):
+def test_a_paused_store_fails_a_look_in_time(reader, stack, rng, monkeypatch):
     monkeypatch.setattr(table_reader, "LOOK_AT_MOST_S", 0.5)
     assert looked(reader) == []
     stack.apply("pause", "store", rng)
-    with pytest.raises(StackError, match="could not be looked at"):
+    with pytest.raises(StackError, match=re.escape(UNREADABLE)):
         reader.look()
     stack.apply("resume", "store", rng)
     assert looked(reader) == []

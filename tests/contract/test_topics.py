@@ -1,4 +1,6 @@
-"""Topics of a run, as brokers have them."""
+"""Topics of a run, on real brokers."""
+
+import re
 
 import pytest
 from kafka.admin import ConfigResource, ConfigResourceType
@@ -10,6 +12,12 @@ from onceproof.stacks.members.brokers import ask
 pytestmark = pytest.mark.stack
 
 
+MESSAGES = {
+    "partitions": "topic narrow already has 1 partitions, not 4",
+    "missing": "topic 'nowhere' does not exist",
+}
+
+
 def test_a_topic_keeps_its_records_for_ever_on_three_brokers(stack):
     name = make_topic(stack.brokers, "kept", 2)
     resource = ConfigResource(ConfigResourceType.TOPIC, name)
@@ -19,7 +27,7 @@ def test_a_topic_keeps_its_records_for_ever_on_three_brokers(stack):
     assert {len(one["replica_nodes"]) for one in found["partitions"]} == {3}
 
 
-def test_making_it_again_changes_nothing(stack):
+def test_creating_it_again_changes_nothing(stack):
     make_topic(stack.brokers, "made-twice", 2)
     before = look(stack.brokers, ["made-twice"])
     make_topic(stack.brokers, "made-twice", 2)
@@ -30,13 +38,13 @@ def test_making_it_again_changes_nothing(stack):
     }
 
 
-def test_one_with_another_number_of_partitions_is_refused(stack):
+def test_a_topic_with_another_number_of_partitions_is_rejected(stack):
     make_topic(stack.brokers, "narrow", 1)
-    with pytest.raises(StackError, match="narrow is there with 1 partitions, and 4 are wanted"):
+    with pytest.raises(StackError, match=re.escape(MESSAGES["partitions"])):
         make_topic(stack.brokers, "narrow", 4)
 
 
-def test_a_topic_that_was_made_anew_has_another_id(stack):
+def test_a_recreated_topic_has_another_id(stack):
     make_topic(stack.brokers, "renewed", 1)
     before = look(stack.brokers, ["renewed"])["renewed"]["id"]
     drop_topic(stack.brokers, "renewed")
@@ -45,10 +53,10 @@ def test_a_topic_that_was_made_anew_has_another_id(stack):
     assert look(stack.brokers, ["renewed"])["renewed"]["id"] != before
 
 
-def test_a_topic_that_is_not_there_is_missed(stack):
-    with pytest.raises(StackError, match="there is no topic 'nowhere'"):
+def test_a_missing_topic_is_an_error(stack):
+    with pytest.raises(StackError, match=re.escape(MESSAGES["missing"])):
         look(stack.brokers, ["nowhere"])
-    with pytest.raises(StackError, match="there is no topic 'nowhere'"):
+    with pytest.raises(StackError, match=re.escape(MESSAGES["missing"])):
         list(read_back(stack.brokers, "nowhere"))
 
 

@@ -1,4 +1,4 @@
-"""Transactions on these brokers: ended, fenced, and ended by a process that did not begin them."""
+"""Transactions on real brokers: ended, fenced, and ended by a process that did not begin them."""
 
 import subprocess
 import sys
@@ -15,7 +15,7 @@ from onceproof.stacks.local.stack import LocalStack
 from tests.contract.topics import make_topic, read_back
 
 pytestmark = pytest.mark.stack
-# Writes, flushes, and dies with its transaction open: nothing is closed, nothing is said.
+# Writes, flushes, and exits with its transaction open, without closing the client.
 DIES_PREPARED = """
 import os, sys
 from kafka import KafkaProducer
@@ -42,7 +42,7 @@ def committed(stack: LocalStack, topic: str) -> list[bytes]:
 
 
 def describe(stack: LocalStack, name: str):
-    """What the coordinator knows; after a restart it is some moments until one says that it is."""
+    """Return the coordinator's description; after a restart there is none for some moments."""
 
     def look():
         with closing(admin(stack.brokers)) as client:
@@ -51,7 +51,7 @@ def describe(stack: LocalStack, name: str):
             except (CoordinatorLoadInProgressError, NotCoordinatorError):
                 return None
 
-    return wait_for(look, 30, f"nobody coordinates {name}")
+    return wait_for(look, 30, f"{name} has no coordinator")
 
 
 def end(stack: LocalStack, name: str, *, commit: bool) -> int:
@@ -63,7 +63,7 @@ def end(stack: LocalStack, name: str, *, commit: bool) -> int:
         return manager.run(manager.send, request, found.coordinator_id).error_code
 
 
-def test_what_is_committed_is_seen_and_what_is_aborted_is_not(stack):
+def test_committed_records_are_visible_and_aborted_ones_are_not(stack):
     topic = make_topic(stack.brokers, "ended", 1)
     producer = transactional(stack, "ends")
     producer.send(topic, b"committed").get(30)
@@ -91,7 +91,7 @@ def test_a_zombie_is_fenced_by_a_second_producer_of_its_id(stack):
 
 
 @pytest.mark.parametrize(("commit", "seen"), [(True, [b"prepared"]), (False, [])])
-def test_what_a_dead_process_prepared_is_ended_by_another(stack, commit, seen):
+def test_another_process_ends_the_transaction_of_a_crashed_one(stack, commit, seen):
     name = f"prepared-{commit}"
     topic = make_topic(stack.brokers, name, 1)
     command = [sys.executable, "-c", DIES_PREPARED, stack.brokers.bootstrap, name, topic]

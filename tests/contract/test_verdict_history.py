@@ -66,7 +66,7 @@ def test_a_newer_history_is_refused(address):
     open_store(address)
     with psycopg.connect(address, autocommit=True) as connection:
         connection.execute("update onceproof_version set version_num = '0999'")
-    with pytest.raises(RequestError, match=f"0999, and this onceproof knows {REVISIONS[-1]}"):
+    with pytest.raises(RequestError, match=rf"0999.*{REVISIONS[-1]}"):
         open_store(address)
 
 

@@ -9,12 +9,12 @@ Rows = dict[tuple[int, int], bytes]
 
 
 def in_sync(brokers: Brokers, topic: str) -> list[int]:
-    """The number of replicas in sync, a partition."""
+    """Return the number of in-sync replicas of each partition."""
     (found,) = ask(brokers, lambda client: client.describe_topics([topic]))
     return [len(partition["isr_nodes"]) for partition in found["partitions"]]
 
 
 def read_back(brokers: Brokers, topic: str, isolation: str = "read_uncommitted") -> Rows:
-    """Every record of a topic by partition and offset, as far as this isolation level sees."""
+    """Return the records of a topic by partition and offset, at this isolation level."""
     found = topics.read_back(brokers, topic, isolation=isolation)
     return {(one.partition, one.offset): one.value for one in found}

@@ -48,7 +48,7 @@ def wrong(stack, tmp_path):
 def test_a_table_with_rows_and_without_the_key_is_told_before_anything_starts(wrong, table):
     said = wrong("order_id", table=table)
     assert said.keys() == {"output", "key and columns"}
-    assert said["output"]["value"] == "shop.orders holds rows already"
+    assert said["output"]["value"] == "shop.orders has rows already"
     assert "write empty: true" in said["output"]["remedy"]
     assert said["key and columns"]["value"] == "shop.orders has id, amount"
     assert said["key and columns"]["remedy"].startswith("there is no order_id: write `key`")

@@ -1,4 +1,6 @@
-"""DuckDB as this package opens it: neither a path nor statistics change what a file holds."""
+"""DuckDB as this package opens it: neither a path nor statistics change the rows of a file."""
+
+import re
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -11,6 +13,12 @@ from onceproof.phases.judge import judge_run
 from onceproof.runs.ledger import parquet_files, query_parquet, read_rows
 from tests.unit.handwritten_run import HandwrittenRun, saw
 
+MESSAGES = {
+    "other file": "ledger/b.PARQUET is not a parquet file",
+    "loop": "a folder above it",
+    "listing": "ledger/ cannot be listed",
+    "damaged": "observed/part.parquet is not readable parquet",
+}
 NAN = float("nan")
 
 
@@ -20,7 +28,7 @@ def rows(folder, **columns):
     return folder
 
 
-def test_no_progress_bar_is_drawn_between_what_a_command_prints():
+def test_no_progress_bar_is_printed():
     found = open_database().execute("select current_setting('enable_progress_bar')").fetchone()
     assert found == (False,)
 
@@ -35,7 +43,7 @@ def test_rows_below_a_folder_that_names_a_column_are_those_of_the_file(tmp_path)
 
 
 @pytest.mark.parametrize("parent", ["plain", "version=1"])
-def test_a_row_that_went_back_is_seen_wherever_the_run_is(tmp_path, parent):
+def test_a_regressed_row_is_found_wherever_the_run_is(tmp_path, parent):
     run = HandwrittenRun()
     run.reads = [
         *(saw(1, "a", 5), saw(1, "b"), saw(1, "c")),
@@ -48,8 +56,8 @@ def test_a_row_that_went_back_is_seen_wherever_the_run_is(tmp_path, parent):
     folder = tmp_path / parent / "run"
     folder.parent.mkdir()
     run.write(folder)
-    told = " ".join(finding.reason for finding in judge_run(folder).findings)
-    assert "regressed" in told
+    reasons = " ".join(finding.reason for finding in judge_run(folder).findings)
+    assert "regressed" in reasons
 
 
 def test_hashes_of_a_column_with_nan_and_one_other_value_fall_into_their_own_groups(tmp_path):
@@ -62,24 +70,24 @@ def test_hashes_of_a_column_with_nan_and_one_other_value_fall_into_their_own_gro
         assert [n for _, n in database.sql(by_bucket).fetchall()] == [1500, 1500]
 
 
-def test_no_file_of_a_folder_is_left_out_without_a_word(tmp_path):
+def test_no_file_of_a_folder_is_silently_left_out(tmp_path):
     folder = rows(tmp_path / "ledger", id=[1])
     rows(tmp_path / "elsewhere", id=[2])
     (folder / "more").symlink_to(tmp_path / "elsewhere")
     (folder / "_half.parquet").touch()
     assert len(parquet_files(folder)) == 2
     (folder / "b.PARQUET").touch()
-    with pytest.raises(EvidenceError, match=r"ledger/b.PARQUET is not a parquet file"):
+    with pytest.raises(EvidenceError, match=re.escape(MESSAGES["other file"])):
         parquet_files(folder)
     (tmp_path / "elsewhere/back").symlink_to(folder)
-    with pytest.raises(OSError, match="a folder above it"):
+    with pytest.raises(OSError, match=re.escape(MESSAGES["loop"])):
         data_files(folder)
-    with pytest.raises(EvidenceError, match="ledger/ cannot be listed"):
+    with pytest.raises(EvidenceError, match=re.escape(MESSAGES["listing"])):
         parquet_files(folder)
 
 
 def test_a_damaged_file_is_named(tmp_path):
     folder = rows(tmp_path / "observed", id=[1])
     (folder / "part.parquet").write_bytes(b"PAR1")
-    with pytest.raises(EvidenceError, match=r"observed/part.parquet is not readable parquet"):
+    with pytest.raises(EvidenceError, match=re.escape(MESSAGES["damaged"])):
         read_rows(folder)

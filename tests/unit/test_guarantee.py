@@ -21,7 +21,7 @@ ALLOWED = {
 
 @pytest.mark.parametrize("guarantee", Guarantee)
 @pytest.mark.parametrize("anomaly", ALLOWED)
-def test_each_guarantee_allows_what_the_table_says(anomaly, guarantee):
+def test_each_guarantee_allows_the_anomalies_of_the_table(anomaly, guarantee):
     promise = Promise(guarantee, atomic_batches=False, ordered=False)
     assert promise.allows(anomaly) is (guarantee in ALLOWED[anomaly])
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from onceproof.errors import StackError
-from onceproof.fencing import told
+from onceproof.fencing import read_records
 from onceproof.machine.polling import comes_true
 from onceproof.runs.history import History
 from onceproof.runs.records import Op, Outcome
@@ -36,7 +36,7 @@ class Recovery:
 
     def settle(self) -> str:
         """Let the sink settle what dead attempts left; return the reason of a failure, if any."""
-        for one in told(self.fenced, self._fenced):
+        for one in read_records(self.fenced, self._fenced):
             self._fenced += 1
             self.history.append("sink", Op.FENCED, batch=one.pop("batch"), proof=one)
         try:

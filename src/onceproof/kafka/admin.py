@@ -1,4 +1,4 @@
-"""Questions put to brokers that come and go."""
+"""Admin requests that are retried while brokers are unavailable."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from onceproof.kafka.security import Reachable
 from onceproof.machine.polling import wait_for
 
 T = TypeVar("T")
-# Longer than brokers need to come back from an outage: they are asked while faults strike.
+# Longer than brokers need to come back from an outage: requests are sent while faults strike.
 ANSWERS_WITHIN_S = 60
 
 
 def admin(brokers: Reachable) -> Any:
-    """Return a new admin client. One made earlier knows only the brokers of its own beginning."""
+    """Return a new admin client; an older client only knows the brokers it was created with."""
     from kafka import KafkaAdminClient
     from kafka.net.compat import KafkaNetClient
 
-    # No setting of the admin client's own: a container that is dead does not refuse, it is silent.
+    # The admin client has no such setting; a stopped container does not reject connections, so a
+    # client would wait for the time-out.
     quick = {"socket_connection_setup_timeout_ms": 1000}
     return KafkaAdminClient(
         bootstrap_timeout_ms=2000,
@@ -38,21 +39,21 @@ def admin(brokers: Reachable) -> Any:
 def ask_patiently(
     brokers: Reachable, question: Callable[[Any], T], limit_s: float = ANSWERS_WITHIN_S
 ) -> T:
-    """Put a question to a new admin client, again and again while brokers come and go."""
+    """Call `question` with a new admin client; retry on retriable errors until the limit."""
     from kafka.errors import RetriableError
 
-    said = "nothing"
+    last_error = "none"
 
     def answer() -> tuple[T] | None:
-        nonlocal said
+        nonlocal last_error
         try:
             with closing(admin(brokers)) as client:
                 return (question(client),)
         except RetriableError as error:
-            said = f"{type(error).__name__}: {error}"
+            last_error = f"{type(error).__name__}: {error}"
             return None
 
     try:
         return wait_for(answer, limit_s, "the brokers do not answer")[0]
     except StackError as error:
-        raise StackError(f"{error}; last heard: {said}") from None
+        raise StackError(f"{error}; last error: {last_error}") from None

@@ -1,8 +1,8 @@
-"""A server that forgets: it hands each record of a topic out once, and then has it no more.
+"""A server that returns each record of a topic once, and then forgets it.
 
-It stands for sources that cannot be replayed, such as a socket. The records come from the run's
-topic, so ledger, offset log and reference are those of any run; whoever asks it a second time for
-the same offsets gets nothing. It lives in the run's agent, and outlives every driver.
+It simulates sources that cannot be replayed, such as a socket. The records come from the run's
+topic, so ledger, offset log and reference are those of any run; a second request for the same
+offsets returns nothing. The server runs in the run's agent, and outlives every driver.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ANSWERS_WITHIN_S = 30.0
 
 
 class Records:
-    """What was not handed out yet, by partition and offset."""
+    """The records that were not taken yet, by partition and offset."""
 
     def __init__(self, partitions: Iterable[int]) -> None:
         self._lock = threading.Lock()
@@ -32,30 +32,30 @@ class Records:
         self._held: dict[int, dict[int, str]] = {one: {} for one in self._ends}
 
     def put(self, partition: int, offset: int, value: str) -> None:
-        """Hold one more record."""
+        """Add a record."""
         with self._lock:
             self._held[partition][offset] = value
             self._ends[partition] = offset + 1
 
     def ends(self) -> dict[int, int]:
-        """Return the offset behind the newest record of each partition."""
+        """Return the end offset of each partition."""
         with self._lock:
             return dict(self._ends)
 
     def take(self, partition: int, begin: int, end: int) -> list[str]:
-        """Return the records of a range that nobody has taken, and forget them."""
+        """Remove and return the records of a range that were not taken yet."""
         with self._lock:
             held = self._held[partition]
             return [held.pop(offset) for offset in range(begin, end) if offset in held]
 
     def answer(self, asked: dict[str, Any]) -> Any:
-        """Answer one question."""
+        """Return the answer to one request."""
         return self.take(**asked) if asked else self.ends()
 
 
 @contextmanager
 def forgetting(brokers: Brokers, topic: str, host: str) -> Iterator[str]:
-    """Serve what comes in a topic, each record once, and yield the address."""
+    """Serve the records of a topic, each once; yield the server's address."""
     consumer, parts = _consumer(brokers, topic)
     records, over = Records(part.partition for part in parts), threading.Event()
     with closing(consumer), _Server((host, 0), _Answer) as server:
@@ -74,7 +74,7 @@ def forgetting(brokers: Brokers, topic: str, host: str) -> Iterator[str]:
 
 
 def ask(address: str, **asked: int) -> Any:
-    """Ask the server: with a range it is taken, without one the ends are told."""
+    """Take a range of records from the server; without a range, return the end offsets."""
     host, _, port = address.rpartition(":")
     with (
         socket.create_connection((host, int(port)), _ANSWERS_WITHIN_S) as connection,
@@ -84,7 +84,7 @@ def ask(address: str, **asked: int) -> Any:
         file.flush()
         answer = file.readline()
     if not answer.endswith(b"\n"):
-        raise StackError(f"the server at {address} ended in the middle of its answer")
+        raise StackError(f"the server at {address} closed the connection during its answer")
     return json.loads(answer)
 
 
@@ -110,7 +110,7 @@ def _consumer(brokers: Brokers, topic: str) -> tuple[Any, list[Any]]:
     numbers = consumer.partitions_for_topic(topic)
     if not numbers:
         consumer.close()
-        raise StackError(f"there is no topic {topic!r} to take records from")
+        raise StackError(f"topic {topic!r} does not exist, so it has no records to serve")
     parts = [TopicPartition(topic, number) for number in sorted(numbers)]
     consumer.assign(parts)
     consumer.seek_to_beginning(*parts)

@@ -1,7 +1,7 @@
-"""How clients are let in by Kafka and by databases: secrets by the names of environment variables.
+"""Security settings of Kafka clients, with secrets as names of environment variables.
 
-`${NAME}` stands for the variable NAME wherever a secret would stand: in addresses, in settings, in
-what is written down. It is looked up where a client is made, and nowhere else.
+`${NAME}` replaces a secret by the variable NAME: in addresses, in settings, and in files. It is
+looked up only where a client is created.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from onceproof.variables import revealed
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
-# The names of a Security go to our own jobs in this variable, as JSON.
+# The environment variable with the settings of built-in jobs, as JSON without secrets.
 VARIABLE = "ONCEPROOF_KAFKA_SECURITY"
 _LIBRDKAFKA = {
     "protocol": "security.protocol",
@@ -28,15 +28,15 @@ _LIBRDKAFKA = {
     "key": "ssl.key.location",
     "key_password": "ssl.key.password",
 }
-# What Java's parser takes for the end of a quoted word, or for the start of an escape.
+# Characters that end a quoted word or start an escape in Java's parser.
 _ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"})
 
 
 @dataclass(frozen=True)
 class Security:
-    """What a client of Kafka is let in by; all but protocol and mechanism are `${NAME}` or empty.
+    """Security settings of a Kafka client; except protocol and mechanism, `${NAME}` or empty.
 
-    `ca`, `certificate` and `key` lead to files in PEM.
+    `ca`, `certificate` and `key` are paths of PEM files.
     """
 
     protocol: str = "PLAINTEXT"
@@ -49,7 +49,7 @@ class Security:
     key_password: str = ""
 
     def named(self) -> dict[str, str]:
-        """Return it as it may be written down."""
+        """Return the settings without secrets, for files."""
         return {name: text for name, text in asdict(self).items() if text}
 
     def for_kafka_python(self) -> dict[str, Any]:
@@ -71,9 +71,9 @@ class Security:
         return {_LIBRDKAFKA[name]: revealed(text) for name, text in self.named().items()}
 
     def for_topics(self) -> dict[str, str]:
-        """Return the options of a sink that writes to a topic there; secrets by their names."""
-        told = self.named() if self != PLAIN else {}
-        return {f"kafka.{_LIBRDKAFKA[name]}": text for name, text in told.items()}
+        """Return the options of a sink of topics, without secrets."""
+        named = self.named() if self != PLAIN else {}
+        return {f"kafka.{_LIBRDKAFKA[name]}": text for name, text in named.items()}
 
     def for_spark(self) -> dict[str, str]:
         """Return the options of Spark's Kafka source and sink."""
@@ -108,15 +108,15 @@ def java_login(mechanism: str, user: str, password: str) -> str:
 
 
 class Reachable(Protocol):
-    """Brokers that one can make a client of: where they are, and by what they let it in."""
+    """Brokers with their addresses and the security settings of clients."""
 
     def for_kafka_python(self) -> dict[str, Any]:
-        """Return what every client of kafka-python is made with."""
+        """Return the settings of every kafka-python client."""
 
 
 @dataclass(frozen=True)
 class Brokers:
-    """The addresses of brokers, and by what they let clients in: never one without the other."""
+    """The addresses of brokers and their security settings, which are always passed together."""
 
     addresses: tuple[str, ...]
     security: Security
@@ -127,14 +127,14 @@ class Brokers:
         return ",".join(self.addresses)
 
     def for_kafka_python(self) -> dict[str, Any]:
-        """Return what every client of kafka-python is made with."""
+        """Return the settings of every kafka-python client."""
         return {"bootstrap_servers": list(self.addresses), **self.security.for_kafka_python()}
 
     def for_confluent(self) -> dict[str, Any]:
-        """Return what every client of confluent-kafka is made with."""
+        """Return the settings of every confluent-kafka client."""
         return {"bootstrap.servers": self.bootstrap, **self.security.for_confluent()}
 
 
 def in_environment() -> Security:
-    """Return what a job of ours is let in by, from `ONCEPROOF_KAFKA_SECURITY`."""
+    """Return the settings of a built-in job, from `ONCEPROOF_KAFKA_SECURITY`."""
     return Security(**json.loads(os.environ.get(VARIABLE) or "{}"))

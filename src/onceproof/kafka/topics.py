@@ -1,4 +1,4 @@
-"""Topics of a run: made so that nothing of them expires, looked at, read back, dropped."""
+"""Topics of a run: creating them without retention limits, describing, reading, dropping."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from onceproof.machine.polling import wait_for
 
 _REPLICAS = 3
 _NO_SUCH_TOPIC = 3  # in Kafka's protocol
-# A broker may hear of a new topic a moment after the others.
+# A broker may learn of a new topic a moment after the others.
 _MISSING_AT_MOST = 30
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One record of a topic, and where it stands."""
+    """A record of a topic with its partition and offset."""
 
     partition: int
     offset: int
@@ -30,9 +30,9 @@ class Found:
 
 
 def make_topic(brokers: Brokers, name: str, partitions: int = 4) -> str:
-    """Make a topic that keeps its records for ever, and return its name; it may be there already.
+    """Create a topic without retention limits unless it exists; return its name.
 
-    One that is there with another number of partitions is refused: keys would lie elsewhere.
+    Raises if it has another number of partitions: keys would be in other partitions.
     """
     from kafka.admin import NewTopic
     from kafka.errors import TopicAlreadyExistsError
@@ -48,16 +48,16 @@ def make_topic(brokers: Brokers, name: str, partitions: int = 4) -> str:
     found = len(look(brokers, [name])[name]["partitions"])
     if found != partitions:
         raise StackError(
-            f"topic {name} is there with {found} partitions, and {partitions} are wanted:"
-            " drop it, or write another name"
+            f"topic {name} already has {found} partitions, not {partitions}; drop it, or use"
+            " another name"
         )
     return name
 
 
 def look(brokers: Brokers, names: Sequence[str]) -> dict[str, Any]:
-    """Return each topic's id and where its partitions begin and end: the proof of `input.topics`.
+    """Return each topic's id, and the start and end of its partitions: proof of `input.topics`.
 
-    `end` is the next offset to be written. It is no count of records where transactions write.
+    `end` is the next offset to be written. With transactions, offsets do not count records.
     """
     from kafka import TopicPartition
     from kafka.admin import OffsetSpec
@@ -91,7 +91,7 @@ def look(brokers: Brokers, names: Sequence[str]) -> dict[str, Any]:
 
 
 def are_in_sync(brokers: Brokers, name: str) -> bool:
-    """Whether every replica of a topic has all of it."""
+    """Whether all replicas of a topic are in sync."""
 
     def see(client: Any) -> bool:
         (found,) = client.describe_topics([name])
@@ -102,7 +102,7 @@ def are_in_sync(brokers: Brokers, name: str) -> bool:
 
 
 def expire(brokers: Brokers, name: str, ends: Mapping[int, int]) -> dict[int, int]:
-    """Delete the records before these offsets, and return where each partition begins now."""
+    """Delete the records before these offsets; return the new start of each partition."""
     from kafka import TopicPartition
 
     wanted = {TopicPartition(name, partition): end for partition, end in ends.items()}
@@ -112,12 +112,12 @@ def expire(brokers: Brokers, name: str, ends: Mapping[int, int]) -> dict[int, in
 
 
 def grow_topic(brokers: Brokers, name: str, partitions: int) -> None:
-    """Give a topic so many partitions."""
+    """Increase the number of a topic's partitions."""
     ask_patiently(brokers, lambda client: client.create_partitions({name: partitions}))
 
 
 def drop_topic(brokers: Brokers, name: str) -> None:
-    """Remove a topic; one that is not there is gone already."""
+    """Remove a topic; does nothing if it does not exist."""
     from kafka.errors import UnknownTopicOrPartitionError
 
     def drop(client: Any) -> None:
@@ -133,7 +133,7 @@ def read_back(
     partitions: Sequence[int] | None = None,
     isolation: str = "read_uncommitted",
 ) -> Iterator[Found]:
-    """Yield every record up to the ends as they are now, in order within each partition."""
+    """Yield every record up to the current ends, in order within each partition."""
     from kafka import KafkaConsumer, TopicPartition
 
     consumer = KafkaConsumer(
@@ -161,10 +161,10 @@ def _drain(consumer: Any, ends: Mapping[Any, int]) -> Iterator[Found]:
 
     def read_on() -> tuple[Any, ...]:
         found = tuple(consumer.poll(500).items())
-        return found or ((None, ()),) * is_read()  # the last may be markers, which nobody gets
+        return found or ((None, ()),) * is_read()  # the last may be markers, which are not returned
 
     while not is_read():
-        for part, records in wait_for(read_on, ANSWERS_WITHIN_S, "a topic has no readable end"):
+        for part, records in wait_for(read_on, ANSWERS_WITHIN_S, "a topic was not read to its end"):
             for one in records:
                 if one.offset < ends[part]:
                     headers = tuple(map(tuple, one.headers or ()))
@@ -172,4 +172,4 @@ def _drain(consumer: Any, ends: Mapping[Any, int]) -> Iterator[Found]:
 
 
 def _no_topic(name: str) -> StackError:
-    return StackError(f"there is no topic {name!r}: it was never made, or somebody removed it")
+    return StackError(f"topic {name!r} does not exist: it was never created, or was removed")

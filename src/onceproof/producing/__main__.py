@@ -1,7 +1,7 @@
-"""One producer as a process, `python -m onceproof.producing ORDER`: it ends with its parent.
+"""A producer as a process, `python -m onceproof.producing ORDER`, that exits with its parent.
 
-It holds the read end of a pipe whose other end only its parent has. Whatever kills the parent
-closes that, and this process ends at once.
+It reads from a pipe whose write end only its parent has. However the parent exits, the pipe is
+closed, and this process exits at once.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from onceproof.producing.rows import Sends
 from onceproof.producing.sending import Sending
 from onceproof.workloads import find_workload
 
-_TELL_EVERY_S = 0.1
+_REPORT_EVERY_S = 0.1
 
 
-class _Teller:
-    """Prints the totals for the parent, now and then."""
+class _Reporter:
+    """Prints the totals for the parent, at most every `_REPORT_EVERY_S`."""
 
     def __init__(self) -> None:
         self._now = (0, 0)
@@ -34,26 +34,26 @@ class _Teller:
     def __call__(self, offered: int, acknowledged: int) -> None:
         self._now = (offered, acknowledged)
         if time.monotonic() >= self._next:
-            self.tell()
+            self.report()
 
-    def tell(self) -> None:
-        self._next = time.monotonic() + _TELL_EVERY_S
+    def report(self) -> None:
+        self._next = time.monotonic() + _REPORT_EVERY_S
         os.write(sys.stdout.fileno(), b"%d %d\n" % self._now)
 
 
 def main(order: Order) -> str:
-    """Send what is ordered, and return what went wrong."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C is the parent's to answer
+    """Send the records of the order; return the error, empty if there is none."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
     threading.Thread(target=_end_with_the_parent, daemon=True).start()
     options = order.options
     client = make_client(options, order.brokers, order.topic, order.patience_s)
-    teller = _Teller()
+    reporter = _Reporter()
     with closing(client):
         files = Path(order.folder) / f"part-{order.producer:03d}"
-        sending = Sending(client, files, order.patience_s, teller)
-        wrong = sending.run(_tables(order), options["rate"] / options["producers"])
-    teller.tell()
-    return wrong
+        sending = Sending(client, files, order.patience_s, reporter)
+        error = sending.run(_tables(order), options["rate"] / options["producers"])
+    reporter.report()
+    return error
 
 
 def _tables(order: Order) -> Iterator[Sends]:

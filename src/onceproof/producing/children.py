@@ -1,4 +1,4 @@
-"""The producers of a run as its parent sees them."""
+"""The producers of a run as child processes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TAIL = 500
 
 @dataclass(frozen=True)
 class Order:
-    """What one producer is to send, and where its part of the ledger goes."""
+    """The workload that one producer sends, and the folder of its part of the ledger."""
 
     workload: str
     options: Mapping[str, Any]
@@ -58,7 +58,7 @@ class Order:
 
     @classmethod
     def parse(cls, text: str) -> Order:
-        """Return the order that `str` of one wrote."""
+        """Return the order that `str` serialized."""
         found = json.loads(text)
         brokers = found.pop("brokers")
         return cls(
@@ -71,10 +71,10 @@ class Order:
 
 
 class Producers:
-    """All producers of a run; none of them outlives the `with` block, nor this process."""
+    """All producers of a run; they outlive neither the `with` block nor this process."""
 
     def __init__(self, order: Order, count: int, logs: Path) -> None:
-        """Start them; their words go to `produce-N.log`."""
+        """Start them; their output goes to `produce-N.log`."""
         logs.mkdir(parents=True, exist_ok=True)
         self._children: list[_Child] = []
         try:
@@ -97,17 +97,17 @@ class Producers:
         self.end()
 
     def end(self) -> None:
-        """Kill those that still run."""
+        """Kill the producers that are still running."""
         for child in self._children:
             child.end()
 
     def totals(self) -> tuple[int, int]:
-        """Return how many records were offered and acknowledged so far, over all producers."""
-        told = [child.told() for child in self._children]
-        return sum(one[0] for one in told), sum(one[1] for one in told)
+        """Return the numbers of records offered and acknowledged so far, over all producers."""
+        totals = [child.totals() for child in self._children]
+        return sum(one[0] for one in totals), sum(one[1] for one in totals)
 
     def are_done(self) -> bool:
-        """Whether all have sent everything; raises `StackError` if one has failed."""
+        """Whether all have sent all their records; raises `StackError` if one has failed."""
         done = [child.is_done() for child in self._children]
         return all(done)
 
@@ -116,28 +116,28 @@ class _Child:
     def __init__(self, order: Order, log: Path) -> None:
         command = [sys.executable, "-m", "onceproof.producing", str(order)]
         self._log, self._number = log, order.producer
-        self._text, self._told = b"", (0, 0)
+        self._text, self._totals = b"", (0, 0)
         with log.open("wb") as file:
             self._process = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=file
             )
         os.set_blocking(self._output(), False)
 
-    def told(self) -> tuple[int, int]:
+    def totals(self) -> tuple[int, int]:
         while found := self._read():
             *lines, self._text = (self._text + found).split(b"\n")
             for line in lines[-1:]:
                 offered, acknowledged = line.split()
-                self._told = int(offered), int(acknowledged)
-        return self._told
+                self._totals = int(offered), int(acknowledged)
+        return self._totals
 
     def is_done(self) -> bool:
         ended = self._process.poll()
         if ended:
-            said = self._log.read_text(errors="replace").strip()[-_TAIL:]
+            output = self._log.read_text(errors="replace").strip()[-_TAIL:]
             raise StackError(
-                f"producer {self._number} ended with {ended}, and the ledger is half made:"
-                f" {said or 'it said nothing'}"
+                f"producer {self._number} exited with {ended}, so the ledger is incomplete:"
+                f" {output or 'its log is empty'}"
             )
         return ended is not None
 

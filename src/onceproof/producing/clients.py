@@ -1,11 +1,10 @@
-"""The two clients that send: idempotent, acknowledged by all replicas, and patient.
+"""The two producer clients: idempotent, acknowledged by all replicas, with long time-outs.
 
-A delivery time-out that is shorter than an outage voids idempotence in both: what had timed out may
-be in the topic, and what is sent after it may be there twice. So the time-out lies above any
-planned outage, and a client that reports an error is used no further; but where a workload asks for
-a producer that gives up early (`delivery_s`), what has timed out is sent again, as such producers
-do. The record's timestamp is left to the client: an event time in its place would let retention
-delete the input.
+A delivery time-out that is shorter than an outage voids idempotence in both: a timed-out record may
+be in the topic, and a record sent after it may be there twice. So the time-out is above any planned
+outage, and a client is not used after an error. If a workload asks for a producer that gives up
+early (`delivery_s`), timed-out records are sent again, as such producers do. The record's timestamp
+is left to the client: with the event time instead, retention would delete the input.
 """
 
 from __future__ import annotations
@@ -30,18 +29,18 @@ BATCH_BYTES = 256 * 1024
 
 
 class Confluent:
-    """confluent-kafka, at a fifth of the cost."""
+    """The client confluent-kafka, at a fifth of the cost of kafka-python."""
 
     def __init__(
         self, brokers: Brokers, topic: str, patience_s: float, *, sends_again: bool = False
     ) -> None:
-        """Connect; `patience_s` is how long a record may wait for its acknowledgement."""
+        """Connect; `patience_s` is the delivery time-out of a record."""
         from confluent_kafka import Producer
 
         self.error = ""
         self._topic, self._sends_again = topic, sends_again
         self._timed_out: dict[Sends, list[int]] = defaultdict(list)
-        self._known, self._asked_at = 0, 0.0
+        self._partitions, self._asked_at = 0, 0.0
         self._producer: Any = Producer(
             {
                 **brokers.for_confluent(),
@@ -61,7 +60,7 @@ class Confluent:
         )
 
     def send(self, sends: Sends, begin: int, end: int) -> None:
-        """Send some rows; waits where the client's queue is full."""
+        """Send some rows; waits while the client's queue is full."""
         produce, topic, noted = self._producer.produce, self._topic, self._noted
         for place, (number, key, value, headers) in enumerate(sends.rows(begin, end), begin):
             outcome = partial(noted, sends, place)
@@ -73,34 +72,34 @@ class Confluent:
                     self._producer.poll(0.1)
 
     def serve(self) -> None:
-        """Note what has come in."""
+        """Handle the outcomes that have arrived."""
         self._producer.poll(0)
 
     def given_up(self) -> list[Sends]:
-        """Return what has timed out since it was asked before."""
-        found = [sends.again(places) for sends, places in self._timed_out.items()]
+        """Return the sends that have timed out since the last call."""
+        found = [sends.repeated(places) for sends, places in self._timed_out.items()]
         self._timed_out.clear()
         return found
 
     def partitions(self) -> int:
-        """Ask now and then; while no broker answers there are as many as there were."""
+        """Return the number of partitions, refreshed every 2 s if a broker answers."""
         from confluent_kafka import KafkaException
 
         now = time.monotonic()
         if now >= self._asked_at + _ASK_PARTITIONS_EVERY_S:
             with suppress(KafkaException):
                 found = self._producer.list_topics(self._topic, _ASK_AT_MOST_S)
-                self._known = len(found.topics[self._topic].partitions)
+                self._partitions = len(found.topics[self._topic].partitions)
             self._asked_at = time.monotonic()
-        return self._known
+        return self._partitions
 
     def close(self) -> None:
-        """Drop what is queued; it ends with the process."""
+        """Drop the queued records; the client ends with the process."""
         self._producer.purge()
 
     def _noted(self, sends: Sends, place: int, error: Any, message: Any) -> None:
         if error is None:
-            # After some retries it has no offset: the record is then looked for in the topic.
+            # After some retries there is no offset: the record is then searched in the topic.
             sends.acknowledge(place, message.offset())
         elif self._sends_again and error.name() == _TIMED_OUT:
             sends.fail()
@@ -115,7 +114,7 @@ class Confluent:
 
 
 class Client(Protocol):
-    """One producer of Kafka; `error` says what went wrong first, and is empty while all is well."""
+    """A producer client; `error` is its first error, empty if there is none."""
 
     error: str
 
@@ -123,23 +122,23 @@ class Client(Protocol):
         """Send the rows from `begin` up to `end`."""
 
     def serve(self) -> None:
-        """Note the outcomes that have come in."""
+        """Handle the outcomes that have arrived."""
 
     def given_up(self) -> list[Sends]:
-        """Return, once, what has timed out and is to be sent again."""
+        """Return, once, the timed-out sends that must be sent again."""
 
     def partitions(self) -> int:
-        """Return how many partitions its topic is known to have, 0 while that is not known."""
+        """Return the number of the topic's partitions, 0 while it is unknown."""
 
     def close(self) -> None:
-        """Give back what it holds; sends without an outcome stay so."""
+        """Close the client; sends without an outcome remain open."""
 
 
 class KafkaPython:
-    """kafka-python, which is always there."""
+    """The client kafka-python, which is always installed."""
 
     def __init__(self, brokers: Brokers, topic: str, patience_s: float) -> None:
-        """Connect; `patience_s` is how long a record may wait for its acknowledgement."""
+        """Connect; `patience_s` is the delivery time-out of a record."""
         from kafka import KafkaProducer
 
         self.error = ""
@@ -170,7 +169,7 @@ class KafkaPython:
         )
 
     def serve(self) -> None:
-        """Note outcomes in the order of sending, here and not in the client's own thread."""
+        """Handle outcomes in the order of sending, in this thread and not in the client's."""
         while self._under_way and self._under_way[0][0].is_done:
             future, sends, place = self._under_way.popleft()
             if future.succeeded():
@@ -180,22 +179,22 @@ class KafkaPython:
                 sends.fail()
 
     def given_up(self) -> list[Sends]:
-        """Give up on nothing: after a time-out this client answers nobody any more."""
+        """Return an empty list: this client cannot be used after a time-out."""
         return []
 
     def partitions(self) -> int:
-        """Return those of its metadata, which it brings up to date by itself."""
+        """Return the number in the client's metadata, which it refreshes by itself."""
         return len(self._producer.partitions_for(self._topic) or ())
 
     def close(self) -> None:
-        """End its thread at once."""
+        """Stop the client's thread at once."""
         self._producer.close(timeout=0)
 
 
 def make_client(
     options: Mapping[str, Any], brokers: Brokers, topic: str, patience_s: float
 ) -> Client:
-    """Return a new client as a workload's options have it."""
+    """Return a new client for a workload's options."""
     if options["client"] != CONFLUENT:
         return KafkaPython(brokers, topic, patience_s)
     early = options["delivery_s"]

@@ -1,4 +1,4 @@
-"""Sends as rows: what is put into the topic, where, and what became of it."""
+"""Sends as rows: the records sent, their partitions, and their outcomes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any, Self
 OK, FAILED, UNKNOWN = "ok", "failed", "unknown"
 _NOWHERE = -1
 _FIELDS = ("id", "producer", "key", "seq", "event_ms", "amount")
-# Headers of records that are sent as they are: whence they come stands here, never in the value.
+# Headers of records that are sent as they are, instead of ids in their values.
 ID, RUN = "onceproof.id", "onceproof.run"
 Headers = list[tuple[str, bytes]] | None
 _SENT = ["record_key", "value", "headers"]
@@ -22,10 +22,10 @@ Row = tuple[int, bytes | None, bytes | None, Headers]
 
 
 class Sends:
-    """Some sends that are under way together, and their outcomes as they come in."""
+    """A table of sends in progress, with the outcomes that have arrived."""
 
     def __init__(self, events: Any, run: str, topic: str, partitions: int) -> None:
-        """Lay out a table of events; nothing is sent yet."""
+        """Assign partitions to a table of events; sends nothing."""
         import numpy
         import pyarrow
 
@@ -60,22 +60,22 @@ class Sends:
             return zip(places, keys, values, repeat(None), strict=False)
         own = self._as_is.slice(begin, end - begin)
         keys, values, headers = (own[name].to_pylist() for name in _SENT)
-        told = map(self._headers, headers, part["id"].to_pylist())
-        return zip(places, keys, values, told, strict=True)
+        all_headers = map(self._headers, headers, part["id"].to_pylist())
+        return zip(places, keys, values, all_headers, strict=True)
 
     def spread(self, begin: int, partitions: int) -> None:
-        """Lay out those from `begin` on over more partitions."""
+        """Assign the sends from `begin` on to more partitions."""
         import pyarrow
 
-        laid_out = self._table["partition"].slice(0, begin)
-        anew = _partitions(self._table.slice(begin), partitions)
-        column = pyarrow.chunked_array([*laid_out.chunks, anew], "int32")
+        kept = self._table["partition"].slice(0, begin)
+        changed = _partitions(self._table.slice(begin), partitions)
+        column = pyarrow.chunked_array([*kept.chunks, changed], "int32")
         number = self._table.schema.get_field_index("partition")
         self._table = self._table.set_column(number, "partition", column)
         self.partitions = partitions
 
-    def again(self, places: Sequence[int]) -> Self:
-        """Return some of them to be sent once more, as sends of their own."""
+    def repeated(self, places: Sequence[int]) -> Self:
+        """Return some of the sends as redeliveries, with outcomes of their own."""
         import pyarrow
 
         other = copy.copy(self)
@@ -87,35 +87,34 @@ class Sends:
         return other
 
     def _headers(self, own: list[dict[str, Any]], number: int) -> Headers:
-        """Return the user's headers of a record, and those that say whence it comes."""
         named = [(one["name"], one["value"]) for one in own]
         return [*named, (ID, b"%d" % number), (RUN, self._run)]
 
     def acknowledge(self, place: int, offset: int | None) -> None:
-        """Note that a send is in the topic; a client may not know where."""
+        """Note that a send is in the topic; the client may not know its offset."""
         if offset is not None and offset >= 0:
             self._offsets[place] = offset
         self.acknowledged += 1
         self.open -= 1
 
     def fail(self) -> None:
-        """Note that a send ended in an error: it may be in the topic all the same."""
+        """Note that a send ended in an error; it may still be in the topic."""
         self.open -= 1
 
     def write(self, path: Path) -> None:
-        """Write the ledger's rows; what has no offset is unknown until the topic is read back."""
+        """Write the ledger's rows; a send without offset is unknown until the topic is read."""
         import numpy
         import pyarrow
 
         offsets = numpy.array(self._offsets, dtype=numpy.int64)
         is_lost = offsets == _NOWHERE
         acks = pyarrow.array([OK, UNKNOWN]).take(pyarrow.array(is_lost.astype(numpy.int8)))
-        known = pyarrow.array(offsets, mask=is_lost)
-        write_rows(self._table.append_column("offset", known).append_column("ack", acks), path)
+        column = pyarrow.array(offsets, mask=is_lost)
+        write_rows(self._table.append_column("offset", column).append_column("ack", acks), path)
 
 
 def write_rows(table: Any, path: Path) -> None:
-    """Write a file of the ledger, whole or not at all."""
+    """Write a file of the ledger atomically."""
     import pyarrow.parquet as parquet
 
     half_made = path.with_name(f"_{path.name}")
@@ -124,7 +123,7 @@ def write_rows(table: Any, path: Path) -> None:
 
 
 def _partitions(events: Any, partitions: int) -> Any:
-    """Return the partition of each event: that of its key, in turn where it has none."""
+    """Return the partition of each event: by its key, or round-robin without a key."""
     import pyarrow
 
     if events["key"].null_count:
@@ -140,12 +139,12 @@ def _partitions(events: Any, partitions: int) -> Any:
 
 
 def partition_of(key: str, partitions: int) -> int:
-    """Return the partition of a key, the same on every machine and for every client."""
+    """Return the partition of a key, which is the same on every machine and for every client."""
     return zlib.crc32(key.encode()) % partitions
 
 
 def payloads(events: Any, run: str) -> Any:
-    """Return the JSON text of each event, as `json.dumps` without blanks would write it."""
+    """Return the JSON text of each event, as `json.dumps` without blanks writes it."""
     import pyarrow
     import pyarrow.compute as compute
 

@@ -1,4 +1,4 @@
-"""One producer: sends its tables at its rate, and writes each to the ledger once it is settled."""
+"""A producer: sends its tables at its rate, and writes each to the ledger once it is settled."""
 
 from __future__ import annotations
 
@@ -14,25 +14,28 @@ from onceproof.producing.rows import Sends
 _TURNS_A_SECOND = 50
 _MOST_A_TURN = 2000
 _LOOK_EVERY_S = 0.005
-# Tables whose outcomes may be open at once: so the client's memory has a bound.
+# Tables with open outcomes: the limit bounds the client's memory.
 _UNDER_WAY = 8
-Told = Callable[[int, int], None]
+Report = Callable[[int, int], None]
 
 
 class Sending:
-    """The sends of one producer; `told` hears how many were offered and acknowledged so far."""
+    """The sends of one producer; calls `report` with the records offered and acknowledged so far.
 
-    def __init__(self, client: Client, files: Path, limit_s: float, told: Told) -> None:
-        """Make it; the names of its files in the ledger begin with `files`."""
-        self._client, self._told = client, told
+    The names of its files in the ledger begin with `files`.
+    """
+
+    def __init__(self, client: Client, files: Path, limit_s: float, report: Report) -> None:
+        """Store the arguments; sends nothing."""
+        self._client, self._report = client, report
         self._files, self._limit_s = files, limit_s
         self._under_way: deque[Sends] = deque()
         self._offered = self._acknowledged = self._written = 0
 
     def run(self, tables: Iterable[Sends], rate: float = 0) -> str:
-        """Send all, and return the error that the client met, if any.
+        """Send all tables; return the client's error, empty if there is none.
 
-        After an error no more is sent, and the ledger tells of all that was offered until then.
+        After an error nothing more is sent, and the ledger has all records offered until then.
         """
         began = time.monotonic()
         for sends in tables:
@@ -56,25 +59,25 @@ class Sending:
                 sends.spread(begin, partitions)
             self._client.send(sends, begin, end)
             self._offered += end - begin
-            self._tell()
+            self._serve()
 
     def _wait_until(self, due: float) -> None:
         def look() -> bool:
-            self._tell()
+            self._serve()
             return time.monotonic() >= due
 
-        wait_for(look, self._limit_s, "the next record is not due yet", every_s=_LOOK_EVERY_S)
+        wait_for(look, self._limit_s, "the next record is not due", every_s=_LOOK_EVERY_S)
 
     def _settle(self, most: int) -> None:
-        """Wait until at most so many tables are under way, or the client has given up."""
+        """Wait until at most `most` tables have open outcomes, or the client has an error."""
 
         def look() -> bool:
-            self._tell()
+            self._serve()
             while self._under_way and not self._under_way[0].open:
                 self._write()
             return len(self._under_way) <= most or bool(self._client.error)
 
-        words = "the brokers do not acknowledge what was sent"
+        words = "the brokers do not acknowledge the records"
         wait_for(look, self._limit_s, words, every_s=_LOOK_EVERY_S)
 
     def _write(self) -> None:
@@ -83,11 +86,11 @@ class Sending:
         self._written += 1
         self._acknowledged += sends.acknowledged
 
-    def _tell(self) -> None:
+    def _serve(self) -> None:
         self._client.serve()
-        for again in self._client.given_up():
-            self._under_way.append(again)
-            self._client.send(again, 0, len(again))
-            self._offered += len(again)
+        for repeated in self._client.given_up():
+            self._under_way.append(repeated)
+            self._client.send(repeated, 0, len(repeated))
+            self._offered += len(repeated)
         open_ones = sum(sends.acknowledged for sends in self._under_way)
-        self._told(self._offered, self._acknowledged + open_ones)
+        self._report(self._offered, self._acknowledged + open_ones)

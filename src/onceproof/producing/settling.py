@@ -1,4 +1,4 @@
-"""The ledger held against the topic: unknown outcomes are settled, and no record is a stranger."""
+"""Comparison of the ledger with the topic: unknown outcomes are settled, other records rejected."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from onceproof.kafka.topics import look, read_back
 from onceproof.producing.rows import FAILED, ID, OK, UNKNOWN, write_rows
 from onceproof.runs.ledger import Ledger, parquet_files, query_parquet
 
-_NOBODY = -1
+_FOREIGN = -1
 
 
 def settle(folder: Path, brokers: Brokers, topic: str) -> dict[str, int]:
-    """Give every send its place or call it failed; return the next offset of each partition.
+    """Give every send its offset or mark it failed; return the end offset of each partition.
 
-    Afterwards ledger and topic are the same records: what the topic holds more or less raises
-    `EvidenceError`. Aborted records are none of either, and of expired ones the ledger's word is
-    taken. A send is known by its payload, or by the id in its headers where it is sent as
-    it is; of several copies each takes the next place.
+    Afterwards ledger and topic have the same records: a difference raises `EvidenceError`. Aborted
+    records are in neither, and for expired records the ledger is trusted. A send is identified by
+    its payload, or by the id in its headers if it is sent as it is; each of several copies takes
+    the next offset.
     """
     unknown = query_parquet(
         folder,
@@ -31,8 +31,8 @@ def settle(folder: Path, brokers: Brokers, topic: str) -> dict[str, int]:
     partitions = look(brokers, [topic])[topic]["partitions"]
     if unknown and any(bounds["start"] for bounds in partitions.values()):
         raise EvidenceError(
-            f"the beginning of {topic} has expired, and of some events nobody knows whether they"
-            " were in it"
+            f"the first records of {topic} have expired, so it is unknown whether some events were"
+            " among them"
         )
     if unknown:
         places = _places(folder, brokers, topic, [row[0] for row in unknown])
@@ -47,20 +47,20 @@ def settle(folder: Path, brokers: Brokers, topic: str) -> dict[str, int]:
 def _places(
     folder: Path, brokers: Brokers, topic: str, partitions: Sequence[int]
 ) -> dict[int, list[int]]:
-    """Return where the events of unknown outcome stand, but for the places that are known."""
+    """Return the offsets of events with unknown outcomes, except those that the ledger has."""
     rows = query_parquet(
         folder,
         'select id, any_value(payload), list("offset") filter ("offset" is not null)'
         " from {rows} group by id having bool_or(ack = 'unknown')",
     )
-    known = {number: set(offsets or ()) for number, _, offsets in rows}
+    in_ledger = {number: set(offsets or ()) for number, _, offsets in rows}
     named = {payload: number for number, payload, _ in rows}
     places: dict[int, list[int]] = defaultdict(list)
     for found in read_back(brokers, topic, partitions):
-        told = dict(found.headers).get(ID)
+        header = dict(found.headers).get(ID)
         payload = (found.value or b"").decode(errors="replace")
-        number = int(told) if told else named.get(payload, _NOBODY)
-        if number in known and found.offset not in known[number]:
+        number = int(header) if header else named.get(payload, _FOREIGN)
+        if number in in_ledger and found.offset not in in_ledger[number]:
             places[number].append(found.offset)
     return places
 
@@ -85,7 +85,7 @@ def _settle_file(path: Path, places: Mapping[int, list[int]]) -> None:
 
 
 def _is_odd(ledger: Ledger, topic: str, number: str, partitions: Mapping[str, Any]) -> bool:
-    """Whether a partition holds other offsets than the ledger's from 0 to its end."""
+    """Whether the offsets of a partition differ from the ledger's, or do not begin at 0."""
     bounds, offsets = partitions[number], ledger.offsets.get((topic, int(number)), [])
     held = bounds["end"] - bounds["start"]
     return bool(
@@ -100,9 +100,9 @@ def _check_records(
     odd: Sequence[int],
     partitions: Mapping[str, Any],
 ) -> None:
-    """Raise unless the records that are committed, from where a partition begins, are the ledger's.
+    """Raise unless the committed records from a partition's start on are those of the ledger.
 
-    What a transaction has aborted is no input, and what has expired was.
+    Aborted records are not input; expired records were.
     """
     found: dict[int, list[int]] = defaultdict(list)
     for one in read_back(brokers, topic, odd, "read_committed"):
@@ -112,7 +112,7 @@ def _check_records(
         offsets = ledger.offsets.get((topic, number), [])
         if found[number] != [offset for offset in offsets if offset >= bounds["start"]]:
             raise EvidenceError(
-                f"{topic}-{number} holds {len(found[number]):,} records from {bounds['start']:,} to"
-                f" {bounds['end']:,}, and the ledger knows {len(offsets):,}: somebody else wrote to"
-                " it, or a record was sent twice; begin a new run with a topic of its own"
+                f"{topic}-{number} has {len(found[number]):,} records from {bounds['start']:,} to"
+                f" {bounds['end']:,}, but the ledger has {len(offsets):,}: another producer wrote"
+                " to it, or a record was sent twice; start a new run with a topic of its own"
             )

@@ -1,7 +1,7 @@
-"""A workload is a function of options, a seed and a producer's number to events.
+"""Workloads: functions of options, a seed and a producer's number that return events.
 
 The same arguments give the same events, on every machine and at every speed: nothing reads a clock.
-Sending them, the sentinel after them, and the ledger of what was sent are alike for all workloads.
+Sending, the sentinel at the end, and the ledger are the same for all workloads.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from onceproof.workloads import as_is, page_views, records, template
 CONFLUENT, KAFKA_PYTHON = "confluent", "kafka-python"
 SENTINEL_KEY = "sentinel"
 AHEAD_MS = 24 * 60 * 60 * 1000  # of the sentinel, beyond the newest event
-# What every workload has: how many events, and how they are sent.
+# The options of every workload: the number of events, and how they are sent.
 SENDING: Mapping[str, Field] = {
     "events": Field(whole(0, 1_000_000_000), "how many events", 20_000),
     "producers": Field(whole(1, 64), "processes that share them", 1),
@@ -46,7 +46,7 @@ def _as_given(options: Mapping[str, Any], folder: str) -> Mapping[str, Any]:  # 
 
 
 def sentinel(options: Mapping[str, Any], newest_ms: int) -> Any:
-    """Return a table with one event far ahead of the newest, so that every window closes."""
+    """Return a table with one event far later than the newest, so that every window closes."""
     import pyarrow
 
     return pyarrow.table(
@@ -64,16 +64,16 @@ def sentinel(options: Mapping[str, Any], newest_ms: int) -> Any:
 
 @dataclass(frozen=True)
 class Workload:
-    """Events, in batches of columns.
+    """A named generator of events, in batches of columns.
 
-    `events` is called with every option resolved, the seed, and a producer from 0 to producers - 1.
-    It yields Arrow tables in the order of sending, with the columns `id`, `producer`, `key`, `seq`,
-    `event_ms`, `amount` and `kind`: `event`, or `redelivery` for one that is sent a second time.
-    Ids are unique over all producers and below `events`; `seq` grows within a key of a producer.
-    A table with a `value` (binary) has records that are sent as they are: see `as_is.table`.
+    `events` is called with all options, the seed, and a producer from 0 to producers - 1. It yields
+    Arrow tables in the order of sending, with the columns `id`, `producer`, `key`, `seq`,
+    `event_ms`, `amount` and `kind`: `event`, or `redelivery` for an event sent a second time. Ids
+    are unique over all producers and below `events`; `seq` grows within a key of a producer. A
+    table with a `value` (binary) has records that are sent as they are: see `as_is.table`.
 
-    `pinned` returns the options as the plan has them, files named from the scenario's folder.
-    `sentinel` returns the table of the one event that is sent last, None where there is none.
+    `pinned` returns the options for the plan, with files resolved against the scenario's folder.
+    `sentinel` returns the table with the last event, or None if there is none.
     """
 
     name: str
@@ -83,7 +83,7 @@ class Workload:
     sentinel: Callable[[Mapping[str, Any], int], Any] = sentinel
 
     def resolve(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return every option with its value, or raise `RequestError` for what is bad."""
+        """Return all options with their values; raises `RequestError` for invalid ones."""
         page = Page(f"workload {self.name}")
         item = Item(page, given)
         found = self.read(item, item.fields() or {})
@@ -91,29 +91,33 @@ class Workload:
         return found or {}
 
     def read(self, owner: Item, given: Mapping[str, Item]) -> dict[str, Any] | None:
-        """Return every option with its value; None, with complaints noted, where one is bad."""
-        known = {**SENDING, **self.options}
-        found = read_fields(owner, given, Shape(known))
+        """Return all options with their values; None, with errors noted, if one is invalid."""
+        fields = {**SENDING, **self.options}
+        found = read_fields(owner, given, Shape(fields))
         if BAD in found.values():
             return None
         early = found["delivery_s"]
         found.setdefault("client", CONFLUENT if early or has_confluent() else KAFKA_PYTHON)
         if found["events"] and found["producers"] > found["events"]:
-            said = f"{found['producers']}, and there are only {found['events']} events to share"
-            owner.find("producers").refuse(f"{said}: write fewer producers")
+            owner.find("producers").refuse(
+                f"{found['producers']} exceeds the number of events, {found['events']};"
+                " write fewer producers"
+            )
             return None
         if early and found["client"] != CONFLUENT:
-            said = f"{found['client']} answers nobody after a time-out: write client: {CONFLUENT}"
-            owner.find("delivery_s").refuse(f"{said}, or leave it out")
+            owner.find("delivery_s").refuse(
+                f"{found['client']} cannot be used after a time-out; write client: {CONFLUENT}, or"
+                " leave delivery_s out"
+            )
             return None
-        return {name: found[name] for name in known}
+        return {name: found[name] for name in fields}
 
 
 def has_confluent() -> bool:
-    """Whether confluent-kafka is installed: it decides who sends where a scenario leaves it out."""
+    """Whether confluent-kafka is installed: it is the default client if it is."""
     try:
         return importlib.util.find_spec("confluent_kafka") is not None
-    except ImportError:  # a finder that keeps it from being imported
+    except ImportError:  # raised by an import hook
         return False
 
 
@@ -125,18 +129,18 @@ WORKLOADS: tuple[Workload, ...] = (
 
 
 def find_workload(name: str) -> Workload:
-    """Return a workload by its name, or the one that a `module:attribute` names.
+    """Return the workload with this name, or the one at `module:attribute`.
 
-    An attribute that is a function of a seed yields the records themselves.
+    A function of a seed that yields records is a workload too.
     """
-    known = {workload.name: workload for workload in WORKLOADS}
-    if name in known:
-        return known[name]
-    write = f"{', '.join(known)}, or module:attribute with the module on PYTHONPATH"
-    found = find_attribute(name, f"workload {name!r}", write)
+    named = {workload.name: workload for workload in WORKLOADS}
+    if name in named:
+        return named[name]
+    use = f"one of {', '.join(named)}, or module:attribute with the module on PYTHONPATH"
+    found = find_attribute(name, f"workload {name!r}", use)
     if isinstance(found, Workload):
         return found
     if not callable(found) or isinstance(found, type):
         what = type(found).__name__
-        raise RequestError(f"{name} is a {what}, and must be a Workload, or a function of a seed")
+        raise RequestError(f"{name} is a {what}; it must be a Workload or a function of a seed")
     return Workload(name, as_is.OPTIONS, as_is.from_function(found), sentinel=as_is.sentinel)

@@ -1,7 +1,7 @@
-"""Records that are sent as they are: key, value and headers are the user's, to the byte.
+"""Records that are sent as they are: key, value and headers are the user's own bytes.
 
-Where an event comes from (its id, its run) travels in two Kafka headers beside the user's own, so
-the job parses what it always parses.
+The id and the run of an event are in two additional Kafka headers, so the job parses its usual
+records.
 """
 
 from __future__ import annotations
@@ -28,24 +28,26 @@ _IN_MS = 100_000_000_000  # numbers from here on are milliseconds, smaller ones 
 
 @dataclass(frozen=True)
 class Record:
-    """One record of Kafka, as it is sent."""
+    """A Kafka record as it is sent."""
 
     key: bytes | None
     value: bytes | None
     headers: tuple[tuple[str, bytes], ...] = ()
 
     @classmethod
-    def of(cls, told: Any, where: str) -> Record:
+    def of(cls, made: Any, where: str) -> Record:
         """Return the record that a user's function yields: a value, or key, value and headers."""
-        key, value, headers = ((None, told, {}) if _is_content(told) else (*told, {}, {}))[:3]
+        key, value, headers = ((None, made, {}) if _is_content(made) else (*made, {}, {}))[:3]
         if not (_is_content(key) and _is_content(value)):
-            raise RequestError(f"{where} is no record: write (key, value), each bytes, str or None")
+            raise RequestError(
+                f"{where} is not a record; yield (key, value), each bytes, str or None"
+            )
         named = headers.items() if isinstance(headers, Mapping) else headers
         return cls(_bytes(key), _bytes(value), tuple((name, _bytes(of)) for name, of in named))
 
 
-def _is_content(told: Any) -> bool:
-    return told is None or isinstance(told, str | bytes)
+def _is_content(made: Any) -> bool:
+    return made is None or isinstance(made, str | bytes)
 
 
 def _bytes(text: Any) -> Any:
@@ -53,18 +55,18 @@ def _bytes(text: Any) -> Any:
 
 
 def from_function(function: Callable[[int], Iterable[Any]]) -> Any:
-    """Return the events of a workload whose records a function of the seed yields."""
+    """Return the `events` of a workload whose records a function of the seed yields."""
 
     def events(options: Mapping[str, Any], seed: int, producer: int) -> Iterator[Any]:
         first, end = share(options, producer)
-        told = islice(iter(function(seed)), first, end)
+        records = islice(iter(function(seed)), first, end)
         for begin in range(first, end, _CHUNK):
-            some = list(islice(told, min(_CHUNK, end - begin)))
-            found = [Record.of(one, f"what {function.__name__} yields") for one in some]
+            some = list(islice(records, min(_CHUNK, end - begin)))
+            found = [Record.of(one, f"an item of {function.__name__}") for one in some]
             if len(found) < min(_CHUNK, end - begin):
                 raise RequestError(
-                    f"{function.__name__} yields {begin + len(found):,} records, and events is"
-                    f" {options['events']:,}: write fewer events"
+                    f"{function.__name__} yields {begin + len(found):,} records, but events is"
+                    f" {options['events']:,}; write fewer events"
                 )
             yield table(found, range(begin, begin + len(found)), producer, options["event_time"])
 
@@ -72,7 +74,7 @@ def from_function(function: Callable[[int], Iterable[Any]]) -> Any:
 
 
 def share(options: Mapping[str, Any], producer: int) -> tuple[int, int]:
-    """Return the ids of a producer's events: the first, and where they end."""
+    """Return the range of a producer's ids: the first one, and the end (exclusive)."""
     count, producers = options["events"], options["producers"]
     return count * producer // producers, count * (producer + 1) // producers
 
@@ -80,15 +82,15 @@ def share(options: Mapping[str, Any], producer: int) -> tuple[int, int]:
 def table(
     found: Sequence[Record], ids: Sequence[int], producer: int, event_time: str, kind: str = "event"
 ) -> Any:
-    """Return records as a table of events: the ledger's columns, and what is sent as it is.
+    """Return records as a table of events: the ledger's columns, and the record's own fields.
 
-    `event_ms` is null where nobody says which field it is; `key` is the record's as text.
+    `event_ms` is null without `event_time`; `key` is the record's key as text.
     """
     import pyarrow as pa
 
     count = len(found)
     headers = pa.list_(pa.struct([("name", pa.string()), ("value", pa.binary())]))
-    told = [[{"name": name, "value": of} for name, of in one.headers] for one in found]
+    cells = [[{"name": name, "value": of} for name, of in one.headers] for one in found]
     keys = [None if one.key is None else one.key.decode(errors="replace") for one in found]
     times = [time_of(one.value, event_time) if event_time else None for one in found]
     return pa.table(
@@ -102,13 +104,13 @@ def table(
             "kind": pa.array([kind] * count, pa.string()),
             "record_key": pa.array([one.key for one in found], pa.binary()),
             "value": pa.array([one.value for one in found], pa.binary()),
-            "headers": pa.array(told, headers),
+            "headers": pa.array(cells, headers),
         }
     )
 
 
 def sentinel(options: Mapping[str, Any], newest_ms: int) -> Any:  # noqa: ARG001  the contract
-    """Return the user's own last record; None where there is none."""
+    """Return the user's own last record; None without one."""
     if not options["sentinel"]:
         return None
     last = Record(None, options["sentinel"].encode())
@@ -117,7 +119,7 @@ def sentinel(options: Mapping[str, Any], newest_ms: int) -> Any:  # noqa: ARG001
 
 
 def time_of(value: bytes | None, path: str) -> int:
-    """Return the event time of a value in milliseconds, or raise `RequestError`."""
+    """Return the event time of a value in milliseconds; raises `RequestError`."""
     found: Any = None
     try:
         found = json.loads(value or b"null")
@@ -128,8 +130,8 @@ def time_of(value: bytes | None, path: str) -> int:
             return round((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)
         return int(found if found >= _IN_MS else found * 1000)
     except (ValueError, KeyError, TypeError):
-        shown = (value or b"")[:80].decode(errors="replace")
+        text = (value or b"")[:80].decode(errors="replace")
         raise RequestError(
-            f"event_time {path!r} is no time in the record {shown!r}: name a field with a number of"
+            f"event_time {path!r} is not a time in record {text!r}; name a field with a number of"
             " (milli)seconds or an ISO 8601 text, or leave event_time out"
         ) from None

@@ -1,8 +1,8 @@
-"""Views of pages, an event each: keyed by the app that was looked at, some views worth more.
+"""Page views: one event per view, keyed by the viewed app, with an amount.
 
-Event time grows evenly from a fixed start. Three things disturb it: every event may come a little
-out of order (`jitter_ms`), a share of them comes far too late (`late`, `late_by_ms`), and a share
-is sent a second time, up to a hundred records later (`redelivered`).
+Event time grows evenly from a fixed start, with three disturbances: every event may be a little
+out of order (`jitter_ms`), a share of them is much too late (`late`, `late_by_ms`), and a share is
+sent a second time, up to a hundred records later (`redelivered`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ OPTIONS: Mapping[str, Field] = {
     "late_by_ms": Field(whole(0, _DAY_MS), "how far", 20_000),
     "redelivered": Field(_SHARE, "share of the events that is sent a second time", 0.0),
 }
-# Made at once; another number would give other events for the same seed.
+# Generated at once; another number would give other events for the same seed.
 _CHUNK = 20_000
 _AGAIN_WITHIN = 100
 _MOST = 100
@@ -58,7 +58,7 @@ class _Maker:
     rng: Any
 
     def chunk(self, begin: int, end: int, seen: Any, bounds: Any) -> Any:
-        """Return the events with these ids, and those of them that are sent again."""
+        """Return the events with these ids, including redeliveries."""
         import numpy
         import pyarrow
 
@@ -70,10 +70,10 @@ class _Maker:
             "event_ms": self._times(ids),
             "amount": self.rng.integers(1, _MOST, ids.size, endpoint=True),
         }
-        again = self._some("redelivered", begin, end)
-        after = again + self.rng.integers(1, _AGAIN_WITHIN, again.size, endpoint=True) + 0.5
+        resent = self._some("redelivered", begin, end)
+        after = resent + self.rng.integers(1, _AGAIN_WITHIN, resent.size, endpoint=True) + 0.5
         order = numpy.argsort(numpy.concatenate([ids - begin, after]), kind="stable")
-        rows = numpy.concatenate([ids - begin, again])[order]
+        rows = numpy.concatenate([ids - begin, resent])[order]
         arrays = {name: pyarrow.array(column[rows]) for name, column in columns.items()}
         arrays["producer"] = pyarrow.array(numpy.full(rows.size, self.producer, dtype=numpy.int32))
         arrays["key"] = _names(keys[rows])
@@ -82,7 +82,7 @@ class _Maker:
         return pyarrow.table(arrays)
 
     def _times(self, ids: Any) -> Any:
-        """Each producer's events are spread over the whole span."""
+        # the events of each producer are spread over the whole span
         spread = (ids - self.first) * self.options["span_ms"] // (self.end - self.first)
         jitter = self.rng.integers(0, self.options["jitter_ms"], ids.size, endpoint=True)
         times = START_MS + spread - jitter
@@ -90,13 +90,13 @@ class _Maker:
         return times
 
     def _some(self, share: str, begin: int, end: int) -> Any:
-        """Return the places of a share of these ids: over all ids exactly that share, rounded."""
+        """Return the places of a share of these ids; over all ids it is exact, but for rounding."""
         wanted = round(self.options[share] * end) - round(self.options[share] * begin)
         return self.rng.permutation(end - begin)[:wanted]
 
 
 def _count_on(keys: Any, seen: Any) -> Any:
-    """Number the events of each key from 1, after those that were seen; these are seen then."""
+    """Number the events of each key, continuing and updating the counts in `seen`."""
     import numpy
 
     order = numpy.argsort(keys, kind="stable")

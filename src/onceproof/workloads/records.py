@@ -1,7 +1,7 @@
-"""Records of a file, as they are, from its first line to its last, again and again to a size.
+"""Records of a file, sent as they are, and repeated up to a number of events.
 
-The file has a JSON object a line, with `key`, `value` and `headers`; what is left out is null. A
-value that is an object is sent as its JSON text. `key_base64` and `value_base64` hold bytes.
+The file has one JSON object per line, with `key`, `value` and `headers`; a missing one is null. A
+value that is an object is sent as JSON text. `key_base64` and `value_base64` contain bytes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _CHUNK = 20_000
 
 
 def pinned(options: Mapping[str, Any], folder: str) -> Mapping[str, Any]:
-    """Return the options with the file's whole path, and with as many events as it has."""
+    """Return the options with the file's absolute path and, by default, its number of events."""
     path = Path(naming.whole(options["file"], folder))
     found = read(path)
     if options["event_time"]:
@@ -38,7 +38,7 @@ def pinned(options: Mapping[str, Any], folder: str) -> Mapping[str, Any]:
 
 
 def events(options: Mapping[str, Any], seed: int, producer: int) -> Iterator[Any]:  # noqa: ARG001
-    """Yield the events of one producer; the seed changes nothing."""
+    """Yield the events of one producer; the seed is not used."""
     found = read(Path(options["file"]))
     first, end = as_is.share(options, producer)
     for begin in range(first, end, _CHUNK):
@@ -48,34 +48,34 @@ def events(options: Mapping[str, Any], seed: int, producer: int) -> Iterator[Any
 
 
 def read(path: Path) -> list[Record]:
-    """Return a file's records, or raise `RequestError` with the line that is none."""
+    """Return a file's records; raises `RequestError` with the number of an invalid line."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise RequestError(f"the records of {path} cannot be read: {error}") from None
+        raise RequestError(f"records of {path} cannot be read: {error}") from None
     found = [_record(line, f"{path}:{number}") for number, line in enumerate(lines, 1) if line]
     if not found:
-        raise RequestError(f"{path} holds no record: write a JSON object a line")
+        raise RequestError(f"{path} has no records; write one JSON object per line")
     return found
 
 
 def _record(line: str, where: str) -> Record:
     try:
-        told = json.loads(line)
-        if not isinstance(told, dict) or told.keys() - set(_KNOWN):
-            raise ValueError(f"its fields are {', '.join(_KNOWN)}")
-        headers = {name: _content(of) or b"" for name, of in told.get("headers", {}).items()}
-        return Record(_one(told, "key"), _one(told, "value"), tuple(headers.items()))
+        fields = json.loads(line)
+        if not isinstance(fields, dict) or fields.keys() - set(_KNOWN):
+            raise ValueError(f"its fields must be among {', '.join(_KNOWN)}")
+        headers = {name: _content(of) or b"" for name, of in fields.get("headers", {}).items()}
+        return Record(_one(fields, "key"), _one(fields, "value"), tuple(headers.items()))
     except (ValueError, AttributeError) as error:
         raise RequestError(
-            f'{where} is no record: {error}; write {{"key": "k", "value": {{...}}}}'
+            f'{where} is not a record: {error}; write {{"key": "k", "value": {{...}}}}'
         ) from None
 
 
-def _one(told: Mapping[str, Any], name: str) -> bytes | None:
-    if f"{name}_base64" in told:
-        return base64.b64decode(told[f"{name}_base64"], validate=True)
-    return _content(told.get(name))
+def _one(fields: Mapping[str, Any], name: str) -> bytes | None:
+    if f"{name}_base64" in fields:
+        return base64.b64decode(fields[f"{name}_base64"], validate=True)
+    return _content(fields.get(name))
 
 
 def _content(value: Any) -> bytes | None:

@@ -1,7 +1,7 @@
-"""JSON objects of typed fields, drawn from the seed: input that a job of somebody else can parse.
+"""JSON objects of typed fields, drawn from the seed: input in the format of a user's own job.
 
-Times, lateness and redelivery are those of page views. What an event holds depends on the seed and
-its id alone, so one that is sent again is the same record.
+Times, lateness and redelivery are those of page views. The content of an event depends only on the
+seed and its id, so a redelivery is the same record.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from onceproof.errors import RequestError
+from onceproof.errors import RequestError, unknown
 from onceproof.schema.kinds import TEXT, Field, Shape, Tree
 from onceproof.workloads import as_is, page_views
 from onceproof.workloads.as_is import Record
@@ -28,14 +28,12 @@ OPTIONS: Mapping[str, Field] = {
 
 
 def pinned(options: Mapping[str, Any], folder: str) -> Mapping[str, Any]:  # noqa: ARG001
-    """Return the options, or raise for fields of no known type."""
+    """Return the options; raises for fields of an unknown type."""
     if not options["value"]:
-        raise RequestError("value is empty: write fields, such as {order_id: id}")
+        raise RequestError("value is empty; write fields, such as {order_id: id}")
     objects(options["value"], Drawn([0], [0], _rng(0, 0)))
     if options["key"] and options["key"] not in options["value"]:
-        raise RequestError(
-            f"key {options['key']!r} is no field of value: write {' or '.join(options['value'])}"
-        )
+        raise RequestError(unknown("key", options["key"], options["value"]))
     return options
 
 

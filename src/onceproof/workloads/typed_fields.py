@@ -1,4 +1,4 @@
-"""Fields of a template: a type and its bounds in words, and the values of many events at once."""
+"""Fields of a template: types with their bounds as text, and the values of many events at once."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from onceproof.errors import RequestError
+from onceproof.errors import RequestError, invalid
 
 Cells = list[Any]
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """What cells are made from: the events' ids and times, and a generator of random numbers."""
+    """The inputs of cells: the events' ids and times, and a generator of random numbers."""
 
     ids: Sequence[int]
     times: Sequence[int]
@@ -26,13 +26,13 @@ class Drawn:
 
 
 def columns_of(fields: Mapping[str, Any], drawn: Drawn) -> dict[str, Cells]:
-    """Return the cells of each field, or raise `RequestError` for a type that is none."""
-    found: dict[str, Cells] = {}
-    for name, told in fields.items():
-        found[name] = (
-            objects(told, drawn) if isinstance(told, Mapping) else _cells(name, told, drawn)
+    """Return the cells of each field; raises `RequestError` for an invalid type."""
+    cells: dict[str, Cells] = {}
+    for name, given in fields.items():
+        cells[name] = (
+            objects(given, drawn) if isinstance(given, Mapping) else _cells(name, given, drawn)
         )
-    return found
+    return cells
 
 
 def objects(fields: Mapping[str, Any], drawn: Drawn) -> list[dict[str, Any]]:
@@ -41,13 +41,13 @@ def objects(fields: Mapping[str, Any], drawn: Drawn) -> list[dict[str, Any]]:
     return [dict(zip(found, row, strict=True)) for row in zip(*found.values(), strict=True)]
 
 
-def _cells(name: str, told: Any, drawn: Drawn) -> Cells:
-    kind, *words = str(told).split()
+def _cells(name: str, given: Any, drawn: Drawn) -> Cells:
+    kind, *words = str(given).split()
     try:
         return _TYPES[kind][1](words, drawn)
     except (KeyError, ValueError):
-        known = ", ".join(shown for shown, _ in _TYPES.values())
-        raise RequestError(f"field {name}: {told!r} is no type: write one of {known}") from None
+        use = f"one of {', '.join(words for words, _ in _TYPES.values())}"
+        raise RequestError(f"field {name}: {invalid('type', given, use)}") from None
 
 
 def _int(words: list[str], drawn: Drawn) -> Cells:
@@ -74,7 +74,7 @@ def _timestamp(words: list[str], drawn: Drawn) -> Cells:  # noqa: ARG001
     return [one.isoformat(timespec="milliseconds").replace("+00:00", "Z") for one in times]
 
 
-# Of each type its words, and how its cells are made of the words behind it.
+# The syntax of each type, and the function from its arguments to cells.
 _TYPES: Mapping[str, tuple[str, Callable[[list[str], Drawn], Cells]]] = {
     "id": ("id", lambda _, drawn: list(drawn.ids)),
     "int": ("int LEAST MOST", _int),

@@ -1,4 +1,4 @@
-"""A server that forgets, and the offsets of a source that takes from it."""
+"""A server that forgets records, and the offsets of a source that reads from it."""
 
 import json
 import socketserver
@@ -24,19 +24,19 @@ def records():
     return found
 
 
-def test_a_record_is_handed_out_once(records):
+def test_a_record_is_returned_once(records):
     assert records.take(1, 1, 3) == ["value 1", "value 2"]
     assert records.take(1, 0, 4) == ["value 0", "value 3"]
     assert records.take(1, 0, 4) == []
 
 
-def test_what_has_not_come_is_not_taken(records):
+def test_records_that_have_not_arrived_are_not_taken(records):
     assert records.take(0, 0, 9) == []
     records.put(0, 0, "late")
     assert records.take(0, 0, 9) == ["late"]
 
 
-def test_whoever_asks_over_the_network_takes_for_all(records):
+def test_records_taken_over_the_network_are_gone_for_all_clients(records):
     with _Server(("127.0.0.1", 0), _Answer) as server:
         server.records = records
         thread = threading.Thread(target=server.serve_forever)
@@ -51,7 +51,7 @@ def test_whoever_asks_over_the_network_takes_for_all(records):
     assert records.take(1, 0, 4) == ["value 2", "value 3"]
 
 
-def test_an_answer_that_is_cut_off_is_none():
+def test_an_answer_that_is_cut_off_is_an_error():
     class Silent(socketserver.StreamRequestHandler):
         def handle(self):
             self.rfile.readline()
@@ -59,7 +59,7 @@ def test_an_answer_that_is_cut_off_is_none():
     with socketserver.TCPServer(("127.0.0.1", 0), Silent) as server:
         thread = threading.Thread(target=server.handle_request)
         thread.start()
-        with pytest.raises(StackError, match="in the middle of its answer"):
+        with pytest.raises(StackError, match=r"closed.the.connection"):
             ask(f"127.0.0.1:{server.server_address[1]}")
         thread.join()
 
@@ -74,7 +74,7 @@ def test_a_source_that_has_fallen_behind_its_log_never_goes_back():
 
 
 class Consumer:
-    """A consumer of one partition; it keeps what it was made with."""
+    """A consumer of one partition that keeps its settings."""
 
     made_with = None
 
@@ -93,7 +93,7 @@ class Consumer:
         return {}
 
 
-def test_the_server_of_a_run_is_let_in_by_the_brokers_as_every_client_is(tmp_path, monkeypatch):
+def test_the_server_of_a_run_connects_with_the_runs_security_settings(tmp_path, monkeypatch):
     monkeypatch.setattr("kafka.KafkaConsumer", Consumer)
     monkeypatch.setenv("THE_PASSWORD", "secret")
     run = RunDirectory(tmp_path)
@@ -101,7 +101,7 @@ def test_the_server_of_a_run_is_let_in_by_the_brokers_as_every_client_is(tmp_pat
     run.plan.write_text(json.dumps(plan))
     security = Security("SASL_SSL", "PLAIN", "${THE_PASSWORD}", "${THE_PASSWORD}")
     Prepared("s", False, "a:1,b:2", "local[2]", "", security.named()).write(run.prepared)
-    with source_of(run) as told:
-        assert ask(told[ADDRESS]) == {"0": 0}
+    with source_of(run) as environment:
+        assert ask(environment[ADDRESS]) == {"0": 0}
     assert Consumer.made_with | security.for_kafka_python() == Consumer.made_with
     assert Consumer.made_with["bootstrap_servers"] == ["a:1", "b:2"]

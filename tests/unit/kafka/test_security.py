@@ -1,4 +1,4 @@
-"""Secrets go by the names of environment variables, and only clients are told their values."""
+"""Secrets are passed as names of environment variables; only clients get their values."""
 
 import json
 from collections.abc import Iterable
@@ -28,7 +28,7 @@ def variables(monkeypatch):
         monkeypatch.setenv(f"THE_{name}", value)
 
 
-def test_brokers_that_let_everybody_in_are_asked_without_a_password():
+def test_brokers_without_security_need_no_password():
     assert Brokers(("one:9092",), PLAIN).for_kafka_python() == {
         "bootstrap_servers": ["one:9092"],
         "security_protocol": "PLAINTEXT",
@@ -40,7 +40,7 @@ def test_brokers_that_let_everybody_in_are_asked_without_a_password():
     assert PLAIN.for_spark() == {}
 
 
-def test_each_client_gets_what_it_is_let_in_by_under_its_own_names():
+def test_each_client_gets_the_settings_under_its_own_names():
     assert BROKERS.for_kafka_python() == {
         "bootstrap_servers": ["one:9093", "two:9093"],
         "security_protocol": "SASL_SSL",
@@ -53,11 +53,11 @@ def test_each_client_gets_what_it_is_let_in_by_under_its_own_names():
     assert BROKERS.for_confluent()["ssl.ca.location"] == "/etc/ca.pem"
 
 
-def test_a_job_of_ours_gets_the_names_and_looks_up_the_rest(monkeypatch):
-    told = json.dumps(SCRAM.named())
-    assert "ann" not in told
-    assert "secr" not in told
-    monkeypatch.setenv(VARIABLE, told)
+def test_a_built_in_job_gets_names_and_looks_up_the_secrets(monkeypatch):
+    passed = json.dumps(SCRAM.named())
+    assert "ann" not in passed
+    assert "secr" not in passed
+    monkeypatch.setenv(VARIABLE, passed)
     assert in_environment().for_spark() == {
         "kafka.security.protocol": "SASL_SSL",
         "kafka.sasl.mechanism": "SCRAM-SHA-512",
@@ -90,24 +90,24 @@ def test_a_password_within_an_address_is_quoted_as_addresses_need():
     assert names_in("postgresql://${A}:${B}@db") == ["A", "B"]
 
 
-def test_what_others_say_of_an_address_has_names_for_its_secrets(monkeypatch):
+def test_errors_of_libraries_have_names_instead_of_secrets(monkeypatch):
     monkeypatch.setenv("THE_ADDRESS", "no address but hunter2")
     assert store_trouble("${THE_ADDRESS}").startswith("answers no query")
     assert "hunter2" not in store_trouble("${THE_ADDRESS}")
-    assert concealed("wrong: hunter2", "x ${NOBODY} y") == "wrong: hunter2"
+    assert concealed("wrong: hunter2", "x ${UNSET} y") == "wrong: hunter2"
 
 
-def test_a_variable_that_is_not_set_is_named():
-    with pytest.raises(RequestError, match="the environment has no NOBODY_SET_THIS"):
-        revealed("${NOBODY_SET_THIS}")
+def test_a_missing_environment_variable_is_named():
+    with pytest.raises(RequestError, match="UNSET_VARIABLE"):
+        revealed("${UNSET_VARIABLE}")
 
 
-def test_brokers_are_no_list_so_that_their_addresses_do_not_go_without_the_security():
+def test_brokers_cannot_be_used_as_a_list_of_addresses():
     assert BROKERS.bootstrap == "one:9093,two:9093"
     assert not isinstance(BROKERS, Iterable)
 
 
-def test_a_sink_that_writes_to_a_topic_is_told_names_and_looks_them_up_for_its_clients():
+def test_a_topic_sink_gets_names_and_looks_up_the_secrets_for_its_clients():
     options = SCRAM.for_topics()
     assert options["kafka.sasl.password"] == "${THE_PASSWORD}"
     found = Cluster.of(Target("one:9093", "topic", {}, (), options=options))
@@ -124,7 +124,7 @@ def test_a_sink_that_writes_to_a_topic_is_told_names_and_looks_them_up_for_its_c
         ("x\ny\r", '"x\\ny\\r"'),  # Java ends a quoted word at the end of the line
     ],
 )
-def test_a_password_stays_one_word_of_the_login_whoever_writes_it(monkeypatch, password, quoted):
+def test_a_password_stays_one_word_of_the_login(monkeypatch, password, quoted):
     monkeypatch.setenv("THE_PASSWORD", password)
     target = Target("one:9093", "topic", {}, (), options=SCRAM.for_topics())
     login = Cluster.of(target).java_settings["sasl.jaas.config"]

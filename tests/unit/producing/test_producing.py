@@ -1,6 +1,7 @@
-"""The harness that sends: what the ledger says of each send, tried with a client that is none."""
+"""Sending a workload: the ledger's rows of each send, with a fake client."""
 
 import json
+import re
 import time
 from collections import deque
 
@@ -20,11 +21,19 @@ from onceproof.runs.plan import Plan
 from onceproof.workloads import find_workload, sentinel
 from tests.plans import plan_document
 
+MESSAGES = {
+    "early": "delivery_s: kafka-python cannot be used after a time-out; write client: confluent",
+    "no end": "the job ended for good before the last event was sent",
+    "incomplete": "ledger/ is half made",
+    "crashed": "producer 0 exited with 1, so the ledger is incomplete",
+    "no start": "the job ended for good before its query had written its first offsets",
+}
+
 
 class FakeClient:
-    """Acknowledges everything at the next look, but for what it is told to treat otherwise.
+    """A client that acknowledges all records at the next call, with the given exceptions.
 
-    Its topic has eight partitions once as many records were sent as `grows_after`.
+    Its topic grows to eight partitions after `grows_after` records.
     """
 
     def __init__(self, *, fails=(), nowhere=(), times_out=(), grows_after=10**9):
@@ -53,7 +62,7 @@ class FakeClient:
                 sends.fail()
             elif number in self._late:
                 sends.fail()
-                self._given_up.append(sends.again([place]))
+                self._given_up.append(sends.repeated([place]))
             else:
                 sends.acknowledge(place, None if number in self._nowhere else number)
 
@@ -99,7 +108,7 @@ def test_the_partition_depends_on_the_key_alone():
     assert [partition_of(f"app-00{number}", 4) for number in range(6)] == [1, 3, 1, 3, 0, 2]
 
 
-def test_the_ledger_has_the_columns_that_it_should(tmp_path):
+def test_the_ledger_has_its_columns(tmp_path):
     Sending(FakeClient(), tmp_path / "part", 5, lambda *_: None).run([sends(1)])
     schema = parquet.read_schema(tmp_path / "part-00000.parquet")
     whole = dict.fromkeys(("id", "seq", "event_ms", "amount", "offset"), pa.int64())
@@ -108,50 +117,49 @@ def test_the_ledger_has_the_columns_that_it_should(tmp_path):
     assert {column.name: column.type for column in schema} == whole | short | text
 
 
-def test_a_send_is_a_row_with_its_place(tmp_path):
-    told = []
-    sending = Sending(FakeClient(), tmp_path / "part", 5, lambda *now: told.append(now))
+def test_a_send_is_a_row_with_its_offset(tmp_path):
+    totals = []
+    sending = Sending(FakeClient(), tmp_path / "part", 5, lambda *now: totals.append(now))
     assert sending.run([sends(3), sends(2)]) == ""
     rows = ledger(tmp_path)
     assert list(rows.offset) == [0, 1, 2, 3, 4]
     assert set(rows.ack) == {"ok"}
     assert set(rows.topic) == {"a_run.events"}
-    assert told[-1] == (5, 5)
+    assert totals[-1] == (5, 5)
 
 
 def test_an_acknowledgement_without_an_offset_is_unknown(tmp_path):
     client = FakeClient(nowhere=[1])
-    told = []
-    Sending(client, tmp_path / "part", 5, lambda *now: told.append(now)).run([sends(3)])
+    totals = []
+    Sending(client, tmp_path / "part", 5, lambda *now: totals.append(now)).run([sends(3)])
     rows = ledger(tmp_path)
     assert list(rows.ack) == ["ok", "unknown", "ok"]
     assert rows.offset.isna().tolist() == [False, True, False]
-    assert told[-1] == (3, 3)
+    assert totals[-1] == (3, 3)
 
 
-def test_after_an_error_no_more_is_sent_and_the_ledger_tells_of_all_that_was(tmp_path):
+def test_after_an_error_nothing_is_sent_and_the_ledger_has_all_offered_records(tmp_path):
     client = FakeClient(fails=[2])
     sending = Sending(client, tmp_path / "part", 5, lambda *_: None)
     assert sending.run([sends(4), sends(4)]) == "TimedOut"
     assert list(ledger(tmp_path).ack) == ["ok", "ok", "unknown", "ok"]
 
 
-def test_what_has_timed_out_is_sent_again_as_a_redelivery_until_it_is_acknowledged(tmp_path):
+def test_timed_out_records_are_sent_again_as_redeliveries(tmp_path):
     client = FakeClient(times_out=[1, 3])
-    told = []
-    sending = Sending(client, tmp_path / "part", 5, lambda *now: told.append(now))
+    totals = []
+    sending = Sending(client, tmp_path / "part", 5, lambda *now: totals.append(now))
     assert sending.run([sends(3)]) == ""
     rows = ledger(tmp_path)
     assert list(rows.ack) == ["ok", "unknown", "ok", "unknown", "ok"]
     assert list(rows.kind[:3]) == ["event"] * 3
     assert set(rows.kind[3:]) == {"redelivery"}
     assert set(rows.payload[3:]) == {rows.payload[1]}
-    assert told[-1] == (5, 3)
+    assert totals[-1] == (5, 3)
 
 
-def test_who_gives_up_early_needs_a_client_that_goes_on_after_it():
-    said = "delivery_s: kafka-python answers nobody after a time-out: write client: conf"
-    with pytest.raises(RequestError, match=said):
+def test_an_early_time_out_needs_a_client_that_can_go_on():
+    with pytest.raises(RequestError, match=re.escape(MESSAGES["early"])):
         views(10, delivery_s=2)
 
 
@@ -174,7 +182,7 @@ def test_the_rate_is_kept(tmp_path):
     assert 0.15 < time.monotonic() - began < 1.5
 
 
-# --- the phase, as far as no broker is asked
+# --- the phase, without brokers
 
 
 def work(**changes):
@@ -191,23 +199,26 @@ def test_a_finished_ledger_is_left_alone(tmp_path):
     assert not run.history.exists()
 
 
-def test_a_half_made_ledger_is_refused_and_nothing_is_sent_again(tmp_path):
+def test_an_incomplete_ledger_is_rejected_and_nothing_is_sent_again(tmp_path):
     run = RunDirectory(tmp_path)
-    for said in ("the job ended for good before the last event was sent", "ledger/ is half made"):
-        with pytest.raises((EvidenceError, StackError), match=said):
+    for message in ("no end", "incomplete"):
+        with pytest.raises((EvidenceError, StackError), match=re.escape(MESSAGES[message])):
             produce(run, work(), SILENT, is_over=lambda: True)
     assert len(list(run.logs.iterdir())) == 1
 
 
-def test_a_producer_that_dies_is_told_with_its_last_words(tmp_path):
-    nobody, options = Brokers((), PLAIN), {"client": "kafka-python"}
-    order = Order("nowhere:AT_ALL", options, 7, "r", "t", 1, nobody, str(tmp_path), 1)
-    said = "producer 0 ended with 1, and the ledger is half made"
-    with Producers(order, 1, tmp_path / "logs") as producers, pytest.raises(StackError, match=said):
-        wait_for(producers.are_done, 30, "it neither ends nor is missed")
+def test_a_crashed_producer_is_reported_with_its_output(tmp_path):
+    brokers, options = Brokers((), PLAIN), {"client": "kafka-python"}
+    order = Order("nowhere:AT_ALL", options, 7, "r", "t", 1, brokers, str(tmp_path), 1)
+    message = re.escape(MESSAGES["crashed"])
+    with (
+        Producers(order, 1, tmp_path / "logs") as producers,
+        pytest.raises(StackError, match=message),
+    ):
+        wait_for(producers.are_done, 30, "the producer did not end")
 
 
-def test_how_far_the_job_is_stands_in_the_newest_batch_of_both_logs(tmp_path):
+def test_the_jobs_progress_is_the_newest_batch_in_both_logs(tmp_path):
     run = RunDirectory(tmp_path)
     assert committed(run) == {}
     head = '{"batchWatermarkMs":0,"batchTimestampMs":0}'
@@ -222,9 +233,8 @@ def test_how_far_the_job_is_stands_in_the_newest_batch_of_both_logs(tmp_path):
     assert committed(run) == {}
 
 
-def test_nothing_is_sent_before_a_query_at_the_latest_offsets_has_begun(tmp_path):
+def test_nothing_is_sent_before_a_query_at_the_latest_offsets_has_started(tmp_path):
     run = RunDirectory(tmp_path)
-    said = "the job ended for good before its query had written its first offsets"
-    with pytest.raises(StackError, match=said):
+    with pytest.raises(StackError, match=re.escape(MESSAGES["no start"])):
         produce(run, work(query={"starting": "latest"}), SILENT, is_over=lambda: True)
     assert not run.logs.exists()

@@ -1,4 +1,6 @@
-"""The ledger held against a topic of paper: what was aborted, has expired, or is a stranger's."""
+"""The ledger compared with a fake topic: aborted, expired and foreign records."""
+
+import re
 
 import pyarrow as pa
 import pytest
@@ -9,10 +11,15 @@ from onceproof.producing import settling
 from onceproof.producing.rows import write_rows
 from onceproof.runs.ledger import Ledger
 
+MESSAGES = {
+    "foreign": "another producer wrote to it, or a record was sent twice",
+    "expired": "the first records of events have expired",
+}
+
 
 @pytest.fixture
 def topic(monkeypatch):
-    """A topic of one partition: where it begins and ends, and the offsets that are committed."""
+    """A topic of one partition: its start, its end, and the committed offsets."""
     held = {"start": 0, "end": 3, "committed": [0, 1, 2]}
 
     def look(_, names):
@@ -47,12 +54,12 @@ def test_a_topic_that_is_the_ledger_is_not_read(topic, tmp_path):
     assert settle(tmp_path, [0, 1, 2]) == {"0": 3}
 
 
-def test_what_a_transaction_has_aborted_is_no_stranger(topic, tmp_path):
+def test_aborted_records_are_not_foreign_records(topic, tmp_path):
     topic.update(end=9, committed=[0, 1, 8])
     assert settle(tmp_path, [0, 1, 8]) == {"0": 9}
 
 
-def test_what_has_expired_the_ledger_still_has(topic, tmp_path):
+def test_the_ledger_keeps_expired_records(topic, tmp_path):
     topic.update(start=2, committed=[2])
     assert settle(tmp_path, [0, 1, 2]) == {"0": 3}
     assert Ledger.read(tmp_path).acknowledged == 3
@@ -67,16 +74,16 @@ def test_what_has_expired_the_ledger_still_has(topic, tmp_path):
         ({"start": 2, "end": 4, "committed": [2, 3]}, [0, 1, 2]),
     ],
 )
-def test_what_is_committed_and_not_in_the_ledger_or_not_there_is_refused(
+def test_a_topic_with_more_or_fewer_records_than_the_ledger_is_rejected(
     topic, tmp_path, held, offsets
 ):
     topic.update(held)
-    with pytest.raises(EvidenceError, match="somebody else wrote to it"):
+    with pytest.raises(EvidenceError, match=re.escape(MESSAGES["foreign"])):
         settle(tmp_path, offsets)
 
 
-def test_of_what_has_expired_no_unknown_send_can_be_settled_ever(topic, tmp_path):
+def test_an_unknown_send_cannot_be_settled_after_records_have_expired(topic, tmp_path):
     topic.update(start=2, committed=[2])
     for _ in range(2):
-        with pytest.raises(EvidenceError, match="has expired, and of some events nobody knows"):
+        with pytest.raises(EvidenceError, match=re.escape(MESSAGES["expired"])):
             settle(tmp_path, [None, 1, 2])

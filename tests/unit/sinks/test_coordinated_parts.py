@@ -96,7 +96,7 @@ def test_a_store_that_goes_on_records_a_loss_once(world, store, tmp_path, monkey
     other.goes_on = True
     for part in other.open():
         other.commit(part)
-    (record,) = fencing.told(tmp_path / "fenced", 0)
+    (record,) = fencing.read_records(tmp_path / "fenced", 0)
     assert (record["batch"], record["what"]) == (0, "a decided part was lost")
     assert list(other.given_up) == [PARTS[1]]
     assert (again(world).open(), sorted(world.visible)) == ([], [0])
@@ -123,7 +123,7 @@ def test_a_hijacked_transaction_is_neither_decided_nor_ended(world, store, tmp_p
     assert store.open() == [PARTS[1]]
     store.abort(PARTS[0])
     assert list(store.taken_over()) == [name(PARTS[0])]
-    (first, *_) = fencing.told(tmp_path / "fenced", 0)
+    (first, *_) = fencing.read_records(tmp_path / "fenced", 0)
     assert first["what"] == "a transactional id was taken over"
 
 

@@ -11,7 +11,7 @@ from onceproof.sinks.in_spark.part_tasks import cut
 from onceproof.sinks.tables.table import columns, table
 from onceproof.sinks.tables.writer import _as_csv
 
-TARGET = Target("postgresql://nobody", "run.output", {"id": "bigint"}, ("id",))
+TARGET = Target("postgresql://host", "run.output", {"id": "bigint"}, ("id",))
 
 
 MESSAGES = {

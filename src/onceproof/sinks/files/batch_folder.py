@@ -1,4 +1,4 @@
-"""One folder per batch, moved into place as a whole; a replay replaces the batch's folder.
+"""A folder per batch, moved into place as a whole; a replay replaces the batch's folder.
 
 The input of a batch is recorded before it is written, so a checkpoint that did not write the
 folders is rejected before it replaces any of them.

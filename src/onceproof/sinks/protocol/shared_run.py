@@ -54,7 +54,7 @@ class TaskResult:
 
 @dataclass(frozen=True)
 class SharedRun:
-    """One process of a run."""
+    """A process of a run."""
 
     protocol: TwoPhase
     memory: Runs

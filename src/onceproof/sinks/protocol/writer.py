@@ -1,4 +1,4 @@
-"""One run of a writer: it claims once, and rejects a checkpoint that its memory contradicts."""
+"""A run of a writer: it claims once, and rejects a checkpoint that its memory contradicts."""
 
 from __future__ import annotations
 
