@@ -142,7 +142,7 @@ def test_a_topic_with_records_of_somebody_else_is_named(words, stack, tmp_path):
     out, told = child.communicate(timeout=120)
     assert child.returncode == 2, told
     reason = json.loads(out)["reasons"][0]
-    assert "and the ledger knows 201: somebody else wrote to it" in reason
+    assert "but the ledger has 201: another producer wrote to it" in reason
     nothing_is_left(stack, name)
 
 

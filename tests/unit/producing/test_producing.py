@@ -24,7 +24,7 @@ from tests.plans import plan_document
 MESSAGES = {
     "early": "delivery_s: kafka-python cannot be used after a time-out; write client: confluent",
     "no end": "the job ended for good before the last event was sent",
-    "incomplete": "ledger/ is half made",
+    "incomplete": "ledger/ is incomplete",
     "crashed": "producer 0 exited with 1, so the ledger is incomplete",
     "no start": "the job ended for good before its query had written its first offsets",
 }

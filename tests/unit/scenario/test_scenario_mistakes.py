@@ -35,7 +35,7 @@ CHANGES = [
     ("name: app_views__", "name: copy_events__", "1: name: begins with 'copy_events': write app_v"),
     ("kill_driver", "calm", "1: name: says calm, and there are faults"),
     ("sink: upsert_table", "sink: append_table", "1: name: names the sink 'upsert_table', and it"),
-    ("sink: upsert_table", "sink: nowhere:Sink", "3: sink: sink 'nowhere:Sink' cannot be had"),
+    ("sink: upsert_table", "sink: nowhere:Sink", "3: sink: sink 'nowhere:Sink' cannot be loaded"),
     (
         "sink: upsert_table",
         "sink: [upsert_table]",
@@ -57,7 +57,7 @@ CHANGES = [
     (
         "events: 20_000",
         "events: 2, producers: 3",
-        "4: workload.producers: 3, and there are only 2 ",
+        "4: workload.producers: 3 exceeds the number of events, 2",
     ),
     ("partitions: 4", "partitions: 0", "4: workload.partitions: invalid value 0; use a whole num"),
     ("partitions: 4}", "partitions: 4", "5: invalid YAML:"),
@@ -446,7 +446,7 @@ def test_a_job_that_knows_nothing_of_us_takes_a_few_lines():
             "starting: now\n  key: [",
             "5: pipeline.starting: unknown value 'now'",
         ),
-        ("order_id: id", "order_id: number", "6: workload: field order_id: 'number' is no type"),
+        ("order_id: id", "order_id: number", "6: workload: field order_id: invalid type 'number'"),
         (", value: {order_id: id}", "", "6: workload: value is missing; write value: ... (the fi"),
         (
             "sink: table",

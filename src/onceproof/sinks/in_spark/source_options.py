@@ -19,7 +19,7 @@ OPTIONS = Shape(
         "address": Field(TEXT, "postgresql://user@host:port/database, or a folder"),
         "name": Field(TEXT, "schema.table, or the name of a folder below the address"),
         "checkpointLocation": Field(TEXT, "the query's checkpoint, an absolute path"),
-        "writer": Field(TEXT, "the name under which the query remembers its batches", ""),
+        "writer": Field(TEXT, "the name under which the query records its batches", ""),
         "attempt": Field(
             text("0*[1-9][0-9]*", "the start of the job, a whole number from 1"),
             "the start of the job",
