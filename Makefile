@@ -1,14 +1,14 @@
-# Every command of the project; each does what it needs first, and nothing twice.
+# Every command of the project; each runs its prerequisites first, and nothing twice.
 BIN := .venv/bin
 TESTS ?= tests
-# What starts a stack or Spark waits for half of its time, so two files of it run beside each other,
-# each process with a stack of its own; in the order of their names, so the longest are not the last.
-# pytest exits with 5 where a part of the tests has none of a kind.
+# Tests that start a stack or Spark wait half of the time. So two files run concurrently, each process
+# with its own stack, in the order of their names, so that the longest are not last.
+# pytest exits with 5 if a selection contains no test.
 HEAVY := stack or spark
 AT_ONCE := --numprocesses auto --maxprocesses 4
 TWO_FILES := --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
-# Tests start hundreds of Pythons, and each would compile our modules again.
+# Tests start hundreds of Python processes, and each would compile our modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: setup ui docs fmt lint fast test bench prove nightly lock
@@ -20,7 +20,7 @@ setup: .venv/ready
 	./setup.sh
 	touch $@
 
-# Playwright, for tests in Debian's Chromium (apt-get install chromium), which are skipped without.
+# Playwright, for tests in Debian's Chromium (apt-get install chromium); without both they are skipped.
 ui: .venv/ready
 	./setup.sh requirements-ui.lock
 

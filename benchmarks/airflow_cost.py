@@ -1,8 +1,8 @@
-"""What Airflow adds to a run, and how soon after its trigger the first record is in Kafka.
+"""Cost of Airflow for a run, and the time from its trigger to the first record in Kafka.
 
-One scenario, a driver killed half-way through its commits, on one warm stack: by the command line
-and through Airflow, in turns; of each form the faster counts. Then what each DAG's file costs to
-read, beside the import of Airflow itself.
+It runs one scenario, which kills a driver half-way through its commits, on one warm stack: by the
+command line and through Airflow, in turns; the faster of each form counts. Then it measures the
+time to parse each DAG's file, without the import of Airflow itself.
 """
 
 import json
@@ -44,7 +44,7 @@ def by_command(stack: LocalStack, seed: int, folder: Path) -> dict:
     began = time.time()
     run = make_plan(find_scenario(SCENARIO), seed, folder)
     execute_run(run, stack.state.folder)
-    return told(run, began, time.time())
+    return timings(run, began, time.time())
 
 
 def by_airflow(airflow: Airflow, seed: int) -> dict:
@@ -53,10 +53,10 @@ def by_airflow(airflow: Airflow, seed: int) -> dict:
     wait_for(lambda: airflow.state(RUN, name) in OVER, 300, "no end", every_s=0.2)
     ended = datetime.fromisoformat(airflow.get(f"dags/{RUN}/dagRuns/{name}")["end_date"])
     run = RunDirectory(Path(airflow.xcom(RUN, name, "judge", "verdict")["run"]))
-    return told(run, began, ended.timestamp())
+    return timings(run, began, ended.timestamp())
 
 
-def told(run: RunDirectory, began: float, ended: float) -> dict:
+def timings(run: RunDirectory, began: float, ended: float) -> dict:
     document = json.loads(run.verdict.read_text())
     if not document["as_claimed"]:
         sys.exit(f"{run.root}: {document['verdict']}: {document['reasons']}")

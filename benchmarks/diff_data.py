@@ -1,8 +1,8 @@
-"""The rows that the comparisons are measured on: six columns, and a side for each way to go wrong.
+"""The rows for measurements of comparisons: six columns, and a side for each kind of difference.
 
-`o` has a thousand of each of the four differences, `same` none, `all` a change in every row. The
-expected side stands in the order of its key, the observed ones in none, as a stream leaves them:
-least of all in that of the key's hash, by which the judge takes them apart.
+`o` has a thousand of each of the four differences, `same` has no difference, `all` a change in
+every row. The expected side is sorted by its key. The observed sides are unsorted, like the output
+of a stream, and not in the order of the key's hash, by which the judge splits them.
 """
 
 import tempfile
@@ -18,7 +18,7 @@ COLUMNS = "id, k, v, amount, item, ts"
 
 @contextmanager
 def sides(rows: int) -> Iterator[Path]:
-    """Make the files of so many rows a side in a folder that goes with the block."""
+    """Write the files with this many rows a side into a temporary folder."""
     with tempfile.TemporaryDirectory(prefix="onceproof-bench-") as folder:
         with duckdb.connect(config={"memory_limit": "2GB"}) as connection:
             connection.execute("set TimeZone = 'UTC'")

@@ -1,8 +1,8 @@
-"""What a comparison costs on Spark, beside what one would write there and what one would install.
+"""Cost of a comparison on Spark, beside plain `exceptAll` and the library datacompy.
 
-argv: millions of rows a side (default: 10), then those of datacompy (default: as many; ours are
-measured at that size too). Each size has a warm local[2] session, without quick settings; turns are
-interleaved, and the faster of the second and third counts. datacompy lives in a throw-away
+Arguments: millions of rows a side (default: 10), then those of datacompy (default: as many; ours
+are measured at that size too). Each size has a warm local[2] session without quick settings; turns
+are interleaved, and the faster of the second and third counts. datacompy runs in a temporary
 environment, is warmed up on a hundredth of the rows, and has one turn.
 """
 
@@ -59,7 +59,7 @@ def except_all(spark, expected: str, observed: str) -> dict[str, int]:
 
 
 def datacompy(spark, expected: str, observed: str) -> dict[str, int]:
-    """Do what tells the differences, and not the report, which would count still more."""
+    """Count the differences without its report, which would count even more."""
     from datacompy.spark import SparkSQLCompare
 
     sides = (spark.read.parquet(side) for side in (expected, observed))
@@ -92,7 +92,7 @@ def turns_of(names: list[str], folders: list[str]) -> None:
 
 
 def best(python: str, names: list[str], folders: list[Path]) -> dict[str, dict]:
-    """Return of each form the faster turn, the first, which warms up, left out."""
+    """Return each form's fastest turn, without the first one, which warms up."""
     argv = [python, __file__, "--turns", json.dumps(names), *map(str, folders)]
     ran = subprocess.run(argv, check=True, stdout=subprocess.PIPE, text=True).stdout
     turns = json.loads(ran.splitlines()[-1])
@@ -101,7 +101,7 @@ def best(python: str, names: list[str], folders: list[Path]) -> dict[str, dict]:
 
 @contextmanager
 def environment():
-    """Make an environment with datacompy and our PySpark that goes with the block."""
+    """Create a temporary environment with datacompy and our PySpark."""
     uv = Path(sys.executable).with_name("uv")
     with tempfile.TemporaryDirectory(prefix="onceproof-datacompy-") as folder:
         python = f"{folder}/bin/python"

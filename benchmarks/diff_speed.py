@@ -1,9 +1,9 @@
-"""What a comparison costs on one machine, beside hashing every row once and one big aggregate.
+"""Cost of a comparison on one machine, beside hashing every row once and one big aggregate.
 
-argv: millions of rows a side (default: 10), several for growth. Each turn is a process of its own,
-so that its peak of memory is its own; turns are interleaved, and the fastest of three counts. Time
-is counted from the call, with libraries loaded; the memory is that of the largest process, since
-the judge's engine has one of its own.
+Arguments: millions of rows a side (default: 10), several to measure growth. Each turn is a separate
+process, so that its peak memory is measured alone; turns are interleaved, and the fastest of three
+counts. Time starts at the call, with libraries loaded. The memory is that of the largest process,
+since the judge's engine runs in its own.
 """
 
 import json
@@ -37,9 +37,9 @@ def floor(folder: str) -> object:
     return bool(duckdb.sql(f"select bit_xor(h) from ({' union all '.join(each)})").fetchall())
 
 
-# What an aggregate sums up of a key's rows, w being 1 on one side and -1 on the other. The first is
-# how it was written before there were buckets; the second is its quickest form; the third promises
-# what the judge does.
+# The sums of an aggregate over a key's rows, where w is 1 on one side and -1 on the other. The
+# first was used before there were buckets; the second is the quickest form; the third gives the
+# judge's guarantee.
 WIDE = ("sum(case when w = 1 then h::hugeint else -h::hugeint end)",)
 ONE = ("sum(w * (h >> 1)::bigint)",)
 TWO = (*ONE, "sum(w * (g >> 1)::bigint)")

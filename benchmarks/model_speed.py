@@ -1,8 +1,8 @@
-"""How many schedules a second the model tries, by family and kind; CPU seconds of one process.
+"""Schedules of the model per CPU second, by family and kind, in one process.
 
     python benchmarks/model_speed.py
 
-With every switch of two drivers, which the tests thin out.
+It tries every switch between two drivers; the tests try a sample.
 """
 
 import time

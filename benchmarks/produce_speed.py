@@ -1,9 +1,10 @@
-"""How fast a workload is produced, beside a bare kafka-python producer that sends the same bytes.
+"""Speed of producing a workload, compared with a bare kafka-python producer of the same bytes.
 
-Prints the median of three turns a form, interleaved, and the ratio to one bare producer. `while
-sending` leaves out what a run pays once: the start of the processes, the sentinel, the check of the
-ledger against the topic. The CPU time is the producers' own, and ours holds all they do: making the
-events, sending them, writing the ledger. A busy machine changes it least.
+Prints the median of three interleaved turns of each form, and the ratio to one bare producer.
+`while sending` excludes the costs paid once a run: the start of the processes, the sentinel, the
+check of the ledger against the topic. The CPU time is that of the producers, which for ours
+includes creating the events, sending them and writing the ledger. It depends least on the
+machine's load.
 """
 
 import json
@@ -90,7 +91,7 @@ def send_bare(brokers: Brokers, topic: str, producer: int, producers: int, gate,
     rows: list[tuple[int, bytes, bytes]] = []
     for table in find_workload("page_views").events(options, 7, producer):
         rows += Sends(table, topic, topic, 8).rows(0, table.num_rows)
-    client = KafkaPython(brokers, topic, 120)._producer  # the same settings, and no more
+    client = KafkaPython(brokers, topic, 120)._producer  # the same settings, nothing else
     gate.wait()
     began, cpu_before = time.monotonic(), time.process_time()
     for number, key, value in rows:

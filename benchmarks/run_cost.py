@@ -1,8 +1,8 @@
-"""What a run costs: how much of it is not the stream itself, what one kill adds, and its tail.
+"""Cost of a run: its share outside the stream itself, the cost of one kill, and its tail.
 
-argv: numbers of events (default: 20000 1000000). A calm run of `app_views` and the same with its
-driver killed half-way, on one warm stack, in turns; the faster of two counts. The tail is what lies
-between the last commit of the job and the verdict, and is held against the time from the start of
+Arguments: numbers of events (default: 20000 1000000). It makes a calm run of `app_views` and the
+same with its driver killed half-way, on one warm stack, in turns; the faster of two counts. The
+tail is the time from the job's last commit to the verdict, compared with the time from the start of
 the job to its first commit. Prints tables; times are in seconds.
 """
 

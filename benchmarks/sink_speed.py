@@ -1,10 +1,10 @@
-"""What each sink costs: rows a second, milliseconds a nearly empty batch, and how soon one sees it.
+"""Costs of each sink: rows per second, time of a nearly empty batch, and delay until it is visible.
 
-argv: millions of rows a turn (default: 1), then names of sinks (default: all). One warm session on
-local[2] without quick settings, and one PostgreSQL; all sinks write the same stream of parquet
-files, in turns. The first batch of a turn does not count, nor does the first turn; the faster of
-the others does. `noop` is Spark's, `spark_files` its own parquet sink, `append_table` a COPY by
-each task, `format:` the data source.
+Arguments: millions of rows a turn (default: 1), then names of sinks (default: all). It uses one
+warm session on local[2] without quick settings, and one PostgreSQL; all sinks write the same stream
+of parquet files, in turns. The first batch of a turn and the first turn do not count; the faster of
+the other turns does. `noop` is Spark's, `spark_files` its own parquet sink, `append_table` a COPY
+by each task, `format:` the data source.
 """
 
 import json
@@ -43,7 +43,7 @@ AGAINST |= {"two_phase_files": "spark_files", "format:files": "spark_files"}
 
 
 def make_input(folder: Path, batches: int, rows: int) -> Path:
-    """Files for so many batches, one for each task, oldest first."""
+    """Write the files of this many batches, one for each task, oldest first."""
     folder.mkdir()
     rng = np.random.default_rng(7)
     for number in range(batches * TASKS):
@@ -98,13 +98,13 @@ class Turn:
         return stream.format("onceproof_two_phase").options(**options).start()
 
     def drop(self) -> None:
-        """Leave nothing of it."""
+        """Remove its output and folder."""
         if self.kind:
             self.kind(self.target).drop()
         shutil.rmtree(self.folder)
 
-    def seen(self, connection) -> list[int]:
-        """The batches of which readers see all parts now."""
+    def visible_batches(self, connection) -> list[int]:
+        """Return the batches whose parts are all visible to readers now."""
         data = Path(self.target.address) / "rows" / "data"
         if self.kind.store == "postgresql":
             query = "select _batch from bench.rows group by 1 having count(*) = %s"
@@ -120,14 +120,14 @@ class Turn:
 
 @contextmanager
 def watched(turn: Turn, address: str):
-    """Note when each batch comes into sight, looking as often as can be."""
+    """Record when each batch becomes visible, by polling as often as possible."""
     found: dict[int, float] = {}
     is_over = threading.Event()
 
     def look() -> None:
         with psycopg.connect(address, autocommit=True) as connection:
             while not is_over.wait(0.002):
-                for batch in turn.seen(connection):
+                for batch in turn.visible_batches(connection):
                     found.setdefault(batch, time.time())
 
     thread = threading.Thread(target=look)

@@ -1,6 +1,6 @@
-"""How long a stack takes to come up and how much memory it takes, with and without quick settings.
+"""Start time and memory of a stack, with and without quick settings.
 
-Prints the median of three turns a form, interleaved, and the ratio to the first form.
+Prints the median of three interleaved turns of each form, and the ratio to the first form.
 """
 
 import shutil

@@ -1,11 +1,11 @@
-"""What sinks of topics cost: rows a second, a nearly empty batch, and how soon one sees it.
+"""Costs of topic sinks: rows per second, time of a nearly empty batch, delay until it is visible.
 
-argv: millions of rows a turn (default: 1). One warm session on local[2] without quick settings, and
-three brokers; all write the same stream of parquet files, in turns, to a topic of four partitions.
-The first batch of a turn does not count, nor does the first turn; the faster of the others does.
-`append_topic` is Spark's own Kafka sink at its defaults, `with linger` the same with the linger and
-the size of batches that `two_phase_topic` has. One sees a batch when a read_committed reader has
-all of its rows.
+Argument: millions of rows a turn (default: 1). It uses one warm session on local[2] without quick
+settings, and three brokers; all sinks write the same stream of parquet files, in turns, to a topic
+with four partitions. The first batch of a turn and the first turn do not count; the faster of the
+other turns does. `append_topic` is Spark's own Kafka sink with its defaults, `with linger` the same
+with the linger and batch size of `two_phase_topic`. A batch is visible when a read_committed reader
+has all of its rows.
 """
 
 import json
@@ -72,13 +72,13 @@ class Turn:
         return [one for one in progress if one["numInputRows"]]
 
     def drop(self) -> None:
-        """Leave nothing of it."""
+        """Remove its output and folder."""
         self.sink.drop()
         shutil.rmtree(self.folder)
 
     @contextmanager
     def watched(self):
-        """Note when each batch is there whole, looking as often as can be."""
+        """Record when each batch becomes completely visible, by polling as often as possible."""
         found: dict[int, float] = {}
         counts: Counter[int] = Counter()
         is_over = threading.Event()

@@ -19,7 +19,7 @@ LIMIT_MS = 120_000
 
 
 def skip_without_browser():
-    """Skip a test before anything is started for it, unless this is CI."""
+    """Skip a test before its fixtures start, unless this is CI."""
     is_missing = not CHROMIUM or not find_spec("playwright")
     if is_missing and "CI" not in os.environ:
         pytest.skip("no browser: `apt-get install chromium` and `make ui` install it")
@@ -27,10 +27,10 @@ def skip_without_browser():
 
 @pytest.fixture(scope="module")
 def browser():
-    """Chromium without a window, for one file: other tests have event loops of their own."""
+    """Headless Chromium, for one file: other tests have their own event loops."""
     from playwright.sync_api import sync_playwright
 
-    assert CHROMIUM, "there is no chromium on PATH: install Debian's package"
+    assert CHROMIUM, "no chromium on PATH; install Debian's package"
     with sync_playwright() as driver:
         found = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS, timeout=LIMIT_MS)
         yield found
@@ -45,23 +45,23 @@ def page(browser):
 
 @contextmanager
 def watched_page(browser, **options):
-    """Yield a page; in the end nothing may have gone wrong on it, nor been asked of elsewhere."""
+    """Yield a page; at the end assert that it had no errors and sent no request elsewhere."""
     where = {"locale": "en-GB", "timezone_id": "Asia/Kolkata"}
     context = browser.new_context(viewport={"width": 1400, "height": 1080}, **where, **options)
     found = context.new_page()
     found.set_default_timeout(LIMIT_MS)
-    found.trouble, found.asked = [], set()
+    found.trouble, found.requested = [], set()
     found.on("pageerror", lambda error: found.trouble.append(str(error)))
-    found.on("console", lambda said: said.type == "error" and found.trouble.append(said.text))
-    found.on("request", lambda request: found.asked.add(urlsplit(request.url).hostname))
+    found.on("console", lambda one: one.type == "error" and found.trouble.append(one.text))
+    found.on("request", lambda request: found.requested.add(urlsplit(request.url).hostname))
     yield found
     assert found.trouble == []
-    assert found.asked <= {"127.0.0.1", None}  # None: a file, or what is in the page itself
+    assert found.requested <= {"127.0.0.1", None}  # None: a file, or data in the page itself
     context.close()
 
 
 def show(page, width, scheme):
-    """Show the page as wide as this screen, and light or dark."""
+    """Show the page at this width, in light or dark mode."""
     page.set_viewport_size({"width": width, "height": 900})
     page.emulate_media(color_scheme=scheme)
 
@@ -71,6 +71,6 @@ def assert_is_no_wider_than(width, page):
 
 
 def keep(page, name, **options):
-    """Keep a picture for the documentation, if a folder for it is given."""
+    """Save a screenshot for the documentation, if a folder for it is given."""
     if folder := os.environ.get("ONCEPROOF_PICTURES"):
         page.screenshot(path=Path(folder) / name, **options)

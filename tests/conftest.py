@@ -1,4 +1,4 @@
-"""What tests share: one warm stack, whole again before each test that uses it."""
+"""Shared fixtures: one warm stack, healthy again before each test that uses it."""
 
 import os
 import shutil
@@ -20,7 +20,7 @@ from tests.browser import browser, page, skip_without_browser  # noqa: F401  its
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Spark's alone come before the stack's, which leave clients that hear of its end."""
+    """Run tests of Spark alone before those of the stack, which leave clients behind."""
     items.sort(key=lambda item: any(item.iter_markers("stack")))
 
 
@@ -36,7 +36,7 @@ def rng() -> Random:
 
 @pytest.fixture(scope="session")
 def stacks_folder() -> Iterator[Path]:
-    """A folder that PostgreSQL's user can enter, which pytest's own is not for root."""
+    """A folder that PostgreSQL's user can enter; as root it cannot enter pytest's own."""
     folder = onceproof_home() / f"test-{os.getpid()}"
     yield folder
     shutil.rmtree(folder, ignore_errors=True)
@@ -56,28 +56,29 @@ def warm_linked_stack(stacks_folder: Path) -> Iterator[LocalStack]:
 
 @pytest.fixture
 def stack(warm_stack: LocalStack, rng: Random) -> LocalStack:
-    """The warm stack, every member of it healed of what the test before did.
+    """The warm stack, with all members healed after the previous test.
 
-    To look at all members takes a third of a second, and nearly all tests leave them alone.
+    A check of all members takes a third of a second, and few tests change them. So it is skipped if
+    nothing has changed since the last one.
     """
-    if whole_at.get(warm_stack.name) != traces(warm_stack):
+    if checked_at.get(warm_stack.name) != traces(warm_stack):
         healed(warm_stack, rng)
-        whole_at[warm_stack.name] = traces(warm_stack)
+        checked_at[warm_stack.name] = traces(warm_stack)
     return warm_stack
 
 
 @pytest.fixture
 def linked_stack(warm_linked_stack: LocalStack, rng: Random) -> LocalStack:
-    """The same with links, for the tests of one file."""
+    """A warm stack with links, for the tests of one file."""
     heal(warm_linked_stack)
     return healed(warm_linked_stack, rng)
 
 
-whole_at: dict[str, list[object]] = {}
+checked_at: dict[str, list[object]] = {}
 
 
 def traces(stack: LocalStack) -> list[object]:
-    """Return what every verb changes, in whatever process, and every death and pause."""
+    """Return values that change with every verb, also in other processes, and with every death."""
     lives = [stack.state.identity(name) for name in stack.members]
     signs = [(one, one.is_alive, one.is_paused) for one in lives if one]
     return [(stack.state.folder / LOCK).stat().st_mtime_ns, *signs]
@@ -92,17 +93,17 @@ def healed(stack: LocalStack, rng: Random) -> LocalStack:
             stack.apply("resume", member.name, rng)
         elif not member.healthy:
             stack.apply("start", member.name, rng)
-    wait_for(lambda: is_whole(stack), 90, "the stack does not become whole")
+    wait_for(lambda: is_healthy(stack), 90, "the stack is not healthy")
     return stack
 
 
 @pytest.fixture(autouse=True)
 def clients_end_with_their_test(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Close what a sink keeps open for as long as its driver lives, which here is one test.
+    """Close clients that a sink keeps open during its driver's life, which here is one test.
 
-    A client that nobody closes asks for its brokers for ever, and leaves the socket of each refusal
-    to the collector, which comes seldom to a process as large as this: with a thousand of them, the
-    callbacks of Spark are never heard again.
+    An open client tries to reach its brokers forever, and leaves the socket of each refused
+    connection to the garbage collector, which runs rarely in such a large process. With a thousand
+    of them, callbacks of Spark are no longer received.
     """
     made: list[Any] = []
     for name in ("consumer", "producer"):
@@ -121,5 +122,5 @@ def _kept(make: Callable[..., Any], made: list[Any]) -> Callable[..., Any]:
     return kept
 
 
-def is_whole(stack: LocalStack) -> bool:
+def is_healthy(stack: LocalStack) -> bool:
     return all(member.healthy for member in stack.status())

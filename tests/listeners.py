@@ -1,4 +1,4 @@
-"""The addresses that a process listens on, as the kernel tells them."""
+"""The addresses that a process listens on, from /proc."""
 
 import os
 import socket
@@ -9,7 +9,7 @@ _LISTENS = "0A"
 
 
 def listeners_of(pid: int) -> set[tuple[str, int]]:
-    """Return host and port of each TCP listener of a process; none of one that has ended."""
+    """Return host and port of each TCP listener of a process; empty if the process has ended."""
     try:
         handles = [_target(one) for one in Path(f"/proc/{pid}/fd").iterdir()]
         lines = [
@@ -26,7 +26,7 @@ def listeners_of(pid: int) -> set[tuple[str, int]]:
 def _target(handle: Path) -> str:
     try:
         return os.readlink(handle)
-    except FileNotFoundError:  # it was closed meanwhile
+    except FileNotFoundError:  # closed in the meantime
         return ""
 
 

@@ -1,9 +1,9 @@
-"""Processes that outlive what started them: `python -m tests.outliving` names each, and fails.
+"""A search for processes that outlive the tests: `python -m tests.outliving` lists them and fails.
 
-The process that looks has a hard limit of the resident set that no other has (`ulimit -m`, which
-Linux does not enforce). Every process started under it inherits it, with any parent, title,
-environment, session and working directory. Processes that the machine itself started do not have
-it. Left out are the process that looks and its ancestors.
+This process has a unique hard limit of the resident set (`ulimit -m`, which Linux does not
+enforce). Every process started under it inherits it, with any parent, title, environment, session
+and working directory. The machine's own processes do not have it. This process and its ancestors
+are left out.
 """
 
 import os
@@ -21,7 +21,7 @@ _ENDS_WITHIN_S = 30.0
 
 
 def begin() -> None:
-    """Give this process a limit by which all that it starts from now on is known."""
+    """Set a limit by which all processes that this one starts from now on can be found."""
     now = resource.getrlimit(resource.RLIMIT_RSS)[1]
     most = _MOST if now == resource.RLIM_INFINITY else now
     limit = SystemRandom().randrange(_LEAST, most)
@@ -32,14 +32,14 @@ def outliving() -> list[Identity]:
     """Return the living processes that were started since the limit was set."""
     limit = resource.getrlimit(resource.RLIMIT_RSS)[1]
     if limit < _LEAST:
-        raise ValueError(f"hard limit {limit} of the resident set: set one as .ci/run does")
+        raise ValueError(f"invalid hard limit {limit} of the resident set; set one as .ci/run does")
     me = Identity.of(os.getpid())
     spared = {me, *me.ancestors()}
     return [one for one in all_processes() if one not in spared and hard_limit(one) == limit]
 
 
 def hard_limit(one: Identity) -> int | None:
-    """The hard limit of a process's resident set; None if it is unlimited, or the process gone."""
+    """Return a process's hard limit of the resident set; None if unlimited or gone."""
     try:
         text = (PROC / f"{one.pid}/limits").read_text()
     except OSError:
@@ -49,7 +49,7 @@ def hard_limit(one: Identity) -> int | None:
 
 
 def describe(one: Identity) -> str:
-    """A process with its ids, folder and command, to find out what started it."""
+    """Return a process's ids, folder and command as text, to find what started it."""
     try:
         folder = (PROC / f"{one.pid}/cwd").readlink()
     except OSError as error:

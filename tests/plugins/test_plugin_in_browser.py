@@ -55,9 +55,9 @@ def test_what_goes_wrong_on_a_page_is_seen(page):
     script, load = sorted(page.trouble, reverse=True)
     assert script == "x is not defined"
     assert load.startswith("Failed to load resource")
-    assert "elsewhere.invalid" in page.asked
+    assert "elsewhere.invalid" in page.requested
     page.trouble.clear()
-    page.asked.clear()
+    page.requested.clear()
 
 
 def test_the_nights_open_in_airflow_and_lead_to_a_report(page, server):

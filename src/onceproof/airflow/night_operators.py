@@ -21,7 +21,7 @@ _RETRY = "__again"  # the suffix of a retry's DAG run id
 
 
 class ScenarioOperator(TriggerDagRunOperator):
-    """One run of a night: triggers `onceproof_run`, waits, and retries once if it is undecided.
+    """A run of a night: triggers `onceproof_run`, waits, and retries once if it is undecided.
 
     Every call uses the same DAG run id, so no run is triggered twice.
     """

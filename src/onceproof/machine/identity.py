@@ -20,7 +20,7 @@ _spawned: dict[int, subprocess.Popen[bytes]] = {}
 
 @dataclass(frozen=True, order=True)
 class Identity:
-    """One process, identified by its pid and the clock tick of its start."""
+    """A process, identified by its pid and the clock tick of its start."""
 
     pid: int
     started: int

@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, order=True)
 class Jar:
-    """One line of the lock: the set it belongs to, its coordinate, and its checksum."""
+    """A line of the lock: the set it belongs to, its coordinate, and its checksum."""
 
     set: str
     coordinate: Coordinate

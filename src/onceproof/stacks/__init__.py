@@ -120,7 +120,7 @@ class Member(Protocol):
     def remove_leftovers(self) -> None:
         """Remove files of its previous process that would prevent a start.
 
-        Call this only when none of its processes is alive.
+        Call this only after all of its processes have ended.
         """
 
     def family(self, main: Identity | None) -> list[Identity]:

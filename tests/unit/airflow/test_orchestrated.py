@@ -170,7 +170,7 @@ def of_history(run):
 def no_history(monkeypatch):
     """A verdict history that cannot be reached until the patch is undone."""
     with monkeypatch.context() as patched:
-        patched.setenv("ONCEPROOF_HISTORY", "postgresql://nobody@127.0.0.1:1/none")
+        patched.setenv("ONCEPROOF_HISTORY", "postgresql://me@127.0.0.1:1/none")
         yield patched
 
 

@@ -220,7 +220,7 @@ def test_it_has_only_the_verbs_of_its_file(written):
     ]
     refuse_unable(stack, able)
     for one in (fault("pause", "broker:any"), fault("kill", "store"), fault("kill", "master")):
-        with pytest.raises(RequestError, match=f"{one.verb} {one.target}") as raised:
+        with pytest.raises(RequestError, match=re.escape(one.target)) as raised:
             refuse_unable(stack, [*able, one])
         assert "kill, start broker:1; pause, resume store" in str(raised.value)
 

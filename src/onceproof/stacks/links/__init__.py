@@ -19,7 +19,7 @@ WAYS = (REQUESTS, ANSWERS)
 
 @dataclass(frozen=True)
 class Rule:
-    """One effect on links; `pairs` are the sources of connections and the members connected to.
+    """An effect on links; `pairs` are the sources of connections and the members connected to.
 
     `ways` are the affected directions: the source's requests, the member's answers. `ms` belongs to
     `delay`, `kbytes` (per second) to `rate`.

@@ -29,7 +29,7 @@ _RESET = struct.pack("ii", 1, 0)  # linger for 0 s: close sends a TCP reset
 
 
 class Way:
-    """One direction of a connection, with its current `orders`; delayed bytes keep their order."""
+    """A direction of a connection, with its current `orders`; delayed bytes keep their order."""
 
     def __init__(self) -> None:
         self.orders: Sequence[Order] = ()
@@ -110,7 +110,7 @@ class Way:
 
 
 class End(asyncio.Protocol):
-    """One end of a connection: it receives bytes of one direction and sends those of the other."""
+    """An end of a connection: it receives bytes of one direction and sends those of the other."""
 
     def __init__(self, comes: Way, goes: Way) -> None:
         self._comes, self._goes = comes, goes
@@ -142,7 +142,7 @@ class End(asyncio.Protocol):
 
 
 class Line:
-    """One connection to a member, from the client's `port` to the proxy's `door`."""
+    """A connection to a member, from the client's `port` to the proxy's `door`."""
 
     def __init__(self, member: str, port: int, door: int) -> None:
         self.member, self.port, self.door = member, port, door

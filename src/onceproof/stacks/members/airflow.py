@@ -49,7 +49,7 @@ _KEPT = ("PATH", "JAVA_HOME", "HOME", "LANG", "PYTHONPATH")
 
 @dataclass(frozen=True)
 class Component:
-    """One Airflow component; the scheduler includes its workers and their tasks."""
+    """An Airflow component; the scheduler includes its workers and their tasks."""
 
     state: State
     part: str

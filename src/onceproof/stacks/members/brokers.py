@@ -79,7 +79,7 @@ _SETTINGS = {
 
 @dataclass(frozen=True)
 class Broker:
-    """One broker of the stack."""
+    """A broker of the stack."""
 
     state: State
     number: int

@@ -83,7 +83,7 @@ class Master:
 
 @dataclass(frozen=True)
 class Worker:
-    """One Spark worker with two cores, for executors with one core each."""
+    """A Spark worker with two cores, for executors with one core each."""
 
     state: State
     number: int

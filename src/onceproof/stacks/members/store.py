@@ -174,7 +174,7 @@ def drop_interlock(data: Path) -> None:
     """Remove the System V segment with which a dead postmaster locks its data folder.
 
     A server that was shut down has removed it; after a power cut only a restart would. Call this
-    when none of its processes is alive, and only on the boot that it ran on.
+    after all of its processes have ended, and only on the boot that it ran on.
     """
     try:
         words = (data / "postmaster.pid").read_text().splitlines()[6].split()
