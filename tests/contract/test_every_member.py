@@ -8,7 +8,7 @@ import pytest
 from onceproof.errors import RequestError
 from onceproof.machine.identity import Identity
 from onceproof.machine.polling import wait_for
-from onceproof.stacks.state import held
+from onceproof.stacks.state import file_lock
 
 pytestmark = pytest.mark.stack
 MEMBERS = ["broker:1", "broker:2", "broker:3", "master", "worker:1", "worker:2", "store"]
@@ -63,7 +63,7 @@ def test_a_cure_may_be_repeated(stack, rng, cure):
 def test_a_strike_waits_while_another_changes_the_member(stack, rng):
     before = stack.look("store")
     with ThreadPoolExecutor() as pool:
-        with held(stack.state.folder / "locks" / "store", "store"):
+        with file_lock(stack.state.folder / "locks" / "store", "store"):
             struck = pool.submit(stack.apply, "kill", "store", rng)
             with pytest.raises(TimeoutError):
                 struck.result(0.5)

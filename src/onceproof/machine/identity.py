@@ -118,7 +118,7 @@ class Identity:
         found = set()
         with contextlib.suppress(OSError):
             for handle in (PROC / f"{self.pid}/fd").iterdir():
-                with contextlib.suppress(OSError):  # closed meanwhile
+                with contextlib.suppress(OSError):  # closed in the meantime
                     found.add(str(handle.readlink()))
         return found
 

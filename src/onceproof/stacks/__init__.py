@@ -114,7 +114,7 @@ class Member(Protocol):
     def listens_on(self) -> list[tuple[str, int]]:
         """The addresses that must be free before it starts."""
 
-    def needs(self, living: Collection[str]) -> str:
+    def needs(self, running: Collection[str]) -> str:
         """Return the missing members without which it cannot become healthy; empty if none."""
 
     def remove_leftovers(self) -> None:
@@ -124,7 +124,7 @@ class Member(Protocol):
         """
 
     def family(self, main: Identity | None) -> list[Identity]:
-        """Return its living processes, the main one first."""
+        """Return its running processes, the main one first."""
 
     def trouble(self) -> str:
         """Return why it is not healthy, as in "is dead" or "does not respond"; empty if it is."""

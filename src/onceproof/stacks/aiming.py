@@ -35,18 +35,18 @@ def aim(
     rng: Random,
     *,
     names: Collection[str],
-    living: Mapping[str, Member],
+    running: Mapping[str, Member],
     brokers: int,
     act: Act,
     security: Security,
 ) -> Done:
     """Do the verb to the target's member; a role's proof includes that the role moved."""
-    serving = {name: living[name] for name in living if living[name].kind == "broker"}
+    serving = {name: running[name] for name in running if running[name].kind == "broker"}
     role = find_role(target, _brokers(serving.values(), security))
     if role and verb in CURES:
         raise RequestError(f"cannot {verb} the role {target}; name a member, such as broker:1")
     seat = role.seat() if role else None
-    name = f"broker:{seat.broker}" if seat else pick(target, names, living, rng)
+    name = f"broker:{seat.broker}" if seat else pick(target, names, running, rng)
     if seat and seat.broker == NO_LEADER:
         raise StackError(f"cannot {verb} {target}: {seat.of} has no leader now; try again")
 
@@ -213,12 +213,12 @@ def find_role(target: str, brokers: Brokers) -> Role | None:
     return Role(target.partition(":")[2], brokers) if is_role(target) else None
 
 
-def pick(target: str, names: Collection[str], living: Collection[str], rng: Random) -> str:
+def pick(target: str, names: Collection[str], running: Collection[str], rng: Random) -> str:
     """Return the member of a target that is no role; for `KIND:any`, a running one."""
     if target in names:
         return target
     kind, _, rest = target.partition(":")
-    alive = sorted(name for name in living if name.startswith(f"{kind}:"))
+    alive = sorted(name for name in running if name.startswith(f"{kind}:"))
     if rest == "any" and alive:
         return rng.choice(alive)
     if rest == "any" and any(name.startswith(f"{kind}:") for name in names):

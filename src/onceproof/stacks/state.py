@@ -129,7 +129,7 @@ class State:
         return Identity(**data) if self.boot == boot_id() else None
 
     def processes(self) -> list[Identity]:
-        """Return every living process of this stack, recorded or not.
+        """Return every running process of this stack, recorded or not.
 
         Descendants of a member have inherited the mark. Processes that `up` starts beside the
         members have it only in their environment.
@@ -149,10 +149,12 @@ class State:
 
 
 @contextlib.contextmanager
-def held(path: Path, whose: str, *, is_shared: bool = False, wait_s: float = 0) -> Iterator[None]:
+def file_lock(
+    path: Path, subject: str, *, is_shared: bool = False, wait_s: float = 0
+) -> Iterator[None]:
     """Hold a lock file during the block; raise `RequestError` if another process holds it.
 
-    A shared lock excludes only exclusive ones. `whose` names the lock's subject in the error.
+    A shared lock excludes only exclusive ones. `subject` describes the locked thing in the error.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a+") as file:
@@ -160,9 +162,9 @@ def held(path: Path, whose: str, *, is_shared: bool = False, wait_s: float = 0) 
             wait_for(lambda: _lock(file.fileno(), is_shared=is_shared), wait_s, "")
         except StackError:
             file.seek(0)
+            holder = f"another onceproof command (pid {file.read().strip()})"
             raise RequestError(
-                f"{whose} is locked by another onceproof command (pid {file.read().strip()}); wait "
-                "until it ends, or choose another --home"
+                f"{subject} is locked by {holder}; wait until it ends, or choose another --home"
             ) from None
         file.truncate(0)
         file.write(str(os.getpid()))

@@ -40,11 +40,11 @@ def test_leftovers_of_a_killed_maker_are_removed(tmp_path):
     left = spawn(["sleep", "60"], log=tmp_path / "l", env={MARK: str(tmp_path)}, cwd=tmp_path)
     other = spawn(["sleep", "60"], log=tmp_path / "l", env={MARK: "/another"}, cwd=tmp_path)
     with making(tmp_path):
-        wait_for(lambda: not left.is_alive, 5, "it lives on")
+        wait_for(lambda: not left.is_alive, 5, "it is still alive")
         assert not (tmp_path / "archives/part-dead").exists()
         assert other.is_alive
     other.send(signal.SIGKILL)
-    wait_for(lambda: not other.is_alive, 5, "it lives on")
+    wait_for(lambda: not other.is_alive, 5, "it is still alive")
 
 
 WAITER = """

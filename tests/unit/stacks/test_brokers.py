@@ -75,7 +75,7 @@ def test_kafka_accepts_every_id():
 
 
 @pytest.mark.parametrize(
-    ("living", "lacks"),
+    ("running", "lacks"),
     [
         ([], "a majority of the brokers"),
         (["broker:2"], ""),
@@ -83,5 +83,5 @@ def test_kafka_accepts_every_id():
         (["master", "store"], "a majority of the brokers"),
     ],
 )
-def test_a_broker_needs_a_majority_beside_it(tmp_path, living, lacks):
-    assert Broker(stack_of(tmp_path, 3), 1).needs(living) == lacks
+def test_a_broker_needs_a_majority_beside_it(tmp_path, running, lacks):
+    assert Broker(stack_of(tmp_path, 3), 1).needs(running) == lacks

@@ -9,7 +9,7 @@ import pytest
 from onceproof.errors import RequestError
 from onceproof.machine.polling import wait_for
 from onceproof.machine.spawning import spawn
-from onceproof.stacks.state import MARK, Launch, State, held
+from onceproof.stacks.state import MARK, Launch, State, file_lock
 
 
 @pytest.fixture
@@ -69,16 +69,16 @@ def test_the_error_for_a_held_lock_names_its_process(tmp_path):
     lock = tmp_path / "lock"
     holder = f"the stack .* \\(pid {os.getpid()}\\)"
     refused = pytest.raises(RequestError, match=holder)
-    with held(lock, "the stack"), refused, held(lock, "the stack"):
+    with file_lock(lock, "the stack"), refused, file_lock(lock, "the stack"):
         pytest.fail("two hold one lock")
-    with held(lock, "the stack"):
+    with file_lock(lock, "the stack"):
         pass
 
 
 def test_shared_locks_exclude_only_exclusive_ones(tmp_path):
     lock = tmp_path / "lock"
-    shared = partial(held, lock, "it", is_shared=True)
-    with shared(), shared(), pytest.raises(RequestError, match="pid"), held(lock, "it"):
+    shared = partial(file_lock, lock, "it", is_shared=True)
+    with shared(), shared(), pytest.raises(RequestError, match="pid"), file_lock(lock, "it"):
         pytest.fail("one is alone among others")
-    with held(lock, "it"), pytest.raises(RequestError), shared():
+    with file_lock(lock, "it"), pytest.raises(RequestError), shared():
         pytest.fail("one shares what another has alone")

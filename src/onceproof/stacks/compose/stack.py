@@ -19,7 +19,7 @@ from onceproof.stacks.aiming import aim, heal_members, lacking
 from onceproof.stacks.compose import composed_state, service
 from onceproof.stacks.compose.verbs import VERB_BODIES, containers_of, look_at
 from onceproof.stacks.members.registry import members
-from onceproof.stacks.state import VERB_ENDS_S, held
+from onceproof.stacks.state import VERB_ENDS_S, file_lock
 
 PREFIX = "compose:"
 
@@ -95,7 +95,7 @@ class ComposeStack:
 
     def apply(self, verb: Verb, target: str, rng: Random) -> Done:
         """Do the verb to the target's member, and wait until it has taken effect."""
-        living = {
+        running = {
             name: member
             for name, member in self.members.items()
             if (one := look_at(self.containers[name])).is_running and not one.is_paused
@@ -103,16 +103,16 @@ class ComposeStack:
 
         def act(name: str, refuse_moved: Callable[[], None]) -> dict[str, Any]:
             lock = onceproof_home() / "locks" / f"{self.project}-{service(name)}"
-            with held(lock, name, wait_s=VERB_ENDS_S):
+            with file_lock(lock, name, wait_s=VERB_ENDS_S):
                 refuse_moved()
-                return VERB_BODIES[verb](self.members[name], self.containers[name], living)
+                return VERB_BODIES[verb](self.members[name], self.containers[name], running)
 
         return aim(
             verb,
             target,
             rng,
             names=list(self.members),
-            living=living,
+            running=running,
             brokers=self.state.brokers,
             act=act,
             security=PLAIN,

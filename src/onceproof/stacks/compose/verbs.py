@@ -103,7 +103,7 @@ def order(container: str, what: str, **query: Any) -> None:
     call("POST", f"containers/{container}/{what}", **query)
 
 
-def _living(member: Member, container: str, verb: Verb) -> Container:
+def _require_running(member: Member, container: str, verb: Verb) -> Container:
     found = look_at(container)
     if not found.is_running:
         raise RequestError(f"cannot {verb} {member.name}: it is not running; start it")
@@ -112,9 +112,9 @@ def _living(member: Member, container: str, verb: Verb) -> Container:
     return found
 
 
-def kill(member: Member, container: str, living: Collection[str]) -> dict[str, Any]:  # noqa: ARG001
+def kill(member: Member, container: str, running: Collection[str]) -> dict[str, Any]:  # noqa: ARG001
     """Send SIGKILL to the container's main process; the kernel then ends all its processes."""
-    before, began = _living(member, container, "kill"), time.monotonic()
+    before, began = _require_running(member, container, "kill"), time.monotonic()
     order(container, "kill", signal="SIGKILL")
     after = _await_end(member, before)
     if after.exit_code != _KILLED:
@@ -122,9 +122,9 @@ def kill(member: Member, container: str, living: Collection[str]) -> dict[str, A
     return _proof(before, began, signal="SIGKILL", ended=[before.pid], exit_code=after.exit_code)
 
 
-def stop(member: Member, container: str, living: Collection[str]) -> dict[str, Any]:  # noqa: ARG001
+def stop(member: Member, container: str, running: Collection[str]) -> dict[str, Any]:  # noqa: ARG001
     """Request an orderly shutdown of the container's main process, and wait until it has ended."""
-    before, began = _living(member, container, "stop"), time.monotonic()
+    before, began = _require_running(member, container, "stop"), time.monotonic()
     order(container, "stop", t=_STOPS_WITHIN_S)
     after = _await_end(member, before)
     if after.exit_code == _KILLED:
@@ -133,9 +133,9 @@ def stop(member: Member, container: str, living: Collection[str]) -> dict[str, A
     return _proof(before, began, signal=signal, ended=[before.pid], exit_code=after.exit_code)
 
 
-def pause(member: Member, container: str, living: Collection[str]) -> dict[str, Any]:  # noqa: ARG001
+def pause(member: Member, container: str, running: Collection[str]) -> dict[str, Any]:  # noqa: ARG001
     """Freeze every process of the container; its connections stay open and get no response."""
-    before, began = _living(member, container, "pause"), time.monotonic()
+    before, began = _require_running(member, container, "pause"), time.monotonic()
     order(container, "pause")
     message = f"{member.name} was not paused"
     after = wait_for(lambda: _if(lambda one: one.is_paused, container), _STOPS_WITHIN_S, message)
@@ -143,16 +143,16 @@ def pause(member: Member, container: str, living: Collection[str]) -> dict[str, 
     return _proof(before, began, signal="freeze", paused=[before.pid])
 
 
-def resume(member: Member, container: str, living: Collection[str]) -> dict[str, Any]:
+def resume(member: Member, container: str, running: Collection[str]) -> dict[str, Any]:
     """Resume the container; wait until it is healthy, or record in the proof why it cannot be."""
-    before, began = _living(member, container, "resume"), time.monotonic()
+    before, began = _require_running(member, container, "resume"), time.monotonic()
     if before.is_paused:
         order(container, "unpause")
-    trouble = await_health(member, container, living)
+    trouble = await_health(member, container, running)
     return _proof(before, began, changed=before.is_paused, trouble=trouble)
 
 
-def start(member: Member, container: str, living: Collection[str]) -> dict[str, Any]:
+def start(member: Member, container: str, running: Collection[str]) -> dict[str, Any]:
     """Start a dead container with its previous address and volumes.
 
     Waits until it is healthy, or records in the proof why it cannot be. A running container is left
@@ -163,13 +163,13 @@ def start(member: Member, container: str, living: Collection[str]) -> dict[str, 
         raise RequestError(f"cannot start {member.name}: it is paused; resume it")
     if not before.is_running:
         order(container, "start")
-    trouble = await_health(member, container, {*living, member.name})
+    trouble = await_health(member, container, {*running, member.name})
     return _proof(look_at(container), began, changed=not before.is_running, trouble=trouble)
 
 
-def await_health(member: Member, container: str, living: Collection[str]) -> str:
+def await_health(member: Member, container: str, running: Collection[str]) -> str:
     """Wait until the member is healthy; if a member that it needs is missing, return which one."""
-    if lacks := member.needs(living):
+    if lacks := member.needs(running):
         return f"waits for {lacks}"
     trouble = ""
 

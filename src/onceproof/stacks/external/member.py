@@ -61,7 +61,7 @@ class ExternalMember:
         """Return nothing: it listens on no address of ours."""
         return []
 
-    def needs(self, living: Collection[str]) -> str:  # noqa: ARG002  the contract of members
+    def needs(self, running: Collection[str]) -> str:  # noqa: ARG002  the contract of members
         """Return nothing: its owner's command takes care of dependencies."""
         return ""
 

@@ -105,9 +105,9 @@ class ExternalStack:
         if target.startswith("broker:"):
             found = brokers_of(self.brokers)
             others = {one: self._member(one, found[one]) for one in found.keys() - named.keys()}
-        living = {one.name: one for one in named.values() if not one.trouble()} | others
+        running = {one.name: one for one in named.values() if not one.trouble()} | others
         if target.endswith(":any"):  # choose among members with this verb
-            living = {name: one for name, one in living.items() if verb in one.verbs}
+            running = {name: one for name, one in running.items() if verb in one.verbs}
 
         def act(name: str, refuse_moved: Callable[[], None]) -> dict[str, Any]:
             member = named.get(name) or others[name]
@@ -121,7 +121,7 @@ class ExternalStack:
             target,
             rng,
             names=[*named, *others],
-            living=living,
+            running=running,
             brokers=sum(name.startswith("broker:") for name in (*named, *others)),
             act=act,
             security=self.brokers.security,

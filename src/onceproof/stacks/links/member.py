@@ -43,7 +43,7 @@ class Links:
         doors = [port for name, port in self.state.ports.items() if name.startswith(DOOR)]
         return [(LOOPBACK, port) for port in (self.state.ports[self.name], *doors)]
 
-    def needs(self, living: Collection[str]) -> str:  # noqa: ARG002  the contract of members
+    def needs(self, running: Collection[str]) -> str:  # noqa: ARG002  the contract of members
         """Return nothing: it needs no other member."""
         return ""
 

@@ -93,17 +93,17 @@ def aimed_at(stack: LocalStack, target: str, rng: Random) -> list[str]:
     """Return the members whose links a target names: brokers, also by role, or the store."""
     state = stack.state
     names = [one.name for one in stack.members.values() if one.kind in ("broker", "store")]
-    living = [one for one in names if (found := state.identity(one)) and found.is_alive]
+    running = [one for one in names if (found := state.identity(one)) and found.is_alive]
     brokers = [one for one in names if one.startswith("broker:")]
     if target == ALL and brokers:
         return brokers
-    addresses = tuple(stack.members[one].address for one in living if one in brokers)
+    addresses = tuple(stack.members[one].address for one in running if one in brokers)
     if role := find_role(target, Brokers(addresses, PLAIN)):
         number = role.seat().broker
         if f"broker:{number}" not in brokers:
             raise StackError(f"{target} is no broker now: it has no leader; try again")
         return [f"broker:{number}"]
-    return [pick(target, names, living, rng)]
+    return [pick(target, names, running, rng)]
 
 
 def pairs_of(member: str, source: str, brokers: Sequence[str]) -> list[tuple[str, str]]:

@@ -23,7 +23,7 @@ from onceproof.setup.postgres import refuse_closed
 from onceproof.stacks import Member
 from onceproof.stacks.links import member as links
 from onceproof.stacks.local.ports import free_ports, refuse_taken
-from onceproof.stacks.local.taking_down import clear, end_processes, held_folder, refuse_strange
+from onceproof.stacks.local.taking_down import clear, end_processes, folder_lock, refuse_strange
 from onceproof.stacks.local.verbs import await_health
 from onceproof.stacks.members import (
     airflow,
@@ -73,7 +73,7 @@ def bring_up(
     process is left running; the logs stay until the next stack in this folder.
     """
     refuse_strange(folder)
-    with _disk_full_as_request_error(folder), held_folder(folder):
+    with _disk_full_as_request_error(folder), folder_lock(folder):
         clear(folder)
         _refuse_little_space(folder)
         if has_store:

@@ -16,11 +16,11 @@ from onceproof.stacks import DEAD, PAUSED, Done, Member, MemberStatus, Verb
 from onceproof.stacks.aiming import aim, heal_members, lacking
 from onceproof.stacks.local import keeper
 from onceproof.stacks.local.bringing_up import bring_up, refuse_wrong
-from onceproof.stacks.local.taking_down import held_folder, take_down
+from onceproof.stacks.local.taking_down import folder_lock, take_down
 from onceproof.stacks.local.verbs import VERB_BODIES, owner
 from onceproof.stacks.members import store
 from onceproof.stacks.members.registry import members
-from onceproof.stacks.state import VERB_ENDS_S, State, held
+from onceproof.stacks.state import VERB_ENDS_S, State, file_lock
 
 POSTMASTER = "store:postmaster"
 
@@ -125,7 +125,7 @@ class LocalStack:
 
     def apply(self, verb: Verb, target: str, rng: Random) -> Done:
         """Do the verb to the target's member, and wait until it has taken effect."""
-        with held_folder(self.state.folder, is_shared=True):
+        with folder_lock(self.state.folder, is_shared=True):
             now = State.load(self.state.folder)
             if now is None or now.mark != self.state.mark:
                 raise RequestError(f"the stack in {self.state.folder} has been taken down")
@@ -137,22 +137,22 @@ class LocalStack:
             return self._apply(verb, target, rng)
 
     def _apply(self, verb: Verb, target: str, rng: Random) -> Done:
-        living = self._living()
+        running = self._running()
 
         def act(name: str, refuse_moved: Callable[[], None]) -> dict[str, Any]:
             (member,) = self._postmaster() if name == POSTMASTER else (self.members[name],)
             if verb not in member.verbs:
                 raise RequestError(f"cannot {verb} {name}; use one of {', '.join(member.verbs)}")
-            with held(self.state.folder / "locks" / owner(member), name, wait_s=VERB_ENDS_S):
+            with file_lock(self.state.folder / "locks" / owner(member), name, wait_s=VERB_ENDS_S):
                 refuse_moved()
-                return VERB_BODIES[verb](self.state, member, living)
+                return VERB_BODIES[verb](self.state, member, running)
 
         return aim(
             verb,
             target,
             rng,
             names=self._names(),
-            living=living,
+            running=running,
             brokers=self.state.brokers,
             act=act,
             security=PLAIN,
@@ -164,7 +164,7 @@ class LocalStack:
     def _names(self) -> list[str]:
         return [*self.members, *(one.name for one in self._postmaster())]
 
-    def _living(self) -> dict[str, Member]:
+    def _running(self) -> dict[str, Member]:
         return {
             name: member
             for name, member in self.members.items()

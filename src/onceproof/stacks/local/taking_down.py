@@ -14,7 +14,7 @@ from onceproof.machine.identity import boot_id
 from onceproof.machine.polling import wait_for
 from onceproof.setup.making import sweep
 from onceproof.stacks.members import store
-from onceproof.stacks.state import LOCK, STATE, State, held
+from onceproof.stacks.state import LOCK, STATE, State, file_lock
 
 _PART = "stack.part"  # left by an `up` that was killed before it had written a state
 _VERBS_END_S = 200
@@ -28,7 +28,7 @@ def take_down(folder: Path, mark: str = "") -> bool:
     sweep(onceproof_home())
     if not (folder / STATE).exists() and not (folder / _PART).exists():
         return False
-    with held_folder(folder, wait_s=_VERBS_END_S):
+    with folder_lock(folder, wait_s=_VERBS_END_S):
         found = State.load(folder)
         is_it = found is not None and mark in ("", found.mark)
         if found is not None and is_it:
@@ -71,12 +71,12 @@ def _is_up(state: State, name: str) -> bool:
     return identity is not None and identity.is_alive
 
 
-def held_folder(
+def folder_lock(
     folder: Path, *, is_shared: bool = False, wait_s: float = 0
 ) -> AbstractContextManager[None]:
     """Hold the folder's lock: shared for verbs, exclusive to start or end the stack."""
-    whose = f"the stack in {folder}"
-    return held(folder / LOCK, whose, is_shared=is_shared, wait_s=wait_s)
+    subject = f"the stack in {folder}"
+    return file_lock(folder / LOCK, subject, is_shared=is_shared, wait_s=wait_s)
 
 
 def _remove(state: State) -> None:

@@ -31,7 +31,7 @@ def _alive(state: State, member: Member, verb: Verb) -> tuple[Identity, list[Ide
     return family[0], family
 
 
-def kill(state: State, member: Member, living: Collection[str]) -> dict[str, Any]:  # noqa: ARG001
+def kill(state: State, member: Member, running: Collection[str]) -> dict[str, Any]:  # noqa: ARG001
     """Send SIGKILL to every process of the member; SIGSTOP first, so that it cannot fork."""
     main, _ = _alive(state, member, "kill")
     began = time.monotonic()
@@ -43,7 +43,7 @@ def kill(state: State, member: Member, living: Collection[str]) -> dict[str, Any
     return _proof(main, began, signal="SIGKILL", ended=[one.pid for one in struck])
 
 
-def pause(state: State, member: Member, living: Collection[str]) -> dict[str, Any]:  # noqa: ARG001
+def pause(state: State, member: Member, running: Collection[str]) -> dict[str, Any]:  # noqa: ARG001
     """Send SIGSTOP to every process of the member."""
     main, family = _alive(state, member, "pause")
     if all(one.is_paused for one in family):
@@ -70,7 +70,7 @@ def _refuse_unstruck(
         raise StackError(f"{member.name} (pid {main.pid}) exited by itself before it was {done}")
 
 
-def resume(state: State, member: Member, living: Collection[str]) -> dict[str, Any]:
+def resume(state: State, member: Member, running: Collection[str]) -> dict[str, Any]:
     """Send SIGCONT to every process of the member.
 
     Waits until the member is healthy, or records in the proof why it cannot be.
@@ -82,11 +82,11 @@ def resume(state: State, member: Member, living: Collection[str]) -> dict[str, A
         one.send(signal.SIGCONT)
     message = f"{member.name} is still paused"
     wait_for(lambda: not any(one.is_paused for one in family), _ENDS_WITHIN_S, message)
-    trouble = await_health(state, member, living)
+    trouble = await_health(state, member, running)
     return _proof(main, began, changed=bool(paused), trouble=trouble)
 
 
-def stop(state: State, member: Member, living: Collection[str]) -> dict[str, Any]:  # noqa: ARG001
+def stop(state: State, member: Member, running: Collection[str]) -> dict[str, Any]:  # noqa: ARG001
     """Request an orderly shutdown, and wait until all processes of the member have ended."""
     main, family = _alive(state, member, "stop")
     if main.is_paused:
@@ -98,7 +98,7 @@ def stop(state: State, member: Member, living: Collection[str]) -> dict[str, Any
     return _proof(main, began, signal=member.stop_signal, ended=[one.pid for one in family])
 
 
-def start(state: State, member: Member, living: Collection[str]) -> dict[str, Any]:
+def start(state: State, member: Member, running: Collection[str]) -> dict[str, Any]:
     """Start a dead member with its previous ports and data.
 
     Waits until it is healthy, or records in the proof why it cannot be. A running member is left
@@ -110,7 +110,7 @@ def start(state: State, member: Member, living: Collection[str]) -> dict[str, An
     if before and before.is_alive:
         if before.is_paused:
             raise RequestError(f"cannot start {name}: it is paused; resume it")
-        return _proof(before, began, changed=False, trouble=await_health(state, member, living))
+        return _proof(before, began, changed=False, trouble=await_health(state, member, running))
     wait_for(
         lambda: not member.family(None),
         _LEFT_OVER_S,
@@ -120,13 +120,13 @@ def start(state: State, member: Member, living: Collection[str]) -> dict[str, An
     refuse_taken(name, member.listens_on)
     member.remove_leftovers()
     main = state.start(name)
-    trouble = await_health(state, member, {*living, name})
+    trouble = await_health(state, member, {*running, name})
     return _proof(main, began, changed=True, trouble=trouble)
 
 
-def await_health(state: State, member: Member, living: Collection[str]) -> str:
+def await_health(state: State, member: Member, running: Collection[str]) -> str:
     """Wait until the member is healthy; if a member that it needs is missing, return which one."""
-    if lacks := member.needs(living):
+    if lacks := member.needs(running):
         return f"waits for {lacks}"
     main = state.identity(owner(member))
     trouble = ""

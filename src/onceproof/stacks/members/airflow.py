@@ -79,9 +79,9 @@ class Component:
         """The addresses that must be free before it starts."""
         return [self.server] if self.part == PARTS[0] else []
 
-    def needs(self, living: Collection[str]) -> str:
+    def needs(self, running: Collection[str]) -> str:
         """Return that the API server is missing, which reports the health of all components."""
-        has_server = self.part == "api-server" or "airflow:api-server" in living
+        has_server = self.part == "api-server" or "airflow:api-server" in running
         return "" if has_server else "the API server"
 
     def remove_leftovers(self) -> None:

@@ -104,9 +104,9 @@ class Broker:
         host = self.state.host(self.name)
         return [(host, self.state.ports[f"{self.name}/{kind}"]) for kind in LISTENERS]
 
-    def needs(self, living: Collection[str]) -> str:
+    def needs(self, running: Collection[str]) -> str:
         """Return that a majority of brokers is missing; empty if enough are running."""
-        alive = sum(name.startswith("broker:") for name in {*living, self.name})
+        alive = sum(name.startswith("broker:") for name in {*running, self.name})
         return "" if alive > self.state.brokers // 2 else "a majority of the brokers"
 
     def remove_leftovers(self) -> None:

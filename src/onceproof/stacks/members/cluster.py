@@ -55,7 +55,7 @@ class Master:
         host = self.state.host(self.name)
         return [(host, self.state.ports[name]) for name in ("master", "master/web")]
 
-    def needs(self, living: Collection[str]) -> str:  # noqa: ARG002  the contract of members
+    def needs(self, running: Collection[str]) -> str:  # noqa: ARG002  the contract of members
         """Return nothing: it needs no other member."""
         return ""
 
@@ -112,9 +112,9 @@ class Worker:
         """The addresses that must be free before it starts."""
         return [(self.host, self.state.ports[f"{self.name}/web"])]
 
-    def needs(self, living: Collection[str]) -> str:
+    def needs(self, running: Collection[str]) -> str:
         """Return that the master is missing; empty if it is running."""
-        return "" if "master" in living else "the master"
+        return "" if "master" in running else "the master"
 
     def remove_leftovers(self) -> None:
         """Do nothing: no leftovers prevent a start."""

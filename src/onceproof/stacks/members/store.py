@@ -83,7 +83,7 @@ class Store:
         """Its data folder, the working directory of all its processes."""
         return self.state.place("store") / "data"
 
-    def needs(self, living: Collection[str]) -> str:  # noqa: ARG002  the contract of members
+    def needs(self, running: Collection[str]) -> str:  # noqa: ARG002  the contract of members
         """Return nothing: it needs no other member."""
         return ""
 
