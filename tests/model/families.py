@@ -13,7 +13,7 @@ from onceproof.sinks.protocol import Part, Transaction
 from onceproof.sinks.protocol.coordinated import CoordinatedParts
 from onceproof.sinks.protocol.two_phase import TwoPhase
 from onceproof.sinks.protocol.wal import Wal
-from onceproof.sinks.protocol.writer import Remembered, Writer
+from onceproof.sinks.protocol.writer import IdempotentRun, Writer
 from tests.model.coordinator import topic_store
 from tests.model.shared_runs import SharedSink
 from tests.model.stores import (
@@ -106,7 +106,7 @@ class Idempotent:
     def __init__(self, world: World, run: int, tick: Tick) -> None:
         self.world, self.run, self.tick = world, run, tick
         memory = ModelMemory(world, run, tick)
-        self.protocol = Remembered(Writer(WRITER, run + 1, memory, ModelCheckpoint(world, tick)))
+        self.protocol = IdempotentRun(Writer(WRITER, run + 1, memory, ModelCheckpoint(world, tick)))
 
     def begin(self, part: Part) -> Transaction:
         """Begin to put rows."""

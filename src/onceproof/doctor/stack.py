@@ -56,7 +56,7 @@ def check_output(scenario: Scenario, address: str) -> Iterable[Check]:
         return []
     if not kind.place.is_named(options):
         return [Check("output", True, "created by the run, as {target} in the command")]
-    reference, name = reference_of(scenario.output), options[kind.place.called]
+    reference, name = reference_of(scenario.output), options[kind.place.named_by]
     target = Target(address, name, reference.columns, reference.key, options=options)
     return kind.place.check(target)
 

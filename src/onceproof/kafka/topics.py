@@ -19,7 +19,7 @@ _MISSING_AT_MOST = 30
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class TopicRecord:
     """A record of a topic with its partition and offset."""
 
     partition: int
@@ -132,7 +132,7 @@ def read_back(
     topic: str,
     partitions: Sequence[int] | None = None,
     isolation: str = "read_uncommitted",
-) -> Iterator[Found]:
+) -> Iterator[TopicRecord]:
     """Yield every record up to the current ends, in order within each partition."""
     from kafka import KafkaConsumer, TopicPartition
 
@@ -155,7 +155,7 @@ def read_back(
         yield from _drain(consumer, consumer.end_offsets(parts))
 
 
-def _drain(consumer: Any, ends: Mapping[Any, int]) -> Iterator[Found]:
+def _drain(consumer: Any, ends: Mapping[Any, int]) -> Iterator[TopicRecord]:
     def is_read() -> bool:
         return all(consumer.position(part) >= end for part, end in ends.items())
 
@@ -168,7 +168,7 @@ def _drain(consumer: Any, ends: Mapping[Any, int]) -> Iterator[Found]:
             for one in records:
                 if one.offset < ends[part]:
                     headers = tuple(map(tuple, one.headers or ()))
-                    yield Found(part.partition, one.offset, one.key, one.value, headers)
+                    yield TopicRecord(part.partition, one.offset, one.key, one.value, headers)
 
 
 def _no_topic(name: str) -> StackError:

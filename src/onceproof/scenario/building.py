@@ -181,7 +181,7 @@ def _output(
     return OutputPart(
         name="output",
         sink=draft.sink_name,
-        target=options.get(kind.place.called, "") if is_output(kind) else "",
+        target=options.get(kind.place.named_by, "") if is_output(kind) else "",
         options=options,
         family=kind.family,
         store=kind.store,

@@ -244,6 +244,6 @@ def check_calm(draft: Draft, sink: type[Sink], reference: str) -> None:
     if reference != CALM or not is_output(sink):
         return
     place, options = sink.place, draft.sink_options
-    if not place.called or (place.is_named(options) and not options.get("empty")):
+    if not place.named_by or (place.is_named(options) and not options.get("empty")):
         said = "calm runs the job twice, and nothing empties its output in between: write another"
         draft.refuse(f"{said} reference, empty: true, or an output of the run's own", "sink")

@@ -17,7 +17,7 @@ from pathlib import Path
 from onceproof.errors import RequestError
 from onceproof.scenario.commands import has_lone_bracket
 from onceproof.sinks import OUTPUTS
-from onceproof.sinks.outputs import Asked, place_of
+from onceproof.sinks.outputs import InitOutput, place_of
 
 _SAID_BY_FORM = {
     "bootstrap": re.compile(r"[\w.-]+:\d{2,5}(,[\w.-]+:\d{2,5})*"),
@@ -145,7 +145,7 @@ def _placed(word: str, before: str, answers: Answers, here: Path) -> str:
 def _said(flag: str, value: str, answers: Answers) -> str | None:
     if value == answers.topic:
         return "{topic}"
-    if answers.place and value == answers.place and place_of(answers.kind).called:
+    if answers.place and value == answers.place and place_of(answers.kind).named_by:
         return "{target}"
     if flag.startswith("-") and "checkpoint" in flag.lower():
         return "{checkpoint}"
@@ -179,14 +179,14 @@ def _workload(answers: Answers, here: Path) -> Iterator[str]:
 def _sink(answers: Answers, here: Path, *, is_own: bool) -> Iterator[str]:
     place = place_of(answers.kind)
     yield f"name: {answers.kind}"
-    if place.called and is_own:
+    if place.named_by and is_own:
         yield "# A run has one of its own, which the command is told as {target}."
-    elif place.called:
+    elif place.named_by:
         yield "# The command does not say where it writes, so it is there that readers look."
-        yield f"{place.called}: {json.dumps(answers.place or 'NAME')}"
+        yield f"{place.named_by}: {json.dumps(answers.place or 'NAME')}"
         if "empty" in place.options:
             yield "# empty: true   # where it may be emptied before each run"
-    yield from place.starter(Asked(answers.place, answers.key, here, is_own))
+    yield from place.starter(InitOutput(answers.place, answers.key, here, is_own))
 
 
 # What a command must say, as placeholders, since each run has its own.

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from onceproof.errors import EvidenceError
-from onceproof.kafka.topics import Found
+from onceproof.kafka.topics import TopicRecord
 from onceproof.producing import settling
 from onceproof.producing.rows import write_rows
 from onceproof.runs.ledger import Ledger
@@ -28,7 +28,7 @@ def topic(monkeypatch):
     def read_back(_, name, partitions, isolation="read_uncommitted"):
         assert (name, list(partitions)) == ("events", [0])
         read = held["committed"] if isolation == "read_committed" else range(held["end"])
-        return [Found(0, offset, b"k", b"%d" % offset) for offset in read]
+        return [TopicRecord(0, offset, b"k", b"%d" % offset) for offset in read]
 
     monkeypatch.setattr(settling, "look", look)
     monkeypatch.setattr(settling, "read_back", read_back)

@@ -33,7 +33,7 @@ def check(target):
 
 Mailbox = output("mailbox", Place(
     store="any",
-    called="box",
+    named_by="box",
     example="BOX",
     options={
         "box": Field(Located(whole), "where it hangs", None),

@@ -32,7 +32,7 @@ from onceproof.sinks.files.reader import FolderReader, read
 from onceproof.sinks.files.store import FilePart, file_name
 from onceproof.sinks.in_spark.part_tasks import write_parts, writer_of
 from onceproof.sinks.protocol import Part
-from onceproof.sinks.protocol.writer import Remembered, Writer
+from onceproof.sinks.protocol.writer import IdempotentRun, Writer
 
 _WRITER = "batches"
 
@@ -66,13 +66,13 @@ class BatchFolder:
             staged = self._claims.of(self._run.epoch)
             _write(self.target, frame, batch, Staged(staged, batch), self._run)
 
-        Remembered(self._run).write(batch, put)
+        IdempotentRun(self._run).write(batch, put)
         failpoints.reached("written", batch)
         failpoints.reached("sink_committed", batch)
 
     def recover(self) -> Mapping[str, Any]:
         """Claim the folder, which removes the staged files of crashed attempts."""
-        return Remembered(self._begun()).recover()
+        return IdempotentRun(self._begun()).recover()
 
     def open(self) -> tuple[int, int]:
         """Return (0, 0): a batch becomes visible in one step."""

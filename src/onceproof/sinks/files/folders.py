@@ -42,7 +42,7 @@ class File:
         return cls(path, found.st_ino, found.st_size, batch)
 
 
-class Moved(Exception):
+class ReplacedError(Exception):
     """The folder was replaced while it was being listed; list it again."""
 
 
@@ -134,7 +134,7 @@ def visible(folder: Path) -> Mapping[str, File]:
     for _ in range(_TRIES):
         try:
             return dict(_listed(folder, ""))
-        except (Moved, FileNotFoundError):
+        except (ReplacedError, FileNotFoundError):
             if not folder.exists():
                 break
     raise StackError(f"{folder} cannot be listed: it is gone, or changed {_TRIES} times meanwhile")
@@ -154,7 +154,7 @@ def _listed(folder: Path, below: str) -> Iterator[tuple[str, File]]:
                     file = File(folder / entry.name, found.st_ino, found.st_size)
                     yield below + entry.name, file
         if folder.stat().st_ino != os.fstat(handle).st_ino:
-            raise Moved
+            raise ReplacedError
     finally:
         os.close(handle)
 

@@ -53,7 +53,7 @@ _DECLARED = {
 
 
 @dataclass(frozen=True)
-class Asked:
+class InitOutput:
     """The output that a user named to `onceproof init`, for a scenario in `folder`.
 
     `is_own` means that the job's command receives its output, so each run has an output of its own.
@@ -69,15 +69,15 @@ class Asked:
 class Place:
     """A kind of place that jobs write to, with the functions to prepare, poll, read and remove it.
 
-    `called` is the option that names a place of the user's, empty if jobs do not receive the place.
+    `named_by` is the option that names a user's own place, empty if jobs do not receive the place.
     `location` returns the text that the job receives.
 
     `example` is the argument in the help of `onceproof init`; `starter` returns further lines of
-    the scenario file. `check` is run by `onceproof doctor` if the option `called` is given.
+    the scenario file. `check` is run by `onceproof doctor` if the option `named_by` is given.
     """
 
     store: str
-    called: str
+    named_by: str
     example: str
     options: Mapping[str, Field]
     location: Callable[[Target], str]
@@ -87,7 +87,7 @@ class Place:
     drop: Callable[[Target], None]
     open: Callable[[Target], tuple[int, int]] = lambda _: (0, 0)
     check: Callable[[Target], Iterable[Check]] | None = None
-    starter: Callable[[Asked], Iterable[str]] = lambda _: ()
+    starter: Callable[[InitOutput], Iterable[str]] = lambda _: ()
 
     @property
     def shape(self) -> Shape:
@@ -96,7 +96,7 @@ class Place:
 
     def is_named(self, options: Mapping[str, Any]) -> bool:
         """Whether the options name a place of the user's instead of one of the run's own."""
-        return self.called in options
+        return self.named_by in options
 
 
 @dataclass(frozen=True)

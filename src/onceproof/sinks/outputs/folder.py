@@ -27,7 +27,7 @@ from onceproof.sinks.files.reader import read as read_files
 from onceproof.sinks.files.spark_files import MANIFEST, Manifest
 from onceproof.sinks.outputs import EMPTY, MAY_BE_EMPTIED, Located, Place, is_own, output
 
-CALLED = "folder"
+NAMED_BY = "folder"
 Rows = Callable[[File, Target], Iterator[Any]]
 
 
@@ -64,7 +64,7 @@ def _refuse_strangers(folder: Path, ending: str) -> None:
 
 def drop(target: Target) -> None:
     """Remove the folder if it is the run's own or may be emptied."""
-    if is_own(target, CALLED) or target.options.get("empty"):
+    if is_own(target, NAMED_BY) or target.options.get("empty"):
         shutil.rmtree(path_of(target), ignore_errors=True)
 
 
@@ -182,10 +182,10 @@ def _output(name: str, ending: str, rows: Rows) -> type[Sink]:
         name,
         Place(
             store="files",
-            called=CALLED,
+            named_by=NAMED_BY,
             example="FOLDER",
             options={
-                CALLED: Field(Located(whole), "the folder; left out: one of the run's own", None),
+                NAMED_BY: Field(Located(whole), "the folder; left out: one of the run's own", None),
                 "empty": EMPTY,
             },
             location=lambda target: str(path_of(target)),

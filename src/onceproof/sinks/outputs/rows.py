@@ -20,7 +20,7 @@ from onceproof.schema.kinds import Field
 from onceproof.sinks import LOOK, Look, Target
 from onceproof.sinks.exact_cells import batch_of
 from onceproof.sinks.files.reader import look_rows, write_rows
-from onceproof.sinks.outputs import Asked, Located, Place, output
+from onceproof.sinks.outputs import InitOutput, Located, Place, output
 
 _REST = [name for name in LOOK if name != "copies"]
 
@@ -62,10 +62,10 @@ class Watcher:
         """Do nothing: no resource is open."""
 
 
-def starter(asked: Asked) -> Iterator[str]:
+def starter(given: InitOutput) -> Iterator[str]:
     """Yield the option `read` with the function's file relative to the scenario's folder."""
-    place, _, function = asked.at.rpartition(":")
-    beside = os.path.relpath(Path(place).resolve(), asked.folder.resolve())
+    place, _, function = given.at.rpartition(":")
+    beside = os.path.relpath(Path(place).resolve(), given.folder.resolve())
     yield f"read: {json.dumps(f'{beside}:{function}')}"
 
 
@@ -73,7 +73,7 @@ Rows = output(
     "rows",
     Place(
         store="any",
-        called="",
+        named_by="",
         example="FILE.py:FUNCTION",
         options={"read": Field(Located(located), "the function that returns all rows")},
         location=lambda target: target.name,

@@ -16,18 +16,18 @@ from onceproof.errors import OnceproofError, RequestError, StackError
 from onceproof.schema.kinds import NONEMPTY, Field
 from onceproof.setup.checks import Check
 from onceproof.sinks import Look, Target
-from onceproof.sinks.outputs import EMPTY, MAY_BE_EMPTIED, Asked, Place, is_own, output
+from onceproof.sinks.outputs import EMPTY, MAY_BE_EMPTIED, InitOutput, Place, is_own, output
 from onceproof.sinks.tables import table as tables
 from onceproof.sinks.tables.sessions import transaction
 from onceproof.sinks.tables.sink import TableReader
 
-CALLED = "table"
+NAMED_BY = "table"
 
 
 def prepare(target: Target) -> None:
     """Create the schema, and the table if `create` is given; raises if the table has rows."""
     with transaction(target) as connection:
-        if is_own(target, CALLED):
+        if is_own(target, NAMED_BY):
             tables.make_schema(connection, target)
         if create := target.options.get("create"):
             connection.execute(str(create).replace("{target}", target.name))
@@ -44,7 +44,7 @@ def prepare(target: Target) -> None:
 
 def drop(target: Target) -> None:
     """Drop the run's own table; empty a table that may be emptied."""
-    if is_own(target, CALLED):
+    if is_own(target, NAMED_BY):
         tables.drop(target)
     elif target.options.get("empty"):
         with transaction(target) as connection:
@@ -111,11 +111,11 @@ def check(target: Target) -> Iterator[Check]:
     yield Check("key and columns", not missing, state, remedy)
 
 
-def starter(asked: Asked) -> Iterator[str]:
+def starter(given: InitOutput) -> Iterator[str]:
     """Yield a commented example of the option `create`."""
-    if asked.is_own:
+    if given.is_own:
         yield "# If the job does not create its table:"
-        columns = ", ".join(f"{one} bigint" for one in asked.key)
+        columns = ", ".join(f"{one} bigint" for one in given.key)
         yield f'# create: "create table {{target}} ({columns}, amount bigint)"'
 
 
@@ -159,10 +159,10 @@ Table = output(
     "table",
     Place(
         store="postgresql",
-        called=CALLED,
+        named_by=NAMED_BY,
         example="SCHEMA.TABLE",
         options={
-            CALLED: Field(NONEMPTY, "the table; left out: one of the run's own", None),
+            NAMED_BY: Field(NONEMPTY, "the table; left out: one of the run's own", None),
             "create": Field(NONEMPTY, "the statement that makes it, with {target}", None),
             "empty": EMPTY,
         },

@@ -16,13 +16,13 @@ from onceproof.sinks.topics.cluster import drop as drop_topic
 from onceproof.sinks.topics.coordinator import open_in
 from onceproof.sinks.topics.reader import ALL, TopicReader, news, read
 
-CALLED = "topic"
+NAMED_BY = "topic"
 _ANSWERS_WITHIN_S = 60.0
 
 
 def prepare(target: Target) -> None:
     """Create the run's own topic; raises if a topic of the user's has records."""
-    if is_own(target, CALLED):
+    if is_own(target, NAMED_BY):
         Cluster.of(target).ask(lambda client: make_target(client, target))
         return
     consumer = Cluster.of(target).consumer(ALL)
@@ -38,7 +38,7 @@ def prepare(target: Target) -> None:
 
 def drop(target: Target) -> None:
     """Remove the topic if it is the run's own."""
-    if is_own(target, CALLED):
+    if is_own(target, NAMED_BY):
         drop_topic(Cluster.of(target), target.name)
 
 
@@ -46,10 +46,10 @@ Topic = output(
     "topic",
     Place(
         store="kafka",
-        called=CALLED,
+        named_by=NAMED_BY,
         example="NAME",
         options={
-            CALLED: Field(NONEMPTY, "the topic; left out: one of the run's own", None),
+            NAMED_BY: Field(NONEMPTY, "the topic; left out: one of the run's own", None),
             "partitions": Field(whole(1), "of a topic of the run's own", None),
         },
         location=lambda target: target.name,

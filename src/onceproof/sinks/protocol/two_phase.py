@@ -55,7 +55,7 @@ class TwoPhase:
         self.step("sink_committed", batch)
 
     def sweep(self, batch: int) -> None:
-        """Settle parts of this and older runs up to the batch; newer runs settle their own."""
+        """Settle the parts of older runs, and of this run up to the batch, but of no newer run."""
         for part in self.store.open():
             if (part.epoch, part.batch) <= (self.writer.epoch, batch):
                 self._settle(part)

@@ -109,7 +109,7 @@ class Writer:
 
 
 @dataclass(frozen=True)
-class Remembered:
+class IdempotentRun:
     """The driver's side of an idempotent sink, for one run.
 
     The input of a batch is recorded before its first row is written: a replay writes the same rows

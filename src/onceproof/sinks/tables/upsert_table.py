@@ -15,7 +15,7 @@ from onceproof.guarantee import Guarantee
 from onceproof.runs.plan import Writes
 from onceproof.sinks import Target
 from onceproof.sinks.in_spark.part_tasks import writer_of
-from onceproof.sinks.protocol.writer import Remembered
+from onceproof.sinks.protocol.writer import IdempotentRun
 from onceproof.sinks.tables.memory import TableMemory
 from onceproof.sinks.tables.sink import TableSink
 from onceproof.sinks.tables.table import columns, drop, listed, make, table
@@ -58,12 +58,12 @@ class UpsertTable(TableSink):
         drop(self.target)
 
     @cached_property
-    def _run(self) -> Remembered:
+    def _run(self) -> IdempotentRun:
         return self._begun()
 
-    def _begun(self) -> Remembered:
+    def _begun(self) -> IdempotentRun:
         memory = TableMemory(self._session)
-        return Remembered(writer_of(self.target, self._session.writer, memory))
+        return IdempotentRun(writer_of(self.target, self._session.writer, memory))
 
 
 def _put(connection: Any, target: Target, rows: Iterable[bytes]) -> None:

@@ -74,7 +74,7 @@ def _task(target: Target, batch: int, put: Put) -> Callable[[Iterator[Any]], Ite
 def _as_csv(
     rows: Iterator[Any], target: Target, batch: int, partition: int, counts: list[int]
 ) -> Iterator[bytes]:
-    """Yield the rows as CSV with `_batch` and `_attempt`; append their numbers to `counts`."""
+    """Yield the rows as CSV with `_batch` and `_attempt`; append the number of each to `counts`."""
     for some in by_half(rows, batch, partition):
         counts.append(some.num_rows)
         yield as_csv(_signed(some, target, batch))
