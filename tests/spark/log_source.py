@@ -1,4 +1,4 @@
-"""A source with offsets of Kafka's shape, over a ledger's parquet: what streams read in tests."""
+"""A source for streams in tests: a ledger's parquet, with offsets in Kafka's format."""
 
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadMaxRows

@@ -1,6 +1,7 @@
-"""Ledgers and offset logs drawn from a seed: late rows, redeliveries, empty batches, rows behind.
+"""Ledgers and offset logs drawn from a seed: late rows, redeliveries, empty batches, unread rows.
 
-Many cases share one log: a case number leads each key, so that one Spark job does them all.
+Many cases share one log: each key begins with the number of its case, so that one Spark job does
+them all.
 """
 
 import json
@@ -61,9 +62,9 @@ def make(seed: int, cases: int = 25, batches: int = 24, partitions: int = 3) -> 
 
 
 def _row(rng, ends, batch, cases, made):
-    again = made and rng.random() < 0.05 and next((rows for rows in reversed(made) if rows), None)
-    if again:
-        row = dict(rng.choice(again), kind="redelivery")
+    earlier = made and rng.random() < 0.05 and next((rows for rows in reversed(made) if rows), None)
+    if earlier:
+        row = dict(rng.choice(earlier), kind="redelivery")
     else:
         late = rng.randrange(0, 9000) if rng.random() < 0.25 else 0
         at = batch * 1300 + rng.randrange(-500, 2000) - late
@@ -86,7 +87,7 @@ def _row(rng, ends, batch, cases, made):
 
 
 def write(made: Made, folder: Path, pipeline: str, writes: str) -> RunDirectory:
-    """Make a run's directory with what recompute reads, and a send that was refused."""
+    """Make a run's directory with the input of recompute, and one refused send."""
     run = RunDirectory(folder)
     run.ledger.mkdir(parents=True)
     refused = make_refused(made)
@@ -103,7 +104,7 @@ def make_refused(made: Made) -> dict[str, Any]:
 
 
 def work(pipeline: str, writes: str) -> dict[str, Any]:
-    """What a plan holds for those who carry it out."""
+    """Return the document of a plan."""
     reference = f"onceproof.references.{pipeline}:REFERENCE"
     return plan_document(
         run="made",

@@ -1,13 +1,13 @@
-"""What Spark does with each row, batch after batch, in plain Python: the oracle of references.
+"""An oracle for references: Spark's processing row by row and batch by batch, in plain Python.
 
-It keeps a state and walks through the batches, as the engine does; references do neither.
+It keeps state and goes through the batches, as the engine does; references do neither.
 """
 
 from collections import defaultdict
 
 
 def steps(made):
-    """Each batch, its number, W before it and W of it."""
+    """Return number, rows, previous watermark and watermark of each batch."""
     before = [0, *made.watermarks]
     return [(b, rows, before[b], made.watermarks[b]) for b, rows in enumerate(made.batches)]
 
@@ -27,7 +27,7 @@ def app_views(made):
 
 
 def sliding_counts(made, size_ms=4000, slide_ms=1000):
-    """Return what is emitted, what is dropped (id, offset, window), and what stays open."""
+    """Return the emitted rows, the dropped ones (id, offset, window), and the open windows."""
     state, emitted, dropped = defaultdict(lambda: [0, 0]), [], []
     for batch, rows, late, now in steps(made):
         for row in rows:
@@ -89,5 +89,5 @@ def first_within(made, delay_ms):
 
 
 def newest(emitted, width):
-    """The last of each key's rows, as an upserting sink keeps it; the key comes first."""
+    """Return the last row of each key, as an upserting sink keeps it; the key comes first."""
     return list({row[:width]: row for row in sorted(emitted, key=lambda row: row[-1])}.values())

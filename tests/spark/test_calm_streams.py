@@ -1,4 +1,4 @@
-"""Real streams of the pipelines without a fault: the references say exactly what came out."""
+"""Real streams of the pipelines without a fault: the references return exactly their output."""
 
 import importlib.util
 import shutil
@@ -38,7 +38,7 @@ def spark(tmp_path_factory):
 
 
 def job(name):
-    """The pipeline's file, loaded as the job loads it."""
+    """Load the pipeline's file as the job does."""
     spec = importlib.util.spec_from_file_location(name, ROOT / "spark_jobs" / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -46,7 +46,7 @@ def job(name):
 
 
 def run_stream(spark, run: RunDirectory, pipeline, settings) -> Counter:
-    """Read the run's whole ledger as the job would, archive the log, and return what came out."""
+    """Read the run's whole ledger as the job does, archive the log, and return the output."""
     from tests.spark.log_source import LedgerSource
 
     emitted: Counter = Counter()
@@ -90,7 +90,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("pipeline", "store"), CASES)
-def test_what_a_calm_stream_emits_drops_and_keeps_is_what_is_recomputed(
+def test_output_late_rows_and_state_of_a_stream_are_those_recomputed(
     spark, tmp_path, pipeline, store
 ):
     made = make(3, batches=8)

@@ -1,4 +1,4 @@
-"""Spark on the stack: executors that are processes, and a batch that outlives one of them."""
+"""Spark on the stack: executors in separate processes, and a batch that outlives one of them."""
 
 import signal
 import threading
@@ -41,7 +41,7 @@ def counts(frame):
     return row.rows, row["values"]
 
 
-def test_a_batch_finishes_though_one_of_its_executors_is_killed(stack, topic, tmp_path):
+def test_a_batch_outlives_the_kill_of_one_of_its_executors(stack, topic, tmp_path):
     tools = spark_tools(onceproof_home())
     found: list[tuple[int, int]] = []
     with spark_session(tools, stack.members["master"].address, tmp_path) as spark:
@@ -60,7 +60,7 @@ def test_a_batch_finishes_though_one_of_its_executors_is_killed(stack, topic, tm
         wait_for(
             lambda: executors(stack.state.processes(), application).keys() - before.keys(),
             60,
-            "no executor takes the place of the dead one",
+            "no executor replaces the killed one",
         )
         (tmp_path / "go").touch()
         batch.join(120)
@@ -69,14 +69,14 @@ def test_a_batch_finishes_though_one_of_its_executors_is_killed(stack, topic, tm
 
 
 def places_of_lz4(pid: int) -> set[Path]:
-    """The folders that hold what this JVM unpacked of its library for compression."""
+    """Return the folders to which this JVM unpacked its native library for compression."""
     maps = Path(f"/proc/{pid}/maps").read_text()
     found = (line.split()[-1] for line in maps.splitlines() if "liblz4" in line)
     return {Path(file).parent for file in found}
 
 
 def hold(folder: Path):
-    """A function whose tasks say that they run, and go on when they are let."""
+    """Return a function whose tasks mark that they run, and wait until they may go on."""
 
     def run(frames):
         from pyspark import TaskContext
@@ -89,7 +89,7 @@ def hold(folder: Path):
     return run
 
 
-def test_a_cluster_of_its_own_reads_too_and_leaves_nothing(stack, topic, tmp_path):
+def test_a_local_cluster_reads_too_and_leaves_nothing(stack, topic, tmp_path):
     tools = spark_tools(onceproof_home())
     with spark_session(tools, LOCAL_CLUSTER, tmp_path / "spark") as spark:
         application = spark.sparkContext.applicationId

@@ -1,4 +1,4 @@
-"""Damage to a checkpoint that Spark takes in silence, and damage that it refuses."""
+"""Damage to a checkpoint that Spark ignores silently, and damage that it refuses."""
 
 from collections import Counter
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.spark
 
 @pytest.fixture(scope="module")
 def visit(tmp_path_factory):
-    """Damages a sound checkpoint and goes on from it; returns what became of it, and the truth."""
+    """Damage a sound checkpoint and resume from it; return the outcome and the right result."""
     folder = tmp_path_factory.mktemp("spark")
     with spark_session(spark_tools(onceproof_home()), "local[2]", folder) as spark:
         make_ready(spark)
@@ -26,7 +26,7 @@ def visit(tmp_path_factory):
         )
 
 
-def test_the_unaligned_checkpoint_counts_twice_in_silence_and_the_check_sees_it(visit):
+def test_an_unaligned_checkpoint_counts_twice_silently_and_is_detected(visit):
     found, truth = visit("unaligned")
     assert found["failed"] == ""
     assert found["batches"][0] == DONE
@@ -36,7 +36,7 @@ def test_the_unaligned_checkpoint_counts_twice_in_silence_and_the_check_sees_it(
     assert found["check"][0].startswith("offsets/5 ")
 
 
-def test_a_commit_that_is_gone_is_run_again_and_two_are_not(visit):
+def test_a_batch_with_a_lost_commit_is_run_again_but_not_two(visit):
     one, truth = visit("commit_lost")
     two, _ = visit("commits_lost")
     assert one["batches"][0] == two["batches"][0] == DONE - 1
@@ -45,7 +45,7 @@ def test_a_commit_that_is_gone_is_run_again_and_two_are_not(visit):
     assert two["check"]
 
 
-def test_metadata_that_are_gone_are_refused(visit):
+def test_lost_metadata_is_refused(visit):
     found, _ = visit("metadata_lost")
     assert "MISSING_METADATA" in found["failed"]
     assert found["batches"] == []

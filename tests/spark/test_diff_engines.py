@@ -50,7 +50,7 @@ def sides(tmp_path_factory):
 
 
 def both(sides, spark, folder, **options):
-    """What each engine finds: its answer, and its details written."""
+    """Return the result of each engine, with the details that it wrote."""
     found = {}
     for engine in ("duckdb", "spark"):
         target = folder / engine
@@ -60,7 +60,7 @@ def both(sides, spark, folder, **options):
     return found
 
 
-def test_a_thousand_pairs_are_judged_alike_by_both_engines_and_the_oracle(spark, sides, tmp_path):
+def test_a_thousand_pairs_are_compared_alike_by_both_engines_and_the_oracle(spark, sides, tmp_path):
     found = both(sides, spark, tmp_path, key=pairs.KEY)
     truth = differences(*(pairs.frame(pq.read_table(side)) for side in sides), pairs.KEY)
     totals = {one: sum(key[one] for key in truth.values()) for one in CLASSES}
@@ -74,7 +74,7 @@ def test_a_thousand_pairs_are_judged_alike_by_both_engines_and_the_oracle(spark,
     }
 
 
-def test_few_differences_among_many_rows_are_judged_alike(spark, tmp_path):
+def test_few_differences_among_many_rows_are_found_alike(spark, tmp_path):
     rows = [{"id": n, "v": f"v{n}"} for n in range(20_000)]
     spoilt = [*rows[2:], rows[7], {"id": -1, "v": None}, {"id": 1, "v": "other"}]
     tables = [pa.Table.from_pylist(one) for one in (rows, spoilt)]
@@ -86,7 +86,7 @@ def test_few_differences_among_many_rows_are_judged_alike(spark, tmp_path):
     assert (ours.samples, details.to_pylist()) == (theirs.samples, others.to_pylist())
 
 
-def test_whole_rows_are_judged_alike(spark, sides, tmp_path):
+def test_whole_rows_are_compared_alike(spark, sides, tmp_path):
     found = both(sides, spark, tmp_path)
     (ours, _), (theirs, _) = found.values()
     frames = [pairs.frame(pq.read_table(side)) for side in sides]
@@ -95,7 +95,7 @@ def test_whole_rows_are_judged_alike(spark, sides, tmp_path):
     assert dict(ours.counts) == dict(theirs.counts) == totals
 
 
-def test_tolerances_are_judged_alike(spark, sides, tmp_path):
+def test_tolerances_are_applied_alike(spark, sides, tmp_path):
     near = {"number": 1.5, "amount": 0.01}
     found = both(sides, spark, tmp_path, key=pairs.KEY, tolerance=near)
     (ours, details), (theirs, others) = found.values()
@@ -128,7 +128,7 @@ def test_data_frames_are_sides(spark):
     theirs = ours.where("id = 1").union(ours.where("id = 1"))
     found = compare(ours, theirs, key=["id"], engine="spark", spark=spark)
     assert dict(found.counts) == dict(zip(CLASSES, (1, 1, 0, 0), strict=True))
-    with pytest.raises(RequestError, match="the spark engine takes DataFrames"):
+    with pytest.raises(RequestError, match="DataFrames"):
         compare(ours, theirs)
 
 
@@ -140,7 +140,7 @@ def test_data_frames_are_sides(spark):
         ("missing", None, "there is no parquet"),
     ],
 )
-def test_what_spark_cannot_read_is_refused(spark, tmp_path, name, text, words):
+def test_unreadable_sides_are_refused(spark, tmp_path, name, text, words):
     good = parquet(tmp_path, "e", {"id": [1]})
     if text:
         (tmp_path / name).write_text(text)
@@ -160,7 +160,7 @@ def test_a_stream_s_files_are_read_as_spark_reads_them(spark, tmp_path):
 
 
 def alike(spark, *sides, **options):
-    """What both engines say: the differences, or that they refuse."""
+    """Return the result of both engines, which must be equal: the differences, or "refused"."""
     found = []
     for engine in ("duckdb", "spark"):
         try:
@@ -180,7 +180,7 @@ def write(path, columns, **options):
     return path
 
 
-def test_random_cases_are_judged_as_the_oracle_judges_them(spark, tmp_path):
+def test_random_cases_are_compared_as_by_the_oracle(spark, tmp_path):
     found = tally(range(1000, 1015), tmp_path, engine="spark", spark=spark)
     assert found["compared"] > 8
 
@@ -219,7 +219,7 @@ def test_a_column_in_file_and_folder_is_refused_alike(spark, tmp_path, name):
     write(tmp_path / f"o/{name}=1/a.parquet", {"id": [1], "k": [2]})
     assert alike(spark, tmp_path / "o", tmp_path / "o") == "refused"
     remote = (tmp_path / "o").as_uri()
-    with pytest.raises(RequestError, match="in the names of their folders"):
+    with pytest.raises(RequestError, match=r"\bk\b"):
         compare(remote, remote, key=["id"], engine="spark", spark=spark)
 
 
@@ -229,7 +229,7 @@ def test_files_below_folders_and_of_any_case_are_read_alike(spark, tmp_path):
     write(tmp_path / "o/below/b.PARQUET", {"id": [2]})
     assert alike(spark, tmp_path / "e", tmp_path / "o") == {"unexpected": 1}
     remote = (tmp_path / "o").as_uri()
-    with pytest.raises(RequestError, match="in a folder that names no column"):
+    with pytest.raises(RequestError, match="below"):
         compare(remote, remote, key=["id"], engine="spark", spark=spark)
     (tmp_path / "o/part-7").write_bytes(b"")
     assert alike(spark, tmp_path / "e", tmp_path / "o") == "refused"
@@ -250,7 +250,7 @@ def test_int96_is_an_instant_alike_and_its_nanoseconds_are_refused(spark, tmp_pa
         assert alike(spark, e, e, ignore=["a"]) == {}
 
 
-def test_what_neither_engine_holds_is_refused_alike(spark, tmp_path):
+def test_types_that_neither_engine_supports_are_refused_alike(spark, tmp_path):
     digits = pa.array([Decimal("1" * 50)], pa.decimal256(60, 0))
     wide = write(tmp_path / "d.parquet", {"id": [1], "a": digits})
     assert alike(spark, wide, wide) == "refused"

@@ -1,4 +1,4 @@
-"""A session of ours in a process that had another one before."""
+"""A Spark session in a process that had another session before."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from onceproof.stacks.members.programs import spark_tools
 pytestmark = pytest.mark.spark
 
 
-def test_a_jvm_that_another_session_left_does_not_lend_its_class_path(tmp_path):
+def test_the_jvm_of_an_earlier_session_is_not_used(tmp_path):
     from pyspark.sql import SparkSession
 
     bare = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")

@@ -1,4 +1,4 @@
-"""The command line as its user runs it."""
+"""The command line, run as a user runs it."""
 
 import json
 import os
@@ -22,16 +22,16 @@ def start(*words: object, **env: str) -> subprocess.Popen[str]:
 
 
 def run(*words: object, timeout_s: float = 120, **env: str) -> tuple[int, str, str]:
-    """Exit code, standard output and standard error of one command."""
+    """Return exit code, standard output and standard error of one command."""
     child = start(*words, **env)
-    out, said = child.communicate(timeout=timeout_s)
-    return child.returncode, out, said
+    out, err = child.communicate(timeout=timeout_s)
+    return child.returncode, out, err
 
 
 def document(schema: str, *words: object) -> tuple[int, dict]:
-    """Exit code and JSON document of one command; the document is what its schema says."""
-    code, out, said = run(*words, "--json")
-    assert out, said
+    """Return exit code and JSON document of one command, after a check by its schema."""
+    code, out, err = run(*words, "--json")
+    assert out, err
     found = json.loads(out)
     validate(found, json.loads((SCHEMAS / f"{schema}.json").read_text()))
     return code, found

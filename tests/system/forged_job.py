@@ -1,8 +1,8 @@
-"""A job that is none: it reads a topic and writes a checkpoint in Spark's format, without Spark.
+"""A forged job: it reads a topic and writes a checkpoint in Spark's format, without Spark.
 
     python forged_job.py BOOTSTRAP TOPIC CHECKPOINT
 
-So a test of what becomes of a job costs no JVM. It writes no rows anywhere.
+With it, tests of jobs need no JVM. It has no output.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Runs and nights in a real Airflow: its scheduler, its triggerer, its server behind its login."""
+"""Runs and nights in a real Airflow, with scheduler, triggerer, and an API server with login."""
 
 import json
 from configparser import RawConfigParser
@@ -25,7 +25,7 @@ from tests.system.test_runs import ROOT, kill, scenario
 
 pytestmark = [pytest.mark.stack, pytest.mark.spark, pytest.mark.system]
 NIGHT, RUN, GATE = "onceproof_nightly", "onceproof_run", "onceproof_gate"
-PLANTED = "a-password-that-nobody-may-read"
+PLANTED = "a-password-that-must-stay-secret"
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def runs(tmp_path_factory):
 @pytest.fixture(scope="module")
 def night_stack(stacks_folder, runs):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", str(ROOT))  # where the sinks are that lie
+        patch.setenv("PYTHONPATH", str(ROOT))  # the folder of `tests.sinks_that_lie`
         patch.setenv("ONCEPROOF_PLANTED", PLANTED)
         with LocalStack.up(stacks_folder / "night", brokers=1, airflow_runs=runs) as stack:
             yield stack
@@ -88,18 +88,18 @@ def test_a_run_goes_from_its_trigger_to_its_verdict(airflow, night_stack, file):
     run = airflow.trigger(RUN, {"scenario": path, "seed": 7})
     states = ended(airflow, RUN, run)
     assert set(states.values()) == {"success"}, states
-    told = verdict(airflow, run)
-    assert (told["verdict"], told["as_claimed"]) == ("PASS", True)
+    document = verdict(airflow, run)
+    assert (document["verdict"], document["as_claimed"]) == ("PASS", True)
     assert airflow.xcom(RUN, run, "disturb", "return_value")["faults"].keys() == {"kill_2_driver"}
     events = airflow.get("assets/events")["asset_events"]
     (event,) = (one for one in events if one["uri"].startswith("onceproof://"))
     assert event["uri"] == "onceproof://verdict/copy_events__two_phase_table__kill_driver"
     assert event["extra"]["verdict"] == "PASS"
-    assert link(airflow, run, "judge") == {"Report": f"/onceproof/report/{told['name']}"}
+    assert link(airflow, run, "judge") == {"Report": f"/onceproof/report/{document['name']}"}
     assert link(airflow, run, "validate") == {
-        "Expectations": f"/onceproof/report/{told['name']}#expectations"
+        "Expectations": f"/onceproof/report/{document['name']}#expectations"
     }
-    nothing_is_left(night_stack, told["run"])
+    nothing_is_left(night_stack, document["run"])
 
 
 def link(airflow, run, task):
@@ -107,7 +107,7 @@ def link(airflow, run, task):
     return found["extra_links"]
 
 
-def test_a_broken_sink_turns_the_night_red_and_closes_the_gate_until_it_is_mended(
+def test_a_broken_sink_fails_the_night_and_closes_the_gate_until_it_is_fixed(
     airflow, night_stack, file, runs, tmp_path
 ):
     liar = {"name": "tests.sinks_that_lie:drops_rows", "every": 1000}
@@ -118,14 +118,14 @@ def test_a_broken_sink_turns_the_night_red_and_closes_the_gate_until_it_is_mende
     )
     states = ended(airflow, NIGHT, night)
     assert states == {"pick": "success", "run[0]": "failed", "summary": "failed"}
-    (told,) = airflow.xcom(NIGHT, night, "summary", "verdict")
-    assert told["verdict"] == "FAIL"
-    assert told["differences"]["lost"] > 0
+    (document,) = airflow.xcom(NIGHT, night, "summary", "verdict")
+    assert document["verdict"] == "FAIL"
+    assert document["differences"]["lost"] > 0
     run = f"{night}__copy_events__liar__calm__5"
     tasks = {name: task["state"] for name, task in airflow.tasks(RUN, run).items()}
     assert {name for name, state in tasks.items() if state == "failed"} == {"validate", "judge"}
     assert airflow.tasks(NIGHT, night)["run[0]"]["rendered_map_index"].startswith("copy_events__")
-    nothing_is_left(night_stack, told["run"])
+    nothing_is_left(night_stack, document["run"])
     (asked,) = open_store(history_of(runs)).nights()
     assert (asked.name, asked.asked) == (night, {"copy_events__liar__calm": [5]})
     policy = tmp_path / "gate.yaml"
@@ -139,15 +139,15 @@ def test_a_broken_sink_turns_the_night_red_and_closes_the_gate_until_it_is_mende
 
 
 def gate(airflow, policy, version):
-    """How the gate's DAG ended, and the exit code of its decision."""
+    """Return the final state of the gate's DAG, and the exit code of its decision."""
     run = airflow.trigger(GATE, {"policy": str(policy), "version": version})
     ended(airflow, GATE, run)
     decision = airflow.xcom(GATE, run, "decide", "return_value")
     return airflow.state(GATE, run), decision["exit"]
 
 
-def test_a_gate_that_nobody_approves_stays_closed(airflow, night_stack, runs):
-    policy = runs.parent / "gate.yaml"  # where it is looked for when none is named
+def test_a_gate_without_approval_stays_closed(airflow, night_stack, runs):
+    policy = runs.parent / "gate.yaml"  # the default path
     policy.write_text(yaml.safe_dump({"require": [{"tag": "nightly", "passes": 1}]}))
     conf = {"version": "v0", "approval": True}
     assert answered(airflow, night_stack, conf, "Reject") == "failed"
@@ -155,17 +155,17 @@ def test_a_gate_that_nobody_approves_stays_closed(airflow, night_stack, runs):
 
 
 def answered(airflow, stack, conf, answer):
-    """How the gate's DAG ends when somebody is asked and gives this answer."""
+    """Return the final state of the gate's DAG after this answer to its approval."""
     run = airflow.trigger(GATE, conf)
     log = stack.state.log("airflow:scheduler")
 
-    def is_asked():  # an answer before the scheduler has heard that the task waits would fail it
+    def is_asked():  # an answer before the scheduler has deferred the task would fail it
         return any(
             "executor event with state success" in line and "'approval'" in line and run in line
             for line in log.read_text().splitlines()
         )
 
-    wait_for(is_asked, 60, "nobody is asked")
+    wait_for(is_asked, 60, "no approval is requested")
     task = f"dags/{GATE}/dagRuns/{run.replace('+', '%2B')}/taskInstances/approval/-1"
     body = {"chosen_options": [answer], "params_input": {}}
     airflow.send("PATCH", f"{task}/hitlDetails", body)
@@ -173,7 +173,7 @@ def answered(airflow, stack, conf, answer):
     return airflow.state(GATE, run)
 
 
-def test_a_run_of_which_a_task_is_killed_is_unknown_and_leaves_nothing(airflow, night_stack, file):
+def test_a_run_with_a_failed_task_is_unknown_and_leaves_nothing(airflow, night_stack, file):
     path = file("copy_events__upsert_table__calm", workload={"rate": 100})
     run = airflow.trigger(RUN, {"scenario": path, "seed": 1})
 
@@ -188,25 +188,25 @@ def test_a_run_of_which_a_task_is_killed_is_unknown_and_leaves_nothing(airflow, 
         *("failed", "failed"),
         "success",
     )
-    told = verdict(airflow, run)
-    assert told["verdict"] == "UNKNOWN"
-    nothing_is_left(night_stack, told["run"])
+    document = verdict(airflow, run)
+    assert document["verdict"] == "UNKNOWN"
+    nothing_is_left(night_stack, document["run"])
 
 
-def test_airflow_listens_on_loopback_alone(airflow, night_stack):
+def test_airflow_listens_on_loopback_only(airflow, night_stack):
     found = {one for life in night_stack.state.processes() for one in listeners_of(life.pid)}
     assert ("127.0.0.1", night_stack.state.ports["airflow"]) in found
     assert [host for host, _ in found if not host.startswith("127.")] == []
 
 
-def test_a_form_that_is_filled_in_wrongly_is_refused_with_its_field(airflow):
+def test_a_form_with_an_invalid_field_is_refused(airflow):
     with pytest.raises(StackError, match=r"400.*seed"):
         airflow.trigger(RUN, {"seed": -1})
     with pytest.raises(StackError, match=r"400.*tags"):
         airflow.trigger(NIGHT, {"tags": ["nigthly"]})
 
 
-def test_no_secret_reaches_runs_logs_or_what_tasks_tell(airflow, night_stack, runs):
+def test_no_secret_reaches_runs_logs_or_xcoms(airflow, night_stack, runs):
     place = night_stack.state.place("airflow")
     settings = RawConfigParser()
     settings.read(place / "airflow.cfg")
@@ -215,23 +215,23 @@ def test_no_secret_reaches_runs_logs_or_what_tasks_tell(airflow, night_stack, ru
         *(settings["core"]["fernet_key"], settings["api"]["secret_key"]),
     ]
     ran = list(runs.glob("*/*/verdict.json"))
-    assert ran, "nothing ran, so nothing could tell a secret"
+    assert ran, "without a run the test would prove nothing"
     logs = [night_stack.state.log(name).parent for name in night_stack.members]
-    told = [path for folder in {runs, place / "logs", *logs} for path in folder.rglob("*")]
-    told += place.glob("airflow.db*")  # what tasks have told one another
-    for path in filter(Path.is_file, told):
+    paths = [path for folder in {runs, place / "logs", *logs} for path in folder.rglob("*")]
+    paths += place.glob("airflow.db*")  # the XComs
+    for path in filter(Path.is_file, paths):
         text = path.read_bytes()
         assert [one for one in secrets if one.encode() in text] == [], path
 
 
 def test_workers_that_outlive_their_scheduler_end_with_the_stack(night_stack):
-    """The last test of this file, since it takes the stack down."""
+    """It is the last test of this file, since it takes the stack down."""
     state = night_stack.state
     main = state.identity("airflow:scheduler")
     workers = [one for one in all_processes() if one.session == main.pid and one != main]
     assert [one for one in workers if not one.has_environment(MARK, state.mark)] != []
     main.send(9)
-    wait_for(lambda: not main.is_alive, 10, "the scheduler does not die")
+    wait_for(lambda: not main.is_alive, 10, "the scheduler does not end")
     assert [one for one in workers if one.is_alive] == workers
     night_stack.down()
     assert [one for one in workers if one.is_alive] == []

@@ -1,4 +1,4 @@
-"""A stranger's job that comes to nothing: what is wrong is said, in time, and nothing is left."""
+"""Jobs of users that fail: the reason is reported in time, and nothing is left."""
 
 import json
 import sys
@@ -25,7 +25,7 @@ OURS = {"reference": "onceproof.references.copy_events:REFERENCE"}
 
 @pytest.fixture
 def words(stack, tmp_path):
-    """The command that runs a job with these words."""
+    """Return the arguments of a command that runs a job with this command line."""
 
     def written(*command, pipeline=OURS, **fields):
         found = {
@@ -44,13 +44,13 @@ def words(stack, tmp_path):
 
 
 @pytest.fixture
-def said(words, stack):
-    """Runs a job to its UNKNOWN; returns the first reason, when nothing of it is left."""
+def reason_of(words, stack):
+    """Run a job to its UNKNOWN, check that nothing is left, and return the first reason."""
 
     def live(*command, **fields):
-        code, out, told = run(*words(*command, **fields))
+        code, out, err = run(*words(*command, **fields))
         found = json.loads(out)
-        assert (code, found["verdict"]) == (2, "UNKNOWN"), told
+        assert (code, found["verdict"]) == (2, "UNKNOWN"), err
         nothing_is_left(stack, found["plan"]["run"])
         return found["reasons"][0]
 
@@ -64,38 +64,38 @@ def nothing_is_left(stack, name):
 
 
 @pytest.mark.parametrize(
-    ("command", "told"),
+    ("command", "message"),
     [
         (["no-such-program"], "program 'no-such-program' of the command does not exist"),
         ([sys.executable, "job.py"], "file 'job.py' of the command does not exist"),
-        ([sys.executable, "{here}/gone.py"], "gone.py' is not there"),
+        ([sys.executable, "{here}/gone.py"], "gone.py' of the command does not exist"),
     ],
 )
 def test_a_command_that_does_not_exist_is_refused_before_there_is_a_run(
-    words, tmp_path, command, told
+    words, tmp_path, command, message
 ):
     code, out, refused = run(*words(*command))
     assert (code, out) == (3, "")
-    assert told in refused
+    assert message in refused
     assert not (tmp_path / "runs").exists()
 
 
-def test_a_job_that_dies_at_once_is_quoted(said):
+def test_a_job_that_fails_at_once_is_quoted(reason_of):
     began = time.monotonic()
-    reason = said(sys.executable, "-c", "raise SystemExit('no such table: orders')")
+    reason = reason_of(sys.executable, "-c", "raise SystemExit('no such table: orders')")
     assert "attempt 1 failed (its process ended), and the restart strategy gave up" in reason
     assert "logs/driver-1.log: no such table: orders" in reason
     assert time.monotonic() - began < LIMITS["run_s"]
 
 
-def test_a_job_that_knows_nothing_of_its_checkpoint_is_told_of_it(said):
-    reason = said(sys.executable, "-c", "import time; time.sleep(600)")
+def test_a_job_without_the_runs_checkpoint_is_reported(reason_of):
+    reason = reason_of(sys.executable, "-c", "import time; time.sleep(600)")
     assert "attempt 1 failed (no progress in 3 s)" in reason
     assert "it planned no batch in /" in reason
     assert "{checkpoint} in its command, as checkpointLocation" in reason
 
 
-def test_a_job_that_never_commits_is_told_which_batch_it_began(said, tmp_path):
+def test_a_job_that_never_commits_is_reported_with_its_batch(reason_of, tmp_path):
     offsets = '["v1", \'{"batchWatermarkMs":0,"batchTimestampMs":0,"conf":{}}\', \'{"t":{"0":1}}\']'
     job = tmp_path / "stuck.py"
     job.write_text(
@@ -104,19 +104,19 @@ def test_a_job_that_never_commits_is_told_which_batch_it_began(said, tmp_path):
         f"open(sys.argv[1] + '/offsets/0', 'w').write('\\n'.join({offsets}))\n"
         "time.sleep(600)\n"
     )
-    reason = said(sys.executable, "{here}/stuck.py", "{checkpoint}")
+    reason = reason_of(sys.executable, "{here}/stuck.py", "{checkpoint}")
     assert "no progress in 3 s" in reason
     assert "it planned batch 0 and committed none" in reason
 
 
-def test_an_output_that_nobody_writes_is_named(said):
-    reason = said(*FORGED, limits=LIMITS | {"stall_s": 30})
+def test_an_output_without_rows_is_named(reason_of):
+    reason = reason_of(*FORGED, limits=LIMITS | {"stall_s": 30})
     assert reason.startswith("compare failed: no reader ever saw a row in orders_upsert_table_calm")
     assert "and 201 are expected" in reason
 
 
-def test_a_key_that_the_output_has_not_is_named_with_what_it_has(said):
-    reason = said(
+def test_a_missing_key_is_named_with_the_columns_of_the_output(reason_of):
+    reason = reason_of(
         *FORGED,
         pipeline={"reference": "each_once", "key": ["order_id"]},
         name="orders__table__calm",
@@ -128,7 +128,7 @@ def test_a_key_that_the_output_has_not_is_named_with_what_it_has(said):
     assert "has no column order_id, but id, amount: write the scenario's `key`" in reason
 
 
-def test_a_topic_with_records_of_somebody_else_is_named(words, stack, tmp_path):
+def test_a_topic_with_records_of_another_program_is_named(words, stack, tmp_path):
     from kafka import KafkaProducer
 
     child = start(*words(*FORGED, workload={"events": 200, "partitions": 1, "rate": 50}))
@@ -139,8 +139,8 @@ def test_a_topic_with_records_of_somebody_else_is_named(words, stack, tmp_path):
     producer = KafkaProducer(bootstrap_servers=stack.brokers.bootstrap)
     producer.send(f"{name}.events", b"not mine", partition=0).get(20)
     producer.close()
-    out, told = child.communicate(timeout=120)
-    assert child.returncode == 2, told
+    out, err = child.communicate(timeout=120)
+    assert child.returncode == 2, err
     reason = json.loads(out)["reasons"][0]
     assert "but the ledger has 201: another producer wrote to it" in reason
     nothing_is_left(stack, name)

@@ -1,6 +1,6 @@
-"""What the wheel without extras can do: everything that reads, compares and judges.
+"""The wheel without extras: all commands that read, compare and judge.
 
-The one environment is made by uv from the wheel and the hashes of the lock.
+uv makes its environment from the wheel and the hashes of the lock.
 """
 
 import hashlib
@@ -42,7 +42,7 @@ FOUND = "import importlib.util as u; print([one for one in {!r} if u.find_spec(o
 
 @pytest.fixture(scope="module")
 def core(tmp_path_factory):
-    """Calls what a core install has; beside two nights of runs, far from the clone."""
+    """Call commands of a core install, in a folder with two nights of runs outside the clone."""
     folder = tmp_path_factory.mktemp("core")
     work = folder / "work"
     make_two_nights(work / "runs")
@@ -61,7 +61,7 @@ def core(tmp_path_factory):
 
 
 def install(folder):
-    """Make an environment with the wheel, held to the hashes of the lock."""
+    """Make an environment with the wheel, with the hashes of the lock."""
     (wheel,) = WheelBuilder(str(ROOT)).build(directory=str(folder), versions=["standard"])
     wanted = folder / "wanted.txt"
     digest = hashlib.sha256(Path(wheel).read_bytes()).hexdigest()
@@ -80,7 +80,7 @@ def install(folder):
 
 
 def index():
-    """uv asks the index that pip is told to use on this machine, if there is one."""
+    """Return the variable by which uv uses the index of pip's configuration, if there is one."""
     done = subprocess.run(
         [sys.executable, "-m", "pip", "config", "get", "global.index-url"],
         capture_output=True, text=True, check=False,
@@ -89,7 +89,7 @@ def index():
 
 
 def clean():
-    """The environment of this process without what tells of its Python, or of a stack."""
+    """Return the environment of this process without variables of its Python and of Onceproof."""
     strange = ("PYTHON", "VIRTUAL_ENV", "ONCEPROOF_", "AIRFLOW")
     return {name: value for name, value in os.environ.items() if not name.startswith(strange)}
 
@@ -100,7 +100,7 @@ def test_it_has_no_library_of_an_extra(core):
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("words", "code", "printed"),
     [
         (["list"], 0, r"(?m)^copy_events__two_phase_topic__calm +exactly-once +PASS"),
         (["show", NEWLY_RED], 0, r"(?m)^ +client: kafka-python$"),
@@ -117,14 +117,14 @@ def test_it_has_no_library_of_an_extra(core):
     ],
     ids=lambda one: one[0] if isinstance(one, list) else None,
 )
-def test_it_reads_scenarios_and_the_history(core, words, code, said):
+def test_it_reads_scenarios_and_the_history(core, words, code, printed):
     done = core(*words)
     assert (done.returncode, done.stderr) == (code, "")
-    assert re.search(said, done.stdout), done.stdout
+    assert re.search(printed, done.stdout), done.stdout
 
 
 def test_it_opens_the_gate_for_runs_as_claimed(core):
-    # the demands of runs written by hand are no scenario's, and are not compared
+    # handwritten runs are not compared with the requirements of a scenario
     done = core(
         "-c", GATE, "gate", "--policy", "calm.yaml", "--version", GREEN, program=core.python
     )
@@ -163,7 +163,7 @@ def test_it_compares_files(core, tmp_path):
     ],
     ids=lambda one: " ".join(one[:2]) if isinstance(one, list) else None,
 )
-def test_what_needs_an_extra_says_which(core, words, extras):
+def test_a_command_that_needs_an_extra_names_it(core, words, extras):
     done = core(*words)
     assert done.returncode == 3
     assert f"pip install 'onceproof[{extras}]'" in done.stdout + done.stderr

@@ -1,4 +1,4 @@
-"""A checkpoint damaged in a whole run and taken in silence; other damage is in the catalogue."""
+"""A whole run with damage to its checkpoint that Spark ignores; the catalogue has other damage."""
 
 import json
 
@@ -12,8 +12,8 @@ pytestmark = [pytest.mark.stack, pytest.mark.spark, pytest.mark.system]
 def test_an_unaligned_checkpoint_counts_twice_and_the_judge_names_it(stack, tmp_path):
     words = ["run", "sliding_counts__append_table__unaligned", "--seed", 7, "--json"]
     words += ["--runs", tmp_path / "runs", "--home", stack.state.folder]
-    code, out, said = run(*words, timeout_s=200)
-    assert out, said
+    code, out, err = run(*words, timeout_s=200)
+    assert out, err
     found = json.loads(out)
     assert (code, found["verdict"]) == (0, "FAIL"), found["reasons"]
     assert found["differences"]["changed"] > 0

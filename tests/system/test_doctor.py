@@ -1,4 +1,4 @@
-"""What a scenario of somebody else's job lacks, told on the stack that it would run on."""
+"""The doctor's checks of a scenario of a user's job on a stack."""
 
 import sys
 
@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.stack, pytest.mark.system]
 
 @pytest.fixture
 def table(stack):
-    """A table of somebody's own, with a row in it."""
+    """A table of the user, with a row in it."""
     with psycopg.connect(stack.members["store"].address, autocommit=True) as connection:
         connection.execute("create schema shop")
         connection.execute("create table shop.orders (id bigint, amount bigint)")
@@ -24,7 +24,7 @@ def table(stack):
 
 @pytest.fixture
 def wrong(stack, tmp_path):
-    """Looks at a job with this output; returns what is wrong, by the names of the checks."""
+    """Check a job with this output, and return the failed checks by name."""
 
     def look(key, **sink):
         (tmp_path / "job.py").touch()
@@ -37,21 +37,21 @@ def wrong(stack, tmp_path):
         }
         file = tmp_path / "scenario.yaml"
         file.write_text(yaml.safe_dump(found))
-        code, told = document("doctor", "doctor", file, "--home", stack.state.folder)
-        said = {one["name"]: one for one in told["checks"] if not one["ok"]}
-        assert code == (3 if said else 0)
-        return said
+        code, found = document("doctor", "doctor", file, "--home", stack.state.folder)
+        failed = {one["name"]: one for one in found["checks"] if not one["ok"]}
+        assert code == (3 if failed else 0)
+        return failed
 
     return look
 
 
-def test_a_table_with_rows_and_without_the_key_is_told_before_anything_starts(wrong, table):
-    said = wrong("order_id", table=table)
-    assert said.keys() == {"output", "key and columns"}
-    assert said["output"]["value"] == "shop.orders has rows already"
-    assert "write empty: true" in said["output"]["remedy"]
-    assert said["key and columns"]["value"] == "shop.orders has id, amount"
-    assert said["key and columns"]["remedy"].startswith("there is no order_id: write `key`")
+def test_a_table_with_rows_and_without_the_key_is_reported(wrong, table):
+    failed = wrong("order_id", table=table)
+    assert failed.keys() == {"output", "key and columns"}
+    assert failed["output"]["value"] == "shop.orders has rows already"
+    assert "write empty: true" in failed["output"]["remedy"]
+    assert failed["key and columns"]["value"] == "shop.orders has id, amount"
+    assert failed["key and columns"]["remedy"].startswith("there is no order_id: write `key`")
 
 
 def test_a_table_that_fits_or_is_made_by_the_job_passes(wrong, table):

@@ -1,4 +1,4 @@
-"""Every document that other programs read is what its schema says."""
+"""Every document for other programs is valid by its schema."""
 
 import pytest
 
@@ -15,13 +15,13 @@ def test_doctor_finds_this_machine_sound():
     assert [check["name"] for check in needed if not check["ok"]] == []
 
 
-def test_doctor_fails_where_a_required_check_does():
+def test_doctor_fails_if_a_required_check_fails():
     code, out, _ = run("doctor", PYSPARK_PYTHON="/nonexistent/python")
     assert code == 3
     assert "set it to" in out
 
 
-def test_up_status_and_verbs_print_what_their_schemas_say(home):  # noqa: F811
+def test_up_status_and_verbs_print_valid_documents(home):  # noqa: F811
     linked = ("--links", "--home", home)
     code, up = document("members", "up", "--brokers", 1, "--workers", 1, *linked)
     assert (code, up["home"], up["seconds"] > 0) == (0, str(home), True)

@@ -1,4 +1,4 @@
-"""A real run whose evidence is changed in one place at a time: the judge notices each change."""
+"""A real run whose evidence is changed in one place at a time: the judge detects each change."""
 
 import os
 from random import SystemRandom
@@ -29,12 +29,12 @@ SCENARIO = {
 }
 
 
-def test_drawn_mutations_of_the_evidence_are_noticed(stack, tmp_path):
+def test_drawn_mutations_of_the_evidence_are_detected(stack, tmp_path):
     file, runs = tmp_path / "scenario.yaml", tmp_path / "runs"
     file.write_text(yaml.safe_dump(SCENARIO))
     words = ["run", file, "--runs", runs, "--home", stack.state.folder, "--json"]
-    code, out, said = run(*words, timeout_s=280)
-    assert code == 0, out + said
+    code, out, err = run(*words, timeout_s=280)
+    assert code == 0, out + err
     seed = int(os.environ.get("SEED") or SystemRandom().randrange(2**32))
     found = judge_all(found_in(runs), seed, DRAWN)
     assert len(found) == DRAWN

@@ -1,6 +1,6 @@
-"""A stack that is reached by addresses alone: its brokers want a password, over TLS.
+"""An external stack, reached by addresses only, whose brokers require a password over TLS.
 
-It is a second local stack, of which a run knows nothing but the file that names it.
+It is a second local stack, of which a run has only the external file.
 """
 
 import json
@@ -30,7 +30,7 @@ _LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 
 
 def certificate(folder):
-    """A certificate of this host for itself, and its key behind it, as Kafka reads both."""
+    """Make a self-signed certificate of this host, and a file with key and certificate."""
     names = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
     make = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", *names]
     subprocess.run([*make, "-keyout", "key", "-out", "ca"], cwd=folder, check=True, stderr=-3)
@@ -39,7 +39,7 @@ def certificate(folder):
 
 @pytest.fixture(scope="module")
 def theirs(stacks_folder, tmp_path_factory):
-    """Somebody's stack: the file that names it, and the variables that hold its secrets."""
+    """A user's stack: its external file, and the variables with its secrets."""
     folder = tmp_path_factory.mktemp("theirs")
     certificate(folder)
     ports = list(free_ports("123").values())
@@ -70,11 +70,11 @@ def theirs(stacks_folder, tmp_path_factory):
             with psycopg.connect(stack.members["store"].address) as connection:
                 connection.execute(f"alter role onceproof password '{OF_THE_STORE}'")
             file = folder / "stack.yaml"
-            file.write_text(yaml.safe_dump(told(stack, ports)))
+            file.write_text(yaml.safe_dump(external_file(stack, ports)))
             yield file
 
 
-def told(stack, ports):
+def external_file(stack, ports):
     addresses = [f"127.0.0.1:{port}" for port in ports]
     store, _, _ = stack.members["store"].address.partition("?")  # without its own password
 
@@ -108,7 +108,7 @@ def written(folder, name, **fields):
     return file
 
 
-def where_it_stands(folder: Path, secret: str) -> list[str]:
+def files_with(folder: Path, secret: str) -> list[str]:
     return [
         str(path)
         for path in folder.rglob("*")
@@ -116,50 +116,50 @@ def where_it_stands(folder: Path, secret: str) -> list[str]:
     ]
 
 
-def test_it_shows_its_parts_and_what_they_let_in(theirs):
+def test_the_status_has_its_parts_and_members(theirs):
     code, found = document("members", "status", "--home", f"external:{theirs}")
     assert code == 0
     names = {member["name"] for member in found["members"]}
     assert names == {"kafka", "master", "store", "broker:1", "broker:2", "broker:3"}
 
 
-def test_a_run_strikes_and_passes_by_addresses_alone_and_no_secret_is_written(theirs, tmp_path):
+def test_a_run_by_addresses_only_strikes_and_passes_and_writes_no_secret(theirs, tmp_path):
     faults = [kill("broker:leader=0", acknowledged=0.2)]
     file = written(
         tmp_path, "copy_events__upsert_table__kill_leader", faults=faults, workload={"rate": 500}
     )
     words = ["run", file, "--seed", 3, "--runs", tmp_path / "runs", "--json"]
-    code, out, said = run(*words, "--home", f"external:{theirs}", timeout_s=280)
+    code, out, err = run(*words, "--home", f"external:{theirs}", timeout_s=280)
     found = json.loads(out)
-    assert (code, found["verdict"]) == (0, "PASS"), (said, found["reasons"])
+    assert (code, found["verdict"]) == (0, "PASS"), (err, found["reasons"])
     (broker,) = found["faults"]
     assert broker["proof"]["before"] == "it served"
     assert broker["proof"]["seat"]["after"]["broker"] != broker["proof"]["seat"]["before"]["broker"]
     assert broker["healed_at"]
     for secret in (PASSWORD, OF_THE_STORE, "pass%20of%20the%20store", "pass-of-kafka%2F1"):
-        assert where_it_stands(tmp_path, secret) == []
-        assert secret not in out + said
-    assert where_it_stands(tmp_path, "${THEIR_PASSWORD}") != []  # the search does find names
+        assert files_with(tmp_path, secret) == []
+        assert secret not in out + err
+    assert files_with(tmp_path, "${THEIR_PASSWORD}") != []  # the search does find names
 
 
-def test_what_it_has_no_command_for_is_refused_before_there_is_a_run(theirs, tmp_path):
+def test_a_fault_without_a_command_is_refused_before_the_run(theirs, tmp_path):
     file = written(
         tmp_path, "copy_events__upsert_table__kill_store", faults=[kill("store", batch=1)]
     )
     words = ["run", file, "--runs", tmp_path / "runs", "--home", f"external:{theirs}"]
-    code, out, said = run(*words)
+    code, out, err = run(*words)
     assert (code, out) == (3, "")
-    assert "cannot kill store; it can kill, start broker:1; kill, start broker:2" in said
+    assert "cannot kill store; it can kill, start broker:1; kill, start broker:2" in err
     assert not (tmp_path / "runs").exists()
 
 
-def test_a_secret_that_is_not_in_the_environment_is_said_by_its_name(theirs):
-    code, _, said = run("status", "--home", f"external:{theirs}", THEIR_PASSWORD="")
+def test_a_missing_secret_is_reported_by_name(theirs):
+    code, _, err = run("status", "--home", f"external:{theirs}", THEIR_PASSWORD="")
     assert code == 3
-    assert "the environment has no THEIR_PASSWORD" in said
+    assert "the environment has no THEIR_PASSWORD" in err
 
 
-def test_a_wrong_password_is_said_and_not_waited_for(theirs):
+def test_a_wrong_password_is_reported_at_once(theirs):
     wrong = {"THEIR_PASSWORD": "wrong"}
     code, out, _ = run("status", "--home", f"external:{theirs}", "--json", **wrong)
     (kafka,) = (one for one in json.loads(out)["members"] if one["name"] == "kafka")
@@ -167,7 +167,7 @@ def test_a_wrong_password_is_said_and_not_waited_for(theirs):
     assert "accepts connections but no SASL_SSL clients" in kafka["trouble"]
 
 
-def test_topics_are_made_and_read_with_the_password(theirs):
+def test_topics_are_created_and_read_with_the_password(theirs):
     given = yaml.safe_load(theirs.read_text())["kafka"]
     brokers = Brokers(tuple(given.pop("bootstrap")), Security(**given))
     assert os.environ["THEIR_PASSWORD"] == PASSWORD
@@ -183,7 +183,7 @@ def test_topics_are_made_and_read_with_the_password(theirs):
     assert [one.value for one in read_back(brokers, "by-tls")] == [b"a row"]
 
 
-def test_doctor_says_what_a_scenario_lacks_there(theirs, tmp_path):
+def test_doctor_checks_a_scenario_on_it(theirs, tmp_path):
     file = written(tmp_path, "copy_events__upsert_table__calm")
     code, found = document("doctor", "doctor", file, "--home", f"external:{theirs}")
     checks = {one["name"]: one for one in found["checks"]}

@@ -1,4 +1,4 @@
-"""A fault of the catalogue of each family in one run, on a stack with links."""
+"""One run with a fault of each family of the catalogue, on a stack with links."""
 
 import json
 import os
@@ -17,7 +17,7 @@ def stack(linked_stack):
     return linked_stack
 
 
-# The source, the network, and the resources, each with its moment in a run that all three share.
+# The source, the network and the resources, each with its trigger in one run.
 FAMILIES = {
     "aborted_input": {"committed": 0.1},
     "cut_store": {"failpoint": "pre_committed", "batch": 8},
@@ -26,7 +26,7 @@ FAMILIES = {
 
 
 def shared():
-    """The scenario of the catalogue that asks for most, with the faults of all."""
+    """Return the scenario of the first family with the faults of all families."""
     names = [name for name in FAMILIES if name != "checkpoint_disk_full" or os.geteuid() == 0]
     asked = [f"copy_events__two_phase_table__{name}" for name in names]
     found = [yaml.safe_load(run("show", one)[1]) for one in asked]
@@ -40,12 +40,12 @@ def shared():
     return found[0] | {"name": name, "faults": faults, "restart": restart}
 
 
-def test_each_family_strikes_is_healed_and_claims_what_holds(stack, tmp_path):
+def test_each_family_strikes_and_is_healed(stack, tmp_path):
     file, wanted = tmp_path / "families.yaml", shared()
     file.write_text(yaml.safe_dump(wanted))
     words = ["run", file, "--seed", 7, "--runs", tmp_path / "runs", "--json"]
-    code, out, said = run(*words, "--home", stack.state.folder, timeout_s=280)
-    assert out, said
+    code, out, err = run(*words, "--home", stack.state.folder, timeout_s=280)
+    assert out, err
     found = json.loads(out)
     assert (code, found["verdict"]) == (0, "PASS"), found["reasons"]
     landed = {fault["name"]: fault["landed"] for fault in found["faults"]}

@@ -21,7 +21,7 @@ MIRROR = """<ivysettings><settings defaultResolver="site"/><resolvers>
 
 @pytest.fixture
 def jar(monkeypatch):
-    """A small jar of the lock, at hand in the usual cache; the lock names nothing else."""
+    """A small jar of the lock that is in the usual cache; the lock has no other jar."""
     (found,) = (one for one in read_lock() if one.coordinate.artifact == "jspecify")
     ensure_jars(HOME, [found.set])
     monkeypatch.setattr(jars, "read_lock", lambda: [found])
@@ -30,7 +30,7 @@ def jar(monkeypatch):
 
 @pytest.fixture
 def site(tmp_path, monkeypatch):
-    """A user whose only way out is a proxy that is dead, and who has no Maven."""
+    """A user with a dead proxy as the only way to the network, and without Maven."""
     java = find_java()
     monkeypatch.setenv("JAVA_HOME", str(java.folder))
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -51,25 +51,25 @@ def mirror(folder: Path, jar, content: bytes) -> None:
     (folder / ".ivy2/ivysettings.xml").write_text(MIRROR.format(root=folder / "m2"))
 
 
-def test_a_mirror_that_ivy_knows_is_used(site, jar):
+def test_a_mirror_in_the_settings_of_ivy_is_used(site, jar):
     mirror(site, jar, jar.path(HOME).read_bytes())
     assert ensure_jars(site / "home", [jar.set])[jar.set][0].exists()
 
 
-def test_what_a_mirror_altered_is_refused(site, jar):
+def test_a_jar_that_a_mirror_altered_is_refused(site, jar):
     mirror(site, jar, b"altered")
     with pytest.raises(RequestError, match="SHA-256"):
         ensure_jars(site / "home", [jar.set])
     assert not jar.path(site / "home").exists()
 
 
-def test_the_proxy_that_java_knows_is_used_and_a_dead_one_is_said(site, jar):
+def test_the_proxy_of_java_is_used_and_a_dead_one_is_reported(site, jar):
     with pytest.raises(RequestError) as refused:
         ensure_jars(site / "home", [jar.set])
     assert str(refused.value).startswith("cannot fetch 1 of 1 jars, the first org.jspecify")
     assert "give Java, Ivy (~/.ivy2/ivysettings.xml) or Maven" in str(refused.value)
 
 
-def test_no_network_is_needed_once_the_cache_is_filled(site, jar):
+def test_no_network_is_needed_with_a_filled_cache(site, jar):
     shutil.copytree(jar.path(HOME).parent, jar.path(site / "home").parent)
     assert ensure_jars(site / "home", [jar.set])[jar.set] == [jar.path(site / "home")]

@@ -1,4 +1,4 @@
-"""From judged runs to the gate, as a release's pipeline runs it."""
+"""From judged runs to the gate, as in the pipeline of a release."""
 
 import json
 import os
@@ -19,7 +19,7 @@ from tests.unit.ran_on_records import with_ran_on
 
 pytestmark = pytest.mark.system
 SCENARIO = "copy_events__two_phase_table__kill_driver"
-# Plans that are written by hand are no plans of the catalogue: their demands are not compared.
+# Handwritten plans are not of the catalogue, so their requirements are not compared.
 GATE = """
 from onceproof.cli import main
 from onceproof.gates import verification
@@ -42,7 +42,7 @@ def runs(tmp_path):
 
 @pytest.fixture
 def asked(runs, tmp_path):
-    """The gate of a version, by a policy that wants three passes of three seeds."""
+    """Ask the gate for a version, by a policy that requires three passes of three seeds."""
     policy = tmp_path / "gate.yaml"
     policy.write_text(
         f"require: [{{scenario: {SCENARIO}, passes: 3, seeds: 3, max_age: 1h, landed: 3}}]\n"
@@ -58,24 +58,24 @@ def asked(runs, tmp_path):
 
 
 def lived(runs, seed, **fields):
-    """A run that was judged and recorded."""
+    """Write a run, judge it and record it."""
     folder = runs / SCENARIO / f"20260310T120000-{seed}"
-    told = plan(run=f"run_{seed}", scenario=SCENARIO, subject="v1", seed=seed, tags=["quick"])
+    document = plan(run=f"run_{seed}", scenario=SCENARIO, subject="v1", seed=seed, tags=["quick"])
     began = time.time() - 60 + seed
 
     def clocks(seq):
         return 100 + seq / 2, began + seq / 2
 
     history = with_ran_on(good_history(), folder)
-    HandwrittenRun(told, history, clocks=clocks, **fields).write(folder)
+    HandwrittenRun(document, history, clocks=clocks, **fields).write(folder)
     judge_run(folder)
     record_run(RunDirectory(folder), runs)
     return RunDirectory(folder)
 
 
-def decision(told):
-    code, out, said = told
-    assert out, said
+def decision(result):
+    code, out, err = result
+    assert out, err
     found = json.loads(out)
     validate(found, json.loads((SCHEMAS / "gate.json").read_text()))
     assert (found["exit"], found["open"]) == (code, code == 0)
@@ -95,23 +95,21 @@ def test_three_runs_open_the_gate_and_one_byte_of_a_ledger_closes_it(asked, runs
     part.write_bytes(part.read_bytes()[:-1] + b"2")
     code, reasons = decision(asked("--format", "json"))
     assert (code, reasons) == (2, ["Its evidence was altered after it was first judged"])
-    code, _, said = run("judge", first.root)  # and no judging again makes it good
-    assert (code, "keeps what it has: Its evidence was altered" in said) == (2, True)
+    code, _, err = run("judge", first.root)  # judging again does not repair it
+    assert (code, "keeps what it has: Its evidence was altered" in err) == (2, True)
     assert decision(asked("--format", "json"))[0] == 2
 
 
 def test_a_verdict_that_was_altered_closes_the_gate(asked, runs):
     first, *_ = [lived(runs, seed) for seed in (1, 2, 3)]
     first.verdict.write_text(first.verdict.read_text() + "\n")
-    said = ["Its verdict.json is not the recorded one"]
-    assert decision(asked("--format", "json")) == (2, said)
+    reasons = ["Its verdict.json is not the recorded one"]
+    assert decision(asked("--format", "json")) == (2, reasons)
     assert run("judge", first.root)[0] == 0
     assert decision(asked("--format", "json"))[0] == 0
 
 
-def test_a_red_run_closes_the_gate_and_a_known_issue_opens_it_where_the_policy_says_so(
-    asked, runs, tmp_path
-):
+def test_a_red_run_closes_the_gate_and_a_known_issue_opens_it_by_the_policy(asked, runs, tmp_path):
     red, *_ = [lived(runs, 1, differences=CHANGED), lived(runs, 2), lived(runs, 3)]
     assert asked()[0] == 1
     words = ["--reason", "a defect", "--until", "2999-12-31", "--name", "wrong", "--runs", runs]
@@ -133,7 +131,7 @@ def test_a_red_run_closes_the_gate_and_a_known_issue_opens_it_where_the_policy_s
     assert asked()[0] == 3
 
 
-def test_the_history_and_its_trend_are_what_their_schema_says(runs):
+def test_the_history_and_its_trend_are_valid_by_their_schema(runs):
     for seed in (1, 2):
         lived(runs, seed)
     code, found = document("history", "history", "--runs", runs, "--last", 1)
@@ -157,7 +155,7 @@ def test_workflow_annotations_come_with_a_summary(asked, runs, tmp_path):
     assert "| ? | copy\\_events" in summary.read_text()
 
 
-def test_a_prune_keeps_what_is_young_and_zero_days_are_refused(runs):
+def test_a_prune_keeps_young_runs_and_zero_days_are_refused(runs):
     old, *_ = [lived(runs, seed) for seed in (1, 2, 3)]
     code, found = document("prune", "prune", "--keep", 1, "--runs", runs, "--dry-run")
     assert (code, {one["because"] for one in found["runs"]}) == (0, {"young"})
@@ -168,21 +166,21 @@ def test_a_prune_keeps_what_is_young_and_zero_days_are_refused(runs):
 
 def test_a_history_that_cannot_be_written_does_not_hide_the_verdict(runs):
     one = lived(runs, 1)
-    code, out, said = run("judge", one.root, ONCEPROOF_HISTORY="postgresql://u:hush@127.0.0.1:1/d")
+    code, out, err = run("judge", one.root, ONCEPROOF_HISTORY="postgresql://u:hush@127.0.0.1:1/d")
     assert (code, "PASS" in out) == (0, True)
-    assert "onceproof: the run is not in the verdict history: the verdict history postg" in said
-    assert "hush" not in said + out
+    assert "onceproof: the run is not in the verdict history: the verdict history postg" in err
+    assert "hush" not in err + out
 
 
 def test_a_gate_whose_history_does_not_answer_is_closed(asked):
-    code, out, said = asked(ONCEPROOF_HISTORY="postgresql://u:hush@127.0.0.1:1/d")
+    code, out, err = asked(ONCEPROOF_HISTORY="postgresql://u:hush@127.0.0.1:1/d")
     assert (code, out) == (2, "")
-    assert "cannot be used" in said
-    assert "hush" not in said
+    assert "cannot be used" in err
+    assert "hush" not in err
     assert asked(ONCEPROOF_HISTORY="mysql://u:hush@h/d")[0] == 3
 
 
-def test_a_known_issue_needs_a_run_that_the_history_knows(runs, capsys):
+def test_a_known_issue_needs_a_run_of_the_history(runs, capsys):
     def refused(run, until="2999-12-31", *more):
         words = ["known", "add", run, "--reason", "x", "--until", until, "--runs", str(runs)]
         assert carry_out([*words, *more]) == 3

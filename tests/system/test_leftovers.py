@@ -1,4 +1,4 @@
-"""Whoever dies of the harness, and whenever: what it had struck is cured from the plan."""
+"""Any process of the harness is killed at any moment: its strikes are healed by the plan."""
 
 from random import Random
 

@@ -1,4 +1,4 @@
-"""What the pages show is what happens."""
+"""The examples on pages of the documentation work as shown."""
 
 import re
 import subprocess
@@ -30,11 +30,11 @@ def test_the_python_of_the_stacks_page_runs(home):  # noqa: F811
     assert "'signal': 'SIGKILL'" in done.stdout
 
 
-def test_the_document_of_the_stacks_page_has_the_shape_that_it_shows(stack):
-    shown = next(
+def test_the_document_of_the_stacks_page_has_the_keys_of_the_example(stack):
+    example = next(
         block for block in blocks("docs/reference/stack.md", "sh") if '"schema": 1' in block
     )
-    keys = re.findall(r'"(\w+)":', shown)
+    keys = re.findall(r'"(\w+)":', example)
     make_topic(stack.brokers, "orders", 1)
     folder = stack.state.folder
     _, found = document("verb", "kill", "broker:leader=orders/0", "--home", folder)
@@ -42,7 +42,7 @@ def test_the_document_of_the_stacks_page_has_the_shape_that_it_shows(stack):
 
 
 def flat(data):
-    """Every key of a document, in the order in which it is printed."""
+    """Yield every key of a document in the order of its output."""
     for key, value in data.items():
         yield key
         if isinstance(value, dict):

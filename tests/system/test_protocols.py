@@ -1,22 +1,21 @@
-"""Each step of a protocol struck in one run."""
+"""A run in which each step of a protocol is struck."""
 
 import pytest
 
 from onceproof.table.visit import KAFKA, visit
 
-# Great Expectations is imported in this process, and what it still uses is not ours to change.
+# Great Expectations, which is imported in this process, uses deprecated functions.
 pytestmark = [
     *(pytest.mark.stack, pytest.mark.spark, pytest.mark.system),
     pytest.mark.filterwarnings("ignore"),
 ]
 
 
-# The steps between which the decision falls; `make prove PART=crash_points` strikes at all of them,
-# of every sink, the controls among them.
+# The steps around the decision; `make prove PART=crash_points` strikes at all steps of every sink.
 STEPS = ("pre_committed", "all_pre_committed", "decided", "commit_half", "committed")
 
 
-def test_two_phase_commit_is_exact_whichever_step_was_the_last(stack, tmp_path):
+def test_two_phase_commit_is_exact_after_a_crash_at_each_step(stack, tmp_path):
     found = visit("two_phase_table", KAFKA, STEPS, stack, tmp_path)
     assert found.document["verdict"] == "PASS", found.document["reasons"]
     assert [(step.landed, step.outcome) for step in found.steps] == [(True, "PASS")] * 5

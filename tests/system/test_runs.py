@@ -1,4 +1,4 @@
-"""Whole runs on the real stack: controls that must fail first, then sinks that must not."""
+"""Whole runs on the real stack: first controls that must fail, then sinks that must pass."""
 
 import json
 from pathlib import Path
@@ -35,15 +35,15 @@ def kill(target, **when):
 
 @pytest.fixture
 def outcome(stack, tmp_path):
-    """Runs a scenario; returns its exit code and its verdict document."""
+    """Run a scenario, and return its exit code and its verdict document."""
 
     def live(name, seed=7, **fields):
         file = tmp_path / "scenario.yaml"
         file.write_text(yaml.safe_dump(scenario(name, **fields)))
         words = ["run", file, "--seed", seed, "--runs", tmp_path / "runs", "--json"]
-        path = f"{ROOT}:{ROOT / 'src'}"  # the sinks that lie, and the sources beside them
-        code, out, said = run(*words, "--home", stack.state.folder, PYTHONPATH=path, timeout_s=280)
-        assert out, said
+        path = f"{ROOT}:{ROOT / 'src'}"  # for `tests.sinks_that_lie`
+        code, out, err = run(*words, "--home", stack.state.folder, PYTHONPATH=path, timeout_s=280)
+        assert out, err
         document = json.loads(out)
         validate(document, json.loads((SCHEMAS / "verdict.json").read_text()))
         return code, document
@@ -55,7 +55,7 @@ def seen(document):
     return {name: count for name, count in document["differences"].items() if count}
 
 
-def test_a_control_shows_the_batch_that_was_applied_twice(outcome, tmp_path):
+def test_a_control_has_a_batch_that_was_applied_twice(outcome, tmp_path):
     code, found = outcome(
         "copy_events__append_table__kill_driver",
         faults=[kill("driver", failpoint="written", batch=3)],
@@ -64,8 +64,8 @@ def test_a_control_shows_the_batch_that_was_applied_twice(outcome, tmp_path):
         anomalies=["duplicated"],
     )
     assert (code, found["verdict"], found["as_claimed"]) == (0, "FAIL", True)
-    again = found["differences"]["duplicated"]
-    assert found["counts"]["observed"] == found["counts"]["expected"] + again
+    extra = found["differences"]["duplicated"]
+    assert found["counts"]["observed"] == found["counts"]["expected"] + extra
     blamed = [one for one in found["blame"] if one["class"] == "duplicated"]
     assert {(one["batch"], one["step"], one["fault"]) for one in blamed} == {
         (3, "written", found["faults"][0]["name"])
@@ -73,7 +73,7 @@ def test_a_control_shows_the_batch_that_was_applied_twice(outcome, tmp_path):
     assert all(one["offset"] is not None for one in blamed)
     (row,) = open_store(tmp_path / "runs" / "history.sqlite").entries()
     assert (row.run, row.is_proved, row.landed) == (found["plan"]["run"], True, 1)
-    assert trouble_of(row) == ""  # nothing is written into the evidence once it was recorded
+    assert trouble_of(row) == ""  # the evidence does not change after it was recorded
 
 
 def test_an_upsert_outlives_leader_executor_and_driver(outcome):
@@ -90,7 +90,7 @@ def test_an_upsert_outlives_leader_executor_and_driver(outcome):
     assert found["faults"][0]["healed_at"]
 
 
-def test_who_was_replaced_and_goes_on_is_fenced_and_the_history_tells(outcome):
+def test_a_replaced_attempt_that_goes_on_is_fenced_and_recorded(outcome):
     faults = [
         {"do": "pause", "target": "executor", "when": {"failpoint": "task_mid", "batch": 2}},
         {"do": "start", "target": "driver", "when": {"failpoint": "all_pre_committed", "batch": 5}},
@@ -110,7 +110,7 @@ def test_who_was_replaced_and_goes_on_is_fenced_and_the_history_tells(outcome):
     assert starts == [None, 1]
 
 
-def test_late_rows_are_told_from_lost_ones(outcome):
+def test_late_rows_are_distinguished_from_lost_ones(outcome):
     code, found = outcome(
         "sliding_counts__upsert_table__kill_driver",
         state_store="rocksdb",

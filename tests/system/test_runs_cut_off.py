@@ -1,4 +1,4 @@
-"""Runs that are cut off: nothing is left but the directory, and it is not green."""
+"""Runs that are cut off: only the directory is left, and its verdict is not PASS."""
 
 import json
 import os
@@ -31,7 +31,7 @@ pytestmark = [pytest.mark.stack, pytest.mark.spark, pytest.mark.system]
 
 @pytest.fixture
 def begun(stack, tmp_path):
-    """Starts a run that would go on for minutes, in the folder of a stack or on its own."""
+    """Start a run that would take minutes, on an existing stack or on its own."""
 
     def begin(*words):
         file = tmp_path / "scenario.yaml"
@@ -67,7 +67,7 @@ def nothing_is_left(stack, of):
 
 
 def named(folder):
-    """Every process with the folder in its command line: phases, and the JVM of the reference."""
+    """Return every process with the folder in its command line, such as phases and their JVMs."""
     return [one for one in all_processes() if any(str(folder) in word for word in one.arguments())]
 
 
@@ -77,9 +77,9 @@ def test_ctrl_c_leaves_nothing_and_the_run_is_unknown(begun, stack, tmp_path, mo
     of = directory(tmp_path)
     wait_for(lambda: has(of, moment), 90, f"no {moment}")
     child.send_signal(signal.SIGINT)
-    _, said = child.communicate(timeout=90)
-    assert child.returncode == 2, said
-    assert "interrupted" in said
+    _, err = child.communicate(timeout=90)
+    assert child.returncode == 2, err
+    assert "interrupted" in err
     assert json.loads(of.verdict.read_text())["verdict"] == "UNKNOWN"
     (row,) = open_store(tmp_path / "runs" / "history.sqlite").entries()
     assert row.verdict == "UNKNOWN"
@@ -101,33 +101,33 @@ def test_a_command_that_is_killed_is_released_by_its_agent(begun, stack, tmp_pat
     assert (row.verdict, row.is_judged) == ("UNKNOWN", True)
 
 
-def test_a_job_dies_with_its_agent_and_no_second_one_is_ever_started(begun, stack, tmp_path):
+def test_a_job_ends_with_its_agent_and_is_not_started_again(begun, stack, tmp_path):
     child = begun("--home", stack.state.folder)
     of = directory(tmp_path)
     wait_for(lambda: has(of, Op.ATTEMPT_START), 60, "the job was not started")
     agent = find_agent(of)
     agent.send(signal.SIGKILL)
-    _, said = child.communicate(timeout=90)
-    assert child.returncode == 2, said
+    _, err = child.communicate(timeout=90)
+    assert child.returncode == 2, err
     assert find_agent(of) == agent
     nothing_is_left(stack, of)
     found = json.loads(of.verdict.read_text())
     assert any("end of process" in reason for reason in found["reasons"])
 
 
-def test_a_run_without_a_stack_brings_its_own_and_takes_it_down(tmp_path):
+def test_a_run_without_a_stack_starts_its_own_and_takes_it_down(tmp_path):
     home = Path(os.environ.get("ONCEPROOF_HOME") or "/var/cache/onceproof")
     before = set(home.glob("stacks/*"))
     file = tmp_path / "scenario.yaml"
     fields = scenario("copy_events__upsert_table__calm", workload={"events": 500})
     file.write_text(yaml.safe_dump(fields))
-    code, out, said = run("run", file, "--runs", tmp_path / "runs", "--json", timeout_s=200)
-    assert code == 0, said
+    code, out, err = run("run", file, "--runs", tmp_path / "runs", "--json", timeout_s=200)
+    assert code == 0, err
     assert json.loads(out)["verdict"] == "PASS"
     assert set(home.glob("stacks/*")) == before
 
 
-def test_agents_that_are_started_at_once_are_one(stack, tmp_path):
+def test_concurrent_starts_make_one_agent(stack, tmp_path):
     run_of = begun_by_hand(stack, tmp_path)
     with ThreadPoolExecutor(4) as pool:
         agents = set(pool.map(lambda _: start_agent(run_of), range(4)))
@@ -138,7 +138,7 @@ def test_agents_that_are_started_at_once_are_one(stack, tmp_path):
         assert starts == 1
     finally:
         release(run_of, Plan.read(run_of.plan))
-    assert start_agent(run_of) == agent  # dead, and nobody takes its place
+    assert start_agent(run_of) == agent  # dead, and not replaced
     assert not agent.is_alive
     nothing_is_left(stack, run_of)
 

@@ -1,4 +1,4 @@
-"""Secrets reach the job, its executors and nobody else: a whole run is searched for them."""
+"""Secrets reach only the job and its executors: the files of a whole run are searched for them."""
 
 import hashlib
 import json
@@ -21,7 +21,7 @@ GIVEN = {
 
 
 def forms(secret):
-    """How a file of ours may write it down: plain, in an address, in JSON, in HTML."""
+    """Return the forms of a secret in files: plain, in an address, in JSON, in HTML."""
     escaped = json.dumps(secret)[1:-1]
     html = secret.replace('"', "&#34;"), secret.replace('"', "&quot;")
     return {form.encode() for form in (secret, quote(secret, safe=""), escaped, *html)}
@@ -31,12 +31,12 @@ def holds(data, secrets):
     return [form for secret in secrets for form in forms(secret) if form in data]
 
 
-def test_a_job_gets_its_secrets_and_nothing_that_stays_holds_them(stack, tmp_path):
+def test_a_job_gets_its_secrets_and_no_remaining_file_has_them(stack, tmp_path):
     runs, home = tmp_path / "runs", stack.state.folder
-    code, out, said = run(
+    code, out, printed = run(
         "run", FILE, "--runs", runs, "--home", home, "--json", timeout_s=280, **GIVEN
     )
-    assert out, said
+    assert out, printed
     found = json.loads(out)
     logs = "".join(one.read_text() for one in Path(found["run"]).glob("logs/*"))
     assert (code, found["verdict"]) == (0, "PASS"), (found["reasons"], logs[-3000:])
@@ -47,7 +47,7 @@ def test_a_job_gets_its_secrets_and_nothing_that_stays_holds_them(stack, tmp_pat
         Path(found["run"], "spark.conf").read_text()
     )
     secrets = [SECRET, password_in(str(login_of(stack.state)))]
-    said += out + "".join(
+    printed += out + "".join(
         "".join(run(*shlex.split(words))[1:])
         for words in (
             f"show {FILE}",
@@ -59,23 +59,23 @@ def test_a_job_gets_its_secrets_and_nothing_that_stays_holds_them(stack, tmp_pat
     )
     files = [one for one in runs.rglob("*") if one.is_file()]
     assert [one for one in files if holds(one.read_bytes(), secrets)] == []
-    assert holds(said.encode(), secrets) == []
+    assert holds(printed.encode(), secrets) == []
     root = Path(found["run"])
     assert [one for one in (root, *root.rglob("*")) if one.stat().st_mode & 0o077] == []
     assert not (root / "private").exists()
     assert (runs / "history.sqlite").stat().st_mode & 0o777 == 0o600
 
 
-def test_a_variable_that_is_not_set_is_said_before_anything_starts(tmp_path):
+def test_a_missing_variable_is_reported_before_anything_starts(tmp_path):
     words = ("run", FILE, "--runs", tmp_path / "runs")
-    code, out, said = run(*words, **GIVEN | {"SHOP_PASSWORD": ""})
+    code, out, printed = run(*words, **GIVEN | {"SHOP_PASSWORD": ""})
     assert (code, out) == (3, "")
-    assert "the environment has no SHOP_PASSWORD, which the scenario names as" in said
+    assert "the environment has no SHOP_PASSWORD, which the scenario names as" in printed
     assert not (tmp_path / "runs").exists()
 
 
 def test_an_open_run_may_be_read_by_others(stack, tmp_path):
-    """A job that ends at once is enough for a run's directory."""
+    """A job that ends at once is enough to make a run's directory."""
     text = FILE.read_text().replace('"{here}/let_in.py"', "-c").replace("limits: {run_s: 200", "")
     file = tmp_path / "let_in.yaml"
     file.write_text(text.replace(", stall_s: 60}", "limits: {run_s: 20, stall_s: 20}"))

@@ -1,4 +1,4 @@
-"""A stack comes and goes, dies at any moment, and leaves nothing and nobody behind."""
+"""A stack is started, stopped and killed at any moment, and leaves no files and no processes."""
 
 import os
 import shutil
@@ -31,7 +31,7 @@ def home(stacks_folder):
 
 
 def left_of(folder: Path) -> list[Identity]:
-    """Processes that a stack of this folder could have left: they work in it."""
+    """Return the processes that a stack of this folder could have left: they work in it."""
     return [
         one
         for one in all_processes()
@@ -56,7 +56,7 @@ MOMENTS = {
     ("moment", "end"),
     [*((moment, signal.SIGKILL) for moment in MOMENTS), ("first broker", signal.SIGTERM)],
 )
-def test_whenever_up_dies_the_next_down_leaves_nothing(home, moment, end):
+def test_down_leaves_nothing_after_up_was_killed_at_any_moment(home, moment, end):
     dying = start("up", "--home", home)
     wait_for((home / MOMENTS[moment]).exists, 60, f"{moment} was never reached", every_s=0.002)
     dying.send_signal(end)
@@ -66,7 +66,7 @@ def test_whenever_up_dies_the_next_down_leaves_nothing(home, moment, end):
     assert files_of(home) == []
 
 
-def test_the_next_up_takes_the_place_of_one_that_was_killed(home):
+def test_up_replaces_a_stack_whose_up_was_killed(home):
     dying = start("up", *SMALL, "--home", home)
     wait_for((home / "pids/store.json").exists, 60, "the store was never started", every_s=0.002)
     dying.kill()
@@ -77,8 +77,8 @@ def test_the_next_up_takes_the_place_of_one_that_was_killed(home):
     assert not [one for one in all_processes() if one.has_environment(MARK, first.mark)]
 
 
-def test_nobody_else_is_touched(home):
-    """Neither after a restart of the machine, nor where a pid was given to somebody else."""
+def test_other_processes_are_not_touched(home):
+    """Not after a restart of the machine, and not if a pid was reused."""
     with subprocess.Popen(["sleep", "60"]) as innocent:
         stranger = Identity.of(innocent.pid)
         assert run("up", *SMALL, "--home", home)[0] == 0
@@ -115,7 +115,7 @@ def test_two_stacks_run_side_by_side(home, stacks_folder):
 
 
 def segments_of(stack: LocalStack) -> list[str]:
-    """The shared memory by which PostgreSQL keeps others from its data."""
+    """Return the shared memory segments by which PostgreSQL locks its data."""
     lines = (stack.state.folder / "store/data/postmaster.pid").read_text().splitlines()
     number = lines[6].split()[1]
     rows = Path("/proc/sysvipc/shm").read_text().splitlines()
@@ -142,8 +142,8 @@ def test_a_home_behind_a_link_hides_no_backend(home, stacks_folder, rng):
     home.unlink()
 
 
-@pytest.mark.skipif(not ROOT, reason="only root runs PostgreSQL as somebody else")
-def test_who_cannot_see_the_backends_is_told_so(home):
+@pytest.mark.skipif(not ROOT, reason="only root runs PostgreSQL as another user")
+def test_up_without_the_right_to_see_backends_is_refused(home):
     away = ["setpriv", "--bounding-set", "-sys_ptrace", "--inh-caps", "-sys_ptrace"]
     command = [*away, sys.executable, "-m", "onceproof", "up", *SMALL, "--home", home]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
@@ -153,7 +153,7 @@ def test_who_cannot_see_the_backends_is_told_so(home):
     assert left_of(home) == []
 
 
-def test_a_stranger_who_stands_in_the_data_is_left_alone(home):
+def test_another_process_in_the_data_folder_is_left_alone(home):
     assert run("up", *SMALL, "--home", home)[0] == 0
     with subprocess.Popen(["sleep", "60"], cwd=home / "store/data") as innocent:
         assert run("down", "--home", home)[0] == 0
@@ -161,7 +161,7 @@ def test_a_stranger_who_stands_in_the_data_is_left_alone(home):
         innocent.kill()
 
 
-def test_a_stack_ends_itself_and_not_the_one_that_came_after(home):
+def test_a_stack_ends_itself_and_not_the_next_one(home):
     assert run("up", *SMALL, "--home", home)[0] == 0
     first = LocalStack(home)
     assert run("down", "--home", home)[0] == 0
@@ -179,20 +179,20 @@ with LocalStack.up(Path(sys.argv[1]), without=["kafka", "spark"]):
 """
 
 
-def test_a_stack_that_a_program_owns_ends_with_the_program(home):
+def test_a_stack_ends_with_the_program_that_owns_it(home):
     done = subprocess.run([sys.executable, "-c", OWNER, home], check=False, timeout=60)
     assert done.returncode == -signal.SIGKILL
     wait_for(lambda: not left_of(home) and not files_of(home), 30, "the stack outlives its owner")
 
 
-def test_the_embedded_postgresql_serves_where_the_machine_has_none(home):
+def test_the_embedded_postgresql_works_without_an_installed_one(home):
     assert run("up", *SMALL, "--home", home, ONCEPROOF_POSTGRES="embedded")[0] == 0
     argv = LocalStack(home).state.launches["store"].argv
     assert "embedded-postgres" in argv[0]
     assert run("status", "--home", home)[0] == 0
 
 
-def test_brokers_can_be_had_alone_and_at_full_speed(home):
+def test_brokers_can_be_started_alone_and_at_full_speed(home):
     with LocalStack.up(home, brokers=1, without=["spark", "store"], is_quick=False) as stack:
         assert list(stack.members) == ["broker:1"]
         argv = stack.state.launches["broker:1"].argv
@@ -209,7 +209,7 @@ def test_a_verb_on_a_stack_that_was_taken_down_starts_nothing(home, rng):
     assert left_of(home) == []
 
 
-def test_what_was_killed_before_it_had_a_state_is_no_obstacle(home):
+def test_an_up_killed_before_it_had_a_state_is_no_obstacle(home):
     home.mkdir(parents=True)
     (home / "stack.part").touch()
     assert run("up", *SMALL, "--home", home)[0] == 0

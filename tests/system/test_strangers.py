@@ -1,7 +1,7 @@
-"""A job as people write them, that imports nothing of ours, gets its verdict.
+"""Jobs of users, which import nothing of Onceproof, get their verdicts.
 
-The others of `strangers/orders.yaml` are tried by `make prove PART=strangers`, and one that doubles
-its rows is the tutorial's.
+`make prove PART=strangers` runs the other jobs of `strangers/orders.yaml`, and the tutorial has one
+that doubles its rows.
 """
 
 import json
@@ -43,7 +43,7 @@ def test_the_append_neither(onceproof_run):
 
 def test_a_pytest_suite_holds_jobs_to_their_guarantee(stack, tmp_path):
     (tmp_path / "test_orders.py").write_text(SUITE.format(orders=ORDERS))
-    said = subprocess.run(
+    printed = subprocess.run(
         [
             *(sys.executable, "-m", "pytest", "-p", "no:cacheprovider"),
             *("--onceproof-stack", stack.state.folder, "test_orders.py"),
@@ -54,9 +54,9 @@ def test_a_pytest_suite_holds_jobs_to_their_guarantee(stack, tmp_path):
         text=True,
         timeout=400,
     ).stdout
-    assert "1 failed, 1 passed" in said
-    assert "onceproof: FAIL, not as claimed: jdbc_append__table__kill_driver" in said
-    assert re.search(r"  - \d+ rows duplicated: not allowed under exactly-once", said), said
+    assert "1 failed, 1 passed" in printed
+    assert "onceproof: FAIL, not as claimed: jdbc_append__table__kill_driver" in printed
+    assert re.search(r"  - \d+ rows duplicated: not allowed under exactly-once", printed), printed
     (verdict,) = tmp_path.glob("runs/merge_by_key__*/*/verdict.json")
     found = json.loads(verdict.read_text())
     validate(found, json.loads((SCHEMAS / "verdict.json").read_text()))

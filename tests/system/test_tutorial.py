@@ -1,4 +1,4 @@
-"""The tutorial, as its reader types it: each file, each command, and what it says it prints."""
+"""The tutorial, with each file, each command, and the output that it shows."""
 
 import os
 import re
@@ -15,7 +15,7 @@ EXITS = [0, 1, 0, 0]  # explained, red, looked at, green
 
 
 def typed(text: str, folder: Path, stack: Path) -> subprocess.CompletedProcess[str]:
-    """What a block of commands prints, on a stack that stands."""
+    """Run a block of commands on an existing stack."""
     program = Path(sys.executable).parent
     env = os.environ | {"PATH": f"{program}:{os.environ['PATH']}", "COLUMNS": "80"}
     words = text.replace("onceproof run", f"onceproof run --home {stack}")
@@ -30,7 +30,7 @@ def typed(text: str, folder: Path, stack: Path) -> subprocess.CompletedProcess[s
     )
 
 
-def test_its_reader_sees_what_it_says(stack, tmp_path):
+def test_the_commands_print_the_output_in_the_tutorial(stack, tmp_path):
     done, exits = None, iter(EXITS)
     for kind, text in BLOCKS:
         if kind == "sh":
@@ -38,8 +38,8 @@ def test_its_reader_sees_what_it_says(stack, tmp_path):
             assert done.returncode == next(exits), done.stdout + done.stderr
         elif kind == "text":
             for line in text.splitlines():
-                shown = ".+".join(map(re.escape, line.split("...")))
-                assert re.search(shown, done.stdout), (line, done.stdout)
+                pattern = ".+".join(map(re.escape, line.split("...")))
+                assert re.search(pattern, done.stdout), (line, done.stdout)
         else:
             name, _, rest = text.removeprefix("# file: ").partition("\n")
             (tmp_path / name).write_text(rest)
