@@ -25,7 +25,7 @@ CHECKPOINT = "checkpoint:"  # the prefix of a fault's target
 
 @dataclass(frozen=True)
 class Kind:
-    """One way to damage a checkpoint, with its description; it needs batch `least` or later.
+    """A way to damage a checkpoint, with its description; it needs batch `least` or later.
 
     With `is_of_disk`, the checkpoint must be on a disk of its own.
     """

@@ -22,7 +22,7 @@ _COMMIT_VERSIONS = ("v1", "v2", "v3")
 
 @dataclass(frozen=True)
 class Planned:
-    """One batch of the offset log: the end offsets (exclusive) and the watermark."""
+    """A batch of the offset log: the end offsets (exclusive) and the watermark."""
 
     batch: int
     watermark_ms: int
@@ -34,7 +34,7 @@ class Planned:
 
 @dataclass(frozen=True)
 class Committed:
-    """One batch of the commit log, with the watermark of the next batch."""
+    """A batch of the commit log, with the watermark of the next batch."""
 
     batch: int
     next_watermark_ms: int

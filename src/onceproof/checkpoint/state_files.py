@@ -19,7 +19,7 @@ _VERSIONED = re.compile(r"(\d+)(?:_([0-9a-f-]{36}))?\.(delta|snapshot|changelog|
 
 @dataclass(frozen=True)
 class StateFile:
-    """One version of one store: a snapshot or a delta of a partition of an operator."""
+    """A version of a store: a snapshot or a delta of a partition of an operator."""
 
     path: Path
     version: int

@@ -125,7 +125,7 @@ class At(Enum):
 
 @dataclass(frozen=True)
 class Draw:
-    """One fault that may be drawn at random, with its weight and its kind of moment.
+    """A fault that may be drawn at random, with its weight and its kind of moment.
 
     `store` limits it to sinks of that store. Draws are sorted by `order`, so that a seed draws the
     same faults in any order of the registry; give a new draw the highest order.
@@ -185,7 +185,7 @@ def any_stack(stack: Stack, fault: FaultPart) -> str:  # noqa: ARG001  the contr
 
 @dataclass(frozen=True)
 class Mechanism:
-    """One way to strike, with everything that the rest of the package needs to know about it.
+    """A way to strike, with everything that the rest of the package needs to know about it.
 
     `verbs` maps each verb to a description of its proof; `also` maps the prefix of a target to a
     text that is appended to it. A target that ends in `:` matches any target with that prefix,

@@ -26,7 +26,7 @@ _FROZEN, _KILLED = "freeze", 137  # for a container: the proof of a pause, the e
 
 @dataclass(frozen=True)
 class Case:
-    """One planned fault, the strike that landed, its heal if there is one, and the evidence."""
+    """A planned fault, the strike that landed, its heal if there is one, and the evidence."""
 
     fault: FaultPart
     strike: Record
@@ -81,7 +81,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Check:
-    """One condition on a proof; `claim` completes the sentence "the proof shows that"."""
+    """A condition on a proof; `claim` completes the sentence "the proof shows that"."""
 
     claim: str
     holds: Callable[[Case], bool]

@@ -90,7 +90,7 @@ _SEEN: dict[str, Look] = {"offsets_written": _offsets_written, "commit_logged": 
 
 @dataclass(frozen=True)
 class Trigger:
-    """One kind of trigger: its field in a scenario, its sentence, and the test for its moment.
+    """A kind of trigger: its field in a scenario, its sentence, and the test for its moment.
 
     `look` is None for a failpoint: some are in `_SEEN`, at the others a process halts and writes a
     mark. `fits` returns whether the moment in a proof is one that this trigger waits for.

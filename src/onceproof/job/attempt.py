@@ -1,4 +1,4 @@
-"""One start of the job: its command, its environment, its processes and their end."""
+"""An attempt: one start of the job, with its command, environment and processes."""
 
 from __future__ import annotations
 

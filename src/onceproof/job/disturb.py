@@ -29,7 +29,7 @@ Moment = tuple[dict[str, Any], Failpoint | None]
 
 @dataclass
 class Disturbance:
-    """One fault of a run; `stop` ends its waiting when the run is over."""
+    """A fault of a run; `stop` ends its waiting when the run is over."""
 
     fault: FaultPart
     run: RunDirectory
