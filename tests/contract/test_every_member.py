@@ -41,7 +41,7 @@ def test_a_fault_takes_hold_and_its_cure_heals(stack, rng, name, fault, cure):
 def test_a_fault_on_a_stopped_member_is_rejected(stack, rng, name):
     stack.apply("kill", name, rng)
     for fault in ("kill", "pause", "stop"):
-        with pytest.raises(RequestError, match=f"{fault} {name}"):
+        with pytest.raises(RequestError, match=rf"{fault}.{name}"):
             stack.apply(fault, name, rng)
 
 

@@ -92,7 +92,7 @@ def test_a_client_of_the_store_is_slowed_and_then_is_not(stack, parted):
         assert line.execute("select 1").fetchone() == (1,)
 
 
-def test_a_fault_that_nobody_feels_is_taken_back(stack, parted, monkeypatch):
+def test_a_fault_without_effect_is_undone(stack, parted, monkeypatch):
     monkeypatch.setattr("onceproof.stacks.links.verbs._EFFECT_WITHIN_S", 0.5)
     with pytest.raises(StackError, match=r"store.*producer"):
         parted("cut", "store", "producer")

@@ -189,13 +189,13 @@ def test_in_complete_mode_the_newest_batch_is_the_whole_result(
 
 
 @pytest.mark.parametrize("name", ["batch_folder", "two_phase_files"])
-def test_spark_reads_what_readers_of_the_folder_see(spark, target, tmp_path, name, stack):
+def test_spark_reads_the_same_rows_as_readers_of_the_folder(spark, target, tmp_path, name, stack):
     run(target_of(name, target, tmp_path, stack), 1, name, views(spark, tmp_path))
     found = spark.read.parquet(str(tmp_path / "output/data")).select("_batch", "name", "views")
     assert sorted(map(tuple, found.collect())) == EXPECTED
 
 
-def test_spark_reads_what_readers_of_the_topic_see(spark, target, tmp_path, stack):
+def test_spark_reads_the_same_rows_as_readers_of_the_topic(spark, target, tmp_path, stack):
     sink = run(
         target_of("two_phase_topic", target, tmp_path, stack),
         *(1, "two_phase_topic", views(spark, tmp_path)),

@@ -61,7 +61,7 @@ def test_a_busy_backend_outlives_its_postmaster_and_keeps_a_new_one_away(stack, 
     assert stack.apply("start", "store", rng).proof["trouble"] == ""
 
 
-def test_a_store_whose_first_process_was_struck_serves_again_when_it_is_healed(stack, rng):
+def test_a_store_whose_postmaster_was_struck_serves_again_after_the_heal(stack, rng):
     fault = FaultPart("fault", "kill", "store:postmaster", {})
     mechanism, scene = find_mechanism("kill", "store:postmaster"), Scene(None, stack, None, rng)
     proof = mechanism.strike(fault, scene)

@@ -60,7 +60,7 @@ def test_a_missing_topic_is_an_error(stack):
         list(read_back(stack.brokers, "nowhere"))
 
 
-def test_a_topic_can_be_looked_at_while_a_broker_is_dead(stack, rng):
+def test_a_topic_can_be_described_while_a_broker_is_down(stack, rng):
     make_topic(stack.brokers, "looked-at", 6)
     stack.apply("kill", "broker:any", rng)
     assert len(look(stack.brokers, ["looked-at"])["looked-at"]["partitions"]) == 6

@@ -53,7 +53,6 @@ PENDING = (
     "src/onceproof/verdict.py",
     "src/onceproof/web/",
     "tests/README.md",
-    "tests/contract/",
     "tests/model/",
     "tests/mutants/",
     "tests/plugins/",
