@@ -1,6 +1,6 @@
-"""Environment variables that stand for secrets: `${NAME}` in scenarios, stack files and plans.
+"""Environment variables for secrets: `${NAME}` in scenarios, stack files and plans.
 
-They are looked up where a client is made or the job is started, and nowhere else.
+They are resolved only where a client is created or the job is started.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ def names_in(text: str) -> list[str]:
 
 
 def revealed(text: str, env: Mapping[str, str] = os.environ) -> str:
-    """Return a text with its variables looked up; within an address they are quoted as it needs."""
+    """Return a text with the values of its variables; within an address they are URL-quoted."""
     values = values_in(text, env)
     return _NAMED.sub(lambda found: values[found[1]], text)
 
 
 def values_in(text: str, env: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Return the value of each variable that a text names, as it must be put into that text."""
+    """Return the value of each variable that a text names, quoted as that text needs."""
     is_part = "://" in text and not is_named(text)
     found = {name: _look_up(name, env) for name in names_in(text)}
     return {name: quote(one, safe="") if is_part else one for name, one in found.items()}
@@ -48,24 +48,24 @@ def with_fields(text: str) -> str:
     return _NAMED.sub(r"{$\1}", text)
 
 
-def concealed(said: str, text: str) -> str:
-    """Return what somebody said of a text that was revealed, with the names for the secrets."""
-    return hide(said, {name: os.environ.get(name, "") for name in names_in(text)})
+def concealed(message: str, text: str) -> str:
+    """Return a message about a revealed text, with names instead of the secrets."""
+    return hide(message, {name: os.environ.get(name, "") for name in names_in(text)})
 
 
-def hide(said: str, values: Mapping[str, str]) -> str:
-    """Return a text with `${NAME}` in place of each value, plain or quoted as in an address."""
+def hide(message: str, values: Mapping[str, str]) -> str:
+    """Return a text with `${NAME}` instead of each value, plain or quoted as in an address."""
     for name, value in sorted(values.items(), key=lambda one: -len(one[1])):
         for form in filter(None, (value, quote(value, safe=""))):
-            said = said.replace(form, f"${{{name}}}")
-    return said
+            message = message.replace(form, f"${{{name}}}")
+    return message
 
 
 def unset(names: Sequence[str], where: str) -> RequestError:
-    """Return the error for variables that are not set, and that this place names."""
+    """Return the error for variables that are not set; `where` is the place that names them."""
     return RequestError(
-        f"the environment has no {', '.join(names)}, which {where} names as ${{{names[0]}}}: export"
-        " it before this command, and for Airflow in the environment of its workers"
+        f"environment variable {', '.join(names)} of {where} is not set; export it before this"
+        " command, and for Airflow in the environment of its workers"
     )
 
 

@@ -73,7 +73,7 @@ def test_open_items_are_listed_and_settled_as_decided(
     died(scene, point)
     assert carry_out(["sweep", place(scene), "--writer", writer(scene)]) == 3
     said = capsys.readouterr()
-    assert "nothing was done: without a terminal to ask on, write --yes" in said.err
+    assert "nothing was changed; without a terminal, write --yes" in said.err
     shown = one_line(said.out)
     assert shown.count(fate) == PARTS
     assert re.search(r"(prepared|staged file) 0 1 \d+ s \S+:1:1:0:0:0", shown)
@@ -106,7 +106,7 @@ def test_writers_are_listed_and_one_must_be_named(make, capsys):
     assert carry_out(["sweep", place(scene)]) == 3
     said = capsys.readouterr()
     assert f"{scene.target.name} {PARTS}" in one_line(said.out)
-    assert "Write --writer with one of these names" in said.err
+    assert "--writer is missing" in said.err
     assert carry_out(["sweep", place(scene), "--writer", "absent"]) == 3
     said = capsys.readouterr().err
     assert "absent" in said
@@ -118,7 +118,7 @@ def test_nothing_to_do_claims_nothing(make, capsys):
     sink = scene.attempt()
     sink.write(frame(0), 0)
     assert carry_out(["sweep", place(scene), "--writer", "main", "--yes"]) == 0
-    assert capsys.readouterr().out == "Writer main has left nothing open.\n"
+    assert capsys.readouterr().out == "Writer main left nothing open.\n"
     sink.write(frame(1), 1)
     assert without_writer(scene.seen()) == expected([0, 1])
 

@@ -271,7 +271,7 @@ def test_a_time_out_between_decision_and_commit_is_given_up_by_a_sweep(make, cap
 @pytest.mark.parametrize(
     ("place", "said"),
     [
-        ("kafka://{address}", "names no topic: write it behind a #"),
+        ("kafka://{address}", "lacks a topic"),
         ("kafka://{address}#nowhere", "nowhere has no writers: there is no topic nowhere."),
         ("kafka://nowhere#t", "invalid Kafka address 'nowhere'; use host:port,host:port"),
     ],

@@ -156,7 +156,7 @@ def test_a_fault_without_a_command_is_refused_before_the_run(theirs, tmp_path):
 def test_a_missing_secret_is_reported_by_name(theirs):
     code, _, err = run("status", "--home", f"external:{theirs}", THEIR_PASSWORD="")
     assert code == 3
-    assert "the environment has no THEIR_PASSWORD" in err
+    assert "environment variable THEIR_PASSWORD" in err
 
 
 def test_a_wrong_password_is_reported_at_once(theirs):

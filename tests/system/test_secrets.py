@@ -70,7 +70,7 @@ def test_a_missing_variable_is_reported_before_anything_starts(tmp_path):
     words = ("run", FILE, "--runs", tmp_path / "runs")
     code, out, printed = run(*words, **GIVEN | {"SHOP_PASSWORD": ""})
     assert (code, out) == (3, "")
-    assert "the environment has no SHOP_PASSWORD, which the scenario names as" in printed
+    assert "environment variable SHOP_PASSWORD of the scenario is not set" in printed
     assert not (tmp_path / "runs").exists()
 
 

@@ -32,9 +32,9 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Run:
-    """A judged run: its directory, and what its verdict document says.
+    """A judged run: its directory and its verdict document.
 
-    `exit_code` is what `onceproof run` exits with: 0 as claimed, 1 not as claimed, 2 unknown.
+    `exit_code` is that of `onceproof run`: 0 as claimed, 1 not as claimed, 2 unknown.
     """
 
     directory: Path
@@ -42,7 +42,7 @@ class Run:
 
     @cached_property
     def document(self) -> dict[str, Any]:
-        """The verdict document, as `verdict.json` has it (docs/schemas/verdict.json)."""
+        """The content of `verdict.json` (docs/schemas/verdict.json)."""
         from onceproof.judging.report import read_document
 
         return read_document(RunDirectory(self.directory))
@@ -83,16 +83,16 @@ def run(
     say: Say = log.debug,
     progress: Progress | None = None,
 ) -> Run:
-    """Run a scenario, judge it, and leave nothing behind but the run's directory.
+    """Run a scenario, judge it, and remove everything but the run's directory.
 
-    `random` draws so many faults from the seed, in place of the scenario's own. `stack` is the
-    folder of a local stack, `compose:PROJECT` or `external:FILE`; without one, the stack that is up
-    in the default folder is used, else one is started for this run alone. `subject` is the version
-    under test, where git cannot tell it. One that `is_open` may be read by others than its owner.
-    One that is not `is_recorded` has no row in the verdict history, so that no gate counts it.
+    `random` draws this many faults from the seed, instead of the scenario's own. `stack` is the
+    folder of a local stack, `compose:PROJECT` or `external:FILE`; by default the running stack of
+    the default folder is used, else one is started for this run alone. `subject` is the version
+    under test, where git does not have it. `is_open`: other users may read the run. A run that is
+    not `is_recorded` has no row in the verdict history, so that no gate counts it.
 
-    Raises `RequestError`, before anything starts, for what cannot be run. Whatever fails after that
-    is in the verdict: UNKNOWN.
+    Raises `RequestError` for invalid requests, before anything starts. A later failure makes the
+    verdict UNKNOWN.
     """
     from onceproof.scenario.random_faults import with_random_faults
 
@@ -113,7 +113,7 @@ def replay(
     say: Say = log.debug,
     progress: Progress | None = None,
 ) -> Run:
-    """Run the plan of a stored run once more, as a run of its own; see `run`."""
+    """Run the plan of a stored run again, as a new run; see `run`."""
     from onceproof.phases.replay import plan_replay
 
     folder, found = runs_folder(runs), stored(directory)
@@ -125,9 +125,9 @@ def replay(
 
 
 def judge(directory: str | Path) -> Run:
-    """Judge a stored run once more, from its directory alone.
+    """Judge a stored run again, from its directory alone.
 
-    The verdict history learns of it only where it knows the run.
+    The verdict history is updated only if it has the run.
     """
     from onceproof.past.record import judged_again
     from onceproof.phases.judge import judge_run
@@ -139,7 +139,7 @@ def judge(directory: str | Path) -> Run:
 
 
 def gate(policy: str | Path, version: str, *, runs: Path | None = None) -> Decision:
-    """Return whether the verdict history proves what a policy asks of a version, and why."""
+    """Return the decision whether the verdict history proves a policy for a version."""
     from onceproof.gates.ask import ask
 
     return ask(Path(policy), version, runs_folder(runs))
@@ -156,7 +156,7 @@ def plan(
 ) -> RunDirectory:
     """Write the plan of a new run, or raise `RequestError` for a job that cannot be started here.
 
-    For those who carry out its phases otherwise than `run` does, as an orchestrator.
+    For orchestrators, which run its phases themselves.
     """
     from onceproof.phases.plan import Origin, make_plan
     from onceproof.phases.subject import refuse_absent
@@ -176,7 +176,7 @@ def live(
     say: Say = log.debug,
     progress: Progress | None = None,
 ) -> Run:
-    """Carry out a run that is planned, judge it, and leave nothing behind; see `run`."""
+    """Execute a planned run, judge it, and remove everything but its directory; see `run`."""
     from onceproof.past.record import begin_run, record_run
     from onceproof.phases.whole_run import execute_run
 
@@ -196,20 +196,20 @@ def stored(directory: str | Path) -> RunDirectory:
     found = RunDirectory(Path(directory))
     if not found.plan.exists():
         raise RequestError(
-            f"{directory} is no run's directory: there is no plan.json in it; name one that"
+            f"{directory} is not a run's directory: it has no plan.json; use one that"
             " `onceproof history` lists"
         )
     return found
 
 
 def plan_in(run: RunDirectory) -> Plan:
-    """Return a stored run's plan; one that is damaged is a wrong request."""
+    """Return a stored run's plan, or raise `RequestError` if it is damaged."""
     from onceproof.runs.plan import Plan
 
     try:
         return Plan.read(run.plan)
     except EvidenceError as error:
-        raise RequestError(f"{run.root}: {error}; name the directory of another run") from None
+        raise RequestError(f"{run.root}: {error}; use the directory of another run") from None
 
 
 def _refuse_lacking(asked: Parts) -> None:
@@ -222,7 +222,7 @@ def _refuse_lacking(asked: Parts) -> None:
 
 
 def refuse_unable(stack: str | Path | None, faults: Iterable[FaultPart]) -> None:
-    """Raise `RequestError` for a stack that is not there, or that cannot do one of the faults."""
+    """Raise `RequestError` for a stack that is missing or cannot do one of the faults."""
     from onceproof.faults import abilities
     from onceproof.stacks.local.stack import default_folder
     from onceproof.stacks.opening import find_stack, open_stack
@@ -233,15 +233,15 @@ def refuse_unable(stack: str | Path | None, faults: Iterable[FaultPart]) -> None
 
 
 def recorded(record: Callable[[], Entry | None]) -> None:
-    """Record a run; an error is logged, and the verdict stands.
+    """Record a run; an error is logged and does not change the verdict.
 
-    A run that is not recorded is evidence that the gate does not have, so it stays closed.
+    A run that is not recorded is missing evidence, so the gate stays closed.
     """
     from onceproof.gates.verification import trouble_of
 
     try:
         entry = record()
-        if entry and (said := trouble_of(entry)):
-            log.warning("onceproof: the verdict history keeps what it has: %s", said)
+        if entry and (trouble := trouble_of(entry)):
+            log.warning("onceproof: the verdict history was not updated: %s", trouble)
     except Exception as error:
         log.warning("onceproof: the run is not in the verdict history: %s", error)

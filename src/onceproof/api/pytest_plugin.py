@@ -1,6 +1,6 @@
-"""A pytest plugin: `onceproof_run("orders.yaml", seed=3)` holds a job to its guarantee in a test.
+"""A pytest plugin: `onceproof_run("orders.yaml", seed=3)` tests the guarantee of a job.
 
-pytest loads it in every suite of an environment, so nothing else is imported before it is used.
+pytest loads it in every suite of an environment, so other modules are imported only when used.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _STACK = "--onceproof-stack"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add our one option."""
+    """Add the option for the stack."""
     help_ = (
         "the stack for onceproof_run: its folder, compose:PROJECT or external:FILE (default: the"
         " one of `onceproof up`, else one that is started for the session)"
@@ -55,8 +55,8 @@ def onceproof_stack(request: pytest.FixtureRequest) -> Iterator[str]:
 def onceproof_run(request: pytest.FixtureRequest, onceproof_stack: str) -> Callable[..., Run]:
     """Return a function that runs a scenario and fails the test unless it is as claimed.
 
-    It takes what `onceproof.run` takes but the stack, and returns the run. A file's name is one in
-    the folder of the test.
+    It takes the arguments of `onceproof.run` except the stack, and returns the run. A file's name
+    is relative to the folder of the test.
     """
     from onceproof import api
     from onceproof.errors import OnceproofError
@@ -69,20 +69,20 @@ def onceproof_run(request: pytest.FixtureRequest, onceproof_stack: str) -> Calla
         except OnceproofError as error:
             pytest.fail(f"onceproof: {error}", pytrace=False)
         if not found.as_claimed:
-            pytest.fail(_told(found), pytrace=False)
+            pytest.fail(_summary(found), pytrace=False)
         return found
 
     return run
 
 
 def _in_folder(name: str, folder: Path) -> str:
-    """Return the name of a scenario; a file's, with the folder of the test."""
+    """Return a scenario's name; that of a file with the folder of the test."""
     from onceproof.scenario.catalogue import is_in_file
 
     return str(folder / name) if is_in_file(name) else name
 
 
-def _told(run: Run) -> str:
+def _summary(run: Run) -> str:
     document = run.document
     head = f"onceproof: {document['verdict']}, not as claimed: {document['scenario']}"
     reasons = (f"  - {one}" for one in run.reasons)

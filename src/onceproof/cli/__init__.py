@@ -1,4 +1,4 @@
-"""The command line: arguments in, one document or a few lines out; nothing is decided here."""
+"""The command line: arguments in, a document or a few lines out; no decisions are made here."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from onceproof.stacks.links import Deed
 PROGRAM, COMPLETION = "onceproof", "_ONCEPROOF_COMPLETE"  # a variable that shells set
 EXIT_UNKNOWN = 2
 EXIT_WRONG_REQUEST = 3
-# As a shell tells of who wrote to a pipe that nobody reads, and of who was asked to end.
+# As a shell reports a process that SIGPIPE or SIGTERM ended.
 EXIT_UNREAD, EXIT_ENDED = 141, 143
 
-# The groups that `--help` shows, with the commands of each module. Only the module of the command
-# that is called is imported.
+# The groups of `--help`, with the commands of each module. Only the called command's module is
+# imported.
 GROUPS: dict[str, dict[str, tuple[str, ...]]] = {
     "A job of yours": {
         "init": ("init",),
@@ -63,9 +63,9 @@ GROUPS: dict[str, dict[str, tuple[str, ...]]] = {
 def main() -> None:
     """Run the command line: 0 as claimed, 1 not as claimed, 2 unknown, 3 a wrong request."""
     logging.basicConfig(format="%(message)s", stream=sys.stderr)
-    logging.getLogger("onceproof").setLevel(logging.INFO)  # others tell only what is amiss
-    logging.getLogger("kafka").setLevel(logging.CRITICAL)  # it warns of every port that is closed
-    # so that what was begun is undone
+    logging.getLogger("onceproof").setLevel(logging.INFO)  # other loggers: warnings only
+    logging.getLogger("kafka").setLevel(logging.CRITICAL)  # it warns about every closed port
+    # so that context managers clean up
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(EXIT_ENDED))
     if COMPLETION in os.environ:
         _app([])(prog_name=PROGRAM)  # it exits
@@ -73,28 +73,28 @@ def main() -> None:
 
 
 def carry_out(arguments: list[str]) -> int:
-    """Run one command and return its exit code; every error that we foresaw is one sentence.
+    """Run one command and return its exit code; an expected error is printed as one sentence.
 
-    What nobody foresaw is no verdict: 2, with its traceback. 1 is never the code of an error.
+    An unexpected error is printed with its traceback; its code is 2. No error has the code 1.
     """
     try:
         return int(_app(arguments)(arguments, prog_name=PROGRAM, standalone_mode=False) or 0)
     except SystemExit as error:
-        if isinstance(error.__context__, BrokenPipeError):  # Typer ends with 1 where nobody reads
+        if isinstance(error.__context__, BrokenPipeError):  # Typer exits with 1
             return EXIT_UNREAD
         if error.code == EXIT_ENDED:
             raise
-        code, said = _told(error)  # a module of the user's that exits while it is imported
+        code, message = _describe(error)  # a user's module that exits while it is imported
     except Exception as error:
-        code, said = _told(error)
-    print(f"onceproof: {said}", file=sys.stderr)  # noqa: T201
+        code, message = _describe(error)
+    print(f"onceproof: {message}", file=sys.stderr)  # noqa: T201
     return code
 
 
 def _app(arguments: list[str]) -> typer.Typer:
-    """Return the command line with the commands of one module, or of all where none is named."""
+    """Return the command line with the commands of the called module, by default of all."""
     app = typer.Typer(
-        help="Hurts a streaming pipeline on purpose, and says with evidence what it lost.",
+        help="Inject faults into a Spark streaming job, and prove what it lost or duplicated.",
         pretty_exceptions_enable=False,
     )
     app.callback()(_onceproof)
@@ -134,11 +134,10 @@ def _onceproof(
         ),
     ] = False,
 ) -> None:
-    """Take the options that stand before a command."""
+    """Parse the options before a command."""
 
 
-def _told(error: BaseException) -> tuple[int, str]:
-    """Return the exit code of an error, and what is said of it."""
+def _describe(error: BaseException) -> tuple[int, str]:
     match error:
         case RequestError():
             return EXIT_WRONG_REQUEST, str(error)
@@ -149,20 +148,24 @@ def _told(error: BaseException) -> tuple[int, str]:
         case TyperException():
             return EXIT_WRONG_REQUEST, _with_value(error)
         case typer.Abort():
-            return EXIT_WRONG_REQUEST, "no answer was given, so nothing was done"
+            return EXIT_WRONG_REQUEST, "no answer was given, so nothing was changed"
         case OSError(errno=errno.ENOSPC):
             where = f"{error.filename}: " if error.filename else ""
-            return EXIT_WRONG_REQUEST, f"{where}{error.strerror}: make room, or name another folder"
+            return (
+                EXIT_WRONG_REQUEST,
+                f"{where}{error.strerror}; free some space, or use another folder",
+            )
         case OSError() if error.filename is not None:
-            said = "name a file or folder that is there and that this user may write to"
-            return EXIT_WRONG_REQUEST, f"{error.filename}: {error.strerror}: {said}"
-    return EXIT_UNKNOWN, f"nobody foresaw this:\n{''.join(format_exception(error)).rstrip()}"
+            use = "use an existing file or folder that this user may write to"
+            return EXIT_WRONG_REQUEST, f"{error.filename}: {error.strerror}; {use}"
+    traceback = "".join(format_exception(error)).rstrip()
+    return EXIT_UNKNOWN, f"internal error; please report it with this traceback:\n{traceback}"
 
 
 def _with_value(error: TyperException) -> str:
-    """Return what is wrong with an option, with the value that it was given."""
-    said = error.format_message()
-    errors = getattr(error.__cause__, "errors", None)  # Pydantic's, by which Typer reads values
+    """Return the message about an option, with the given value."""
+    message = error.format_message()
+    errors = getattr(error.__cause__, "errors", None)  # of Pydantic, with which Typer parses values
     if errors is None:
-        return said
-    return said.replace(error.message, f"{errors()[0]['input']!r}: {error.message}", 1)
+        return message
+    return message.replace(error.message, f"{errors()[0]['input']!r}: {error.message}", 1)

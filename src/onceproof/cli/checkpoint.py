@@ -1,4 +1,4 @@
-"""`onceproof checkpoint`: what a Spark checkpoint says of each batch, and what is wrong with it."""
+"""`onceproof checkpoint`: the batches of a Spark checkpoint, and its defects."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def register(app: typer.Typer) -> None:
 
 
 def checkpoint(
-    path: Annotated[Path, typer.Argument(help="A checkpoint's folder, Spark's of any job.")],
+    path: Annotated[Path, typer.Argument(help="The folder of a Spark checkpoint, of any job.")],
     as_json: AsJson = False,
 ) -> None:
-    """Show a checkpoint batch by batch: exit 0 if sound, 1 if not, 3 if none is there.
+    """Show a checkpoint batch by batch: exit 0 if sound, 1 if not, 3 if there is none.
 
-    Where it lies in a run's directory, it is held against what was archived during the run.
+    In a run's directory it is also compared with the log that was archived during the run.
     """
     archive = path.resolve().parent / "checkpoint-log"
     document = picture(path, archive if archive.is_dir() else None)
@@ -42,7 +42,7 @@ def _print(document: dict[str, Any]) -> None:
     for trouble in document["troubles"]:
         typer.echo(trouble)
     if document["sound"]:
-        typer.echo("Nothing is wrong with it, as far as files tell.")
+        typer.echo("The files show no defect.")
 
 
 def _row(batch: dict[str, Any]) -> list[str]:

@@ -1,4 +1,4 @@
-"""`onceproof diff`: in which rows two sets of rows differ, with a duplicate told from a loss."""
+"""`onceproof diff`: the rows in which two multisets differ, by class."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from onceproof.cli.output import AsJson, print_columns, print_document
-from onceproof.errors import RequestError
+from onceproof.errors import RequestError, invalid
 
 if TYPE_CHECKING:
     from onceproof.comparison import Differences
@@ -24,8 +24,10 @@ Place = Annotated[
     ),
 ]
 Names = Annotated[list[str] | None, typer.Option(help="Columns; with commas, or repeated.")]
-Near = Annotated[list[str] | None, typer.Option(help="How far numbers may be apart: COLUMN=1e-9.")]
-Memory = Annotated[str, typer.Option(help="What may be used; what is more goes to disk.")]
+Near = Annotated[
+    list[str] | None, typer.Option(help="The largest difference of numbers: COLUMN=1e-9.")
+]
+Memory = Annotated[str, typer.Option(help="The memory limit; more data goes to disk.")]
 Engine = Annotated[str, typer.Option(help="duckdb, or spark for parquet of any size.")]
 Master = Annotated[str, typer.Option(help="Spark's master, with --engine spark.")]
 Samples = Annotated[int, typer.Option(min=0, help="Differing keys to show of every class.")]
@@ -86,12 +88,12 @@ def _tolerance(text: str) -> tuple[str, float]:
     try:
         return name, float(number)
     except ValueError:
-        raise RequestError(f"--tolerance {text} has no number: write it as COLUMN=1e-9") from None
+        raise RequestError(invalid("--tolerance", text, "COLUMN=1e-9")) from None
 
 
 @contextmanager
 def _progress() -> Iterator[Callable[[str], None]]:
-    """Show what is being done, and for how long, on a terminal; nothing in a pipe."""
+    """Show the current step and its time on a terminal; nothing in a pipe."""
     if not sys.stderr.isatty():
         yield lambda _: None
         return
@@ -99,9 +101,9 @@ def _progress() -> Iterator[Callable[[str], None]]:
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
-    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
-        task = shown.add_task("reading the columns", total=None)
-        yield lambda words: shown.update(task, description=words)
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("reading the columns", total=None)
+        yield lambda words: bar.update(task, description=words)
 
 
 def _print(answer: Differences) -> None:
@@ -121,15 +123,15 @@ def _print(answer: Differences) -> None:
 def _row(sample: dict[str, Any]) -> list[str]:
     key = sample["key"]
     expected, observed = sample["expected"], sample["observed"]
-    shown = [name for name in (expected + observed)[0] if name not in key]
+    names = [name for name in (expected + observed)[0] if name not in key]
     if len(expected) == len(observed) == 1:
-        shown = [name for name in shown if expected[0].get(name) != observed[0].get(name)] or shown
+        names = [name for name in names if expected[0].get(name) != observed[0].get(name)] or names
     return [
         sample["class"],
         f"{sample['rows']:,}",
         _values(key, list(key)),
         *(
-            _rows(rows, shown, sample[f"{side}_rows"])
+            _rows(rows, names, sample[f"{side}_rows"])
             for side, rows in (("expected", expected), ("observed", observed))
         ),
     ]

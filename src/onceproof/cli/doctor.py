@@ -1,4 +1,4 @@
-"""`onceproof doctor`: whether this machine has what a stack and a run need, and a scenario too."""
+"""`onceproof doctor`: check the requirements of a stack and a run, and of a scenario."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def doctor(
     home: Home = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say whether this machine is ready, and what to do where it is not.
+    """Check whether this machine is ready, and print what to do if it is not.
 
-    With a scenario, also whether its job, its stack and its faults are; nothing is started.
+    With a scenario, also its job, its stack and its faults; nothing is started.
     """
     checks = [*run_checks(), check_ports()]
     if all(check.ok for check in checks if check.name in ("java", "jars", "pyspark")):

@@ -1,4 +1,4 @@
-"""One example of each command, which its help ends with."""
+"""An example of each command, for the end of its help."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`onceproof gate`: whether the history proves what a policy asks of a version."""
+"""`onceproof gate`: decide whether the history proves a policy for a version."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import typer
 
 from onceproof import api
 from onceproof.cli.output import Runs, print_document
-from onceproof.errors import RequestError
+from onceproof.errors import RequestError, missing
 
 if TYPE_CHECKING:
     from onceproof.gates.decide import Decision
@@ -20,7 +20,7 @@ _SUMMARY = "GITHUB_STEP_SUMMARY"
 
 
 class Format(StrEnum):
-    """How the decision is printed."""
+    """The formats of a decision."""
 
     TEXT = "text"
     JSON = "json"
@@ -35,16 +35,18 @@ def register(app: typer.Typer) -> None:
 
 def gate(
     policy: Annotated[
-        Path | None, typer.Option(help="The file that says what must have passed.")
+        Path | None, typer.Option(help="The file with the conditions that must hold.")
     ] = None,
     version: Annotated[str, typer.Option(help="The version: the `subject` of its runs.")] = "",
-    shape: Annotated[Format, typer.Option("--format", help="How it is printed.")] = Format.TEXT,
+    shape: Annotated[
+        Format, typer.Option("--format", help="The format of the output.")
+    ] = Format.TEXT,
     example: Annotated[
         bool, typer.Option("--example", help="Print a policy for the catalogue, and nothing else.")
     ] = False,
     runs: Runs = None,
 ) -> None:
-    """Open the gate for a version, or not: exit 0 open, 1 a run failed, 2 evidence is missing."""
+    """Decide the gate for a version: exit 0 open, 1 a run failed, 2 evidence is missing."""
     from onceproof.gates.ask import example_policy
 
     if example:
@@ -52,7 +54,7 @@ def gate(
         return
     if policy is None:
         raise RequestError(
-            "--policy is missing; write the policy's file; `onceproof gate --example` prints one"
+            missing("--policy", "the policy's file; `onceproof gate --example` prints one")
         )
     decision = api.gate(policy, version, runs=runs)
     _print(decision, shape)

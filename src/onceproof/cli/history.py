@@ -1,4 +1,4 @@
-"""`onceproof history`: the judged runs, the newest first, and how each scenario has fared."""
+"""`onceproof history`: the judged runs, the newest first, and trends of scenarios."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from onceproof.cli.output import AsJson, Runs, print_columns, print_document
-from onceproof.errors import RequestError
+from onceproof.errors import RequestError, unknown
 from onceproof.judging.report.text import printable
 from onceproof.machine.home import runs_folder
 from onceproof.verdict import Grade
@@ -43,8 +43,8 @@ def history(
     subject: Annotated[str, typer.Option(help="Only runs of this version.")] = "",
     night: Annotated[str, typer.Option(help="Only runs of this night.")] = "",
     verdict: Annotated[str, typer.Option(help="Only PASS, UNKNOWN or FAIL.")] = "",
-    last: Annotated[int, typer.Option(min=0, help="At most so many, the newest; 0: all.")] = 0,
-    trend: Annotated[bool, typer.Option("--trend", help="Per scenario, as numbers.")] = False,
+    last: Annotated[int, typer.Option(min=0, help="At most this many, the newest; 0: all.")] = 0,
+    trend: Annotated[bool, typer.Option("--trend", help="Numbers per scenario.")] = False,
     runs: Runs = None,
     as_json: AsJson = False,
 ) -> None:
@@ -52,7 +52,7 @@ def history(
     from onceproof.past.record import find_store
 
     if verdict and verdict not in list(Grade):
-        raise RequestError(f"--verdict {verdict} is none: write PASS, UNKNOWN or FAIL")
+        raise RequestError(unknown("--verdict", verdict, Grade))
     store = find_store(runs_folder(runs))
     wanted = {"scenario": scenario, "tag": tag, "subject": subject, "night": night}
     found = store.entries(**wanted, verdict=verdict, last=last) if store else []
@@ -60,10 +60,10 @@ def history(
     if trend:
         _print_trends(found, as_json=as_json)
     else:
-        _print_runs([_told(one, issues) for one in found], as_json=as_json)
+        _print_runs([_document(one, issues) for one in found], as_json=as_json)
 
 
-def _told(entry: Entry, issues: Sequence[Issue]) -> dict[str, Any]:
+def _document(entry: Entry, issues: Sequence[Issue]) -> dict[str, Any]:
     from onceproof.past.issues import result_of
 
     result, issue = result_of(entry, issues, datetime.now(UTC))

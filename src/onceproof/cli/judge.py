@@ -1,4 +1,4 @@
-"""`onceproof judge`: judge a stored run once more, from its directory alone."""
+"""`onceproof judge`: judge a stored run again, from its directory alone."""
 
 from __future__ import annotations
 
@@ -22,6 +22,6 @@ def judge(
 ) -> None:
     """Judge a run from its directory; exit 0 as claimed, 1 not as claimed, 2 unknown.
 
-    The verdict history learns of it only where it knows the run.
+    The verdict history is updated only if it has the run.
     """
     print_run(api.judge(run), as_json=as_json)

@@ -1,4 +1,4 @@
-"""`onceproof known`: what red runs show and people have accepted, each with reason and end."""
+"""`onceproof known`: known issues, each with a reason and an expiry."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from onceproof.cli.output import AsJson, Runs, print_columns, print_document
-from onceproof.errors import RequestError
+from onceproof.errors import RequestError, invalid
 from onceproof.judging.report.text import printable
 from onceproof.machine.home import runs_folder
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the command line."""
-    group = typer.Typer(help="Known issues: red runs that people accept for a time.")
+    group = typer.Typer(help="Manage known issues: red runs that are accepted for a time.")
     group.command()(add)
     group.command("list")(list_issues)
     group.command()(remove)
@@ -35,16 +35,16 @@ def add(
     until: Annotated[str, typer.Option(help="The last day (UTC), as 2026-12-31.")],
     pattern: Annotated[
         str,
-        typer.Option(help="A regular expression that each sentence of a run must match."),
+        typer.Option(help="A regular expression that each message of a run must match."),
     ] = "",
     at_most: Annotated[
         list[str] | None,
         typer.Option(help="More rows of a class than the run has: CLASS=COUNT; may be repeated."),
     ] = None,
-    name: Annotated[str, typer.Option(help="A name for it beside its number.")] = "",
+    name: Annotated[str, typer.Option(help="A name beside its number.")] = "",
     runs: Runs = None,
 ) -> None:
-    """Accept what a red run shows, and no more rows of a class; without a pattern exactly that."""
+    """Accept the messages and row counts of a red run; with a pattern, messages that match it."""
     from onceproof.past.issues import issue_of
 
     store = _open(runs)
@@ -54,7 +54,7 @@ def add(
     most = dict(map(_ceiling, at_most or ()))
     found = issue_of(entry, reason, _day(until), now, pattern=pattern, name=name, at_most=most)
     issue = store.add_issue(found)
-    typer.echo(f"Known issue {issue.number}: {_shown(issue)}, until {issue.until}.")
+    typer.echo(f"Known issue {issue.number}: {_describe(issue)}, until {issue.until}.")
 
 
 def list_issues(runs: Runs = None, as_json: AsJson = False) -> None:
@@ -75,7 +75,7 @@ def list_issues(runs: Runs = None, as_json: AsJson = False) -> None:
                 issue.name or "-",
                 f"{issue.until}{', expired' if expired else ''}",
                 issue.scenario,
-                _shown(issue),
+                _describe(issue),
                 printable(issue.reason),
             ]
             for issue, expired in found
@@ -87,10 +87,10 @@ def remove(
     number: Annotated[int, typer.Argument(help="Its number.")],
     runs: Runs = None,
 ) -> None:
-    """Forget a known issue: runs that show it are new red."""
+    """Remove a known issue: runs that show it are red again."""
     if not _open(runs).remove_issue(number):
-        raise RequestError(f"there is no known issue {number}: `onceproof known list` has them")
-    typer.echo(f"Known issue {number} is forgotten.")
+        raise RequestError(f"unknown issue {number}; `onceproof known list` lists all")
+    typer.echo(f"Removed known issue {number}.")
 
 
 def _open(runs: Path | None) -> Store:
@@ -99,7 +99,7 @@ def _open(runs: Path | None) -> Store:
     folder = runs_folder(runs)
     if store := find_store(folder):
         return store
-    raise RequestError(f"there is no verdict history {history_of(folder)}: run a scenario first")
+    raise RequestError(f"verdict history {history_of(folder)} does not exist; run a scenario first")
 
 
 def _find(store: Store, run: str) -> Entry:
@@ -109,7 +109,7 @@ def _find(store: Store, run: str) -> Entry:
     place = str(Path(run).absolute())
     near = [one for one in store.entries() if one.directory == place]
     if not near:
-        raise RequestError(f"the history knows no run {run}: `onceproof history` names them")
+        raise RequestError(f"unknown run {run}; `onceproof history` lists all")
     return near[0]
 
 
@@ -117,31 +117,29 @@ def _refuse_pattern(pattern: str) -> None:
     try:
         re.compile(pattern)
     except re.error as error:
-        raise RequestError(
-            f"--pattern {pattern!r} is no regular expression: {error}; write a \\ before what is"
-            " meant as it stands"
-        ) from None
+        use = f"a regular expression ({error}), with \\ before special characters"
+        raise RequestError(invalid("--pattern", pattern, use)) from None
 
 
 def _day(text: str) -> date:
     try:
         return date.fromisoformat(text)
     except ValueError:
-        raise RequestError(f"--until {text} is no day: write it as 2026-12-31") from None
+        raise RequestError(invalid("--until", text, "a day as 2026-12-31")) from None
 
 
 def _ceiling(text: str) -> tuple[str, int]:
     name, _, most = text.partition("=")
     if not most.isdecimal():
-        raise RequestError(f"--at-most {text} has no count of rows: write it as duplicated=500")
+        raise RequestError(invalid("--at-most", text, "CLASS=COUNT, as duplicated=500"))
     return name, int(most)
 
 
-def _shown(issue: Issue) -> str:
+def _describe(issue: Issue) -> str:
     classes = (f"at most {issue.at_most.get(name, 0):,} {name}" for name in issue.classes)
-    shown = [*classes, *(f"checker {name}" for name in issue.checkers)]
-    said = ", ".join(shown) or "nothing of what it claims"
-    return f"{said}, as {issue.pattern!r}" if issue.pattern else said
+    parts = [*classes, *(f"checker {name}" for name in issue.checkers)]
+    text = ", ".join(parts) or "none of the claimed classes"
+    return f"{text}, as {issue.pattern!r}" if issue.pattern else text
 
 
 def _document(issue: Issue, *, expired: bool) -> dict[str, object]:

@@ -10,20 +10,20 @@ import typer
 
 from onceproof.cli.output import AsJson, print_document
 from onceproof.cli.stack import Home, open_named
-from onceproof.errors import RequestError
+from onceproof.errors import RequestError, unknown
 from onceproof.stacks.links import ANYONE, WAYS, Deed, Rule
 from onceproof.stacks.links.verbs import disturb, heal
 
 Target = Annotated[str, typer.Argument(help="broker:1, broker:controller, broker:all, store ...")]
 Who = Annotated[
     str,
-    typer.Option("--from", help="Who is kept from it: brokers, clients, driver, broker:1 ..."),
+    typer.Option("--from", help="Whose connections: brokers, clients, driver, broker:1 ..."),
 ]
 _HELP: dict[Deed, str] = {
-    "cut": "Reset every connection to a member, and each that is tried.",
-    "delay": "Hold back what goes to a member and comes from it.",
-    "rate": "Let only so much through to a member and from it.",
-    "blackhole": "Swallow what goes to a member and comes from it; nobody is told.",
+    "cut": "Reset every connection to a member, and each new one.",
+    "delay": "Delay the data to and from a member.",
+    "rate": "Limit the data rate to and from a member.",
+    "blackhole": "Drop the data to and from a member, without an error.",
 }
 
 
@@ -67,19 +67,21 @@ def _blackhole(
     as_json: AsJson = False,
 ) -> None:
     if way not in ("both", *WAYS):
-        raise RequestError(f"--way {way} is none: write both, {' or '.join(WAYS)}")
+        raise RequestError(unknown("--way", way, ("both", *WAYS)))
     ways = WAYS if way == "both" else (way,)
     rule = Rule(_name("blackhole", target, who), "blackhole", (), ways)
     _do(rule, target, who, home, as_json=as_json)
 
 
 def heal_links(home: Home = None, as_json: AsJson = False) -> None:
-    """Take back all that was done to links; it may be repeated."""
+    """Undo all faults on links; it may be repeated."""
     healed = heal(open_named(home), ())
     if as_json:
         print_document({"verb": "heal", "healed": healed})
     else:
-        typer.echo(f"healed: {', '.join(one['rule']['name'] for one in healed) or 'nothing was'}")
+        typer.echo(
+            f"healed: {', '.join(one['rule']['name'] for one in healed) or 'nothing to heal'}"
+        )
 
 
 def _do(rule: Rule, target: str, who: str, home: Any, *, as_json: bool) -> None:
@@ -87,8 +89,8 @@ def _do(rule: Rule, target: str, who: str, home: Any, *, as_json: bool) -> None:
     if as_json:
         print_document({"verb": rule.do, "members": proof.pop("members"), "proof": proof})
     else:
-        felt = ", ".join(f"{name} {count}" for name, count in proof["counts"].items() if count)
-        typer.echo(f"{rule.name}: {felt}")
+        counts = ", ".join(f"{name} {count}" for name, count in proof["counts"].items() if count)
+        typer.echo(f"{rule.name}: {counts}")
 
 
 def _name(deed: str, target: str, who: str) -> str:

@@ -1,4 +1,4 @@
-"""`onceproof nightly`: a night in Airflow, from nothing to its verdicts."""
+"""`onceproof nightly`: start Airflow, run a night in it, and print its verdicts."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def nightly(
     scenario: Annotated[
         list[str] | None, typer.Option(help="A scenario by name or by file; may be repeated.")
     ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="How many seeds each of them runs.")] = 1,
+    seeds: Annotated[int, typer.Option(min=1, help="The number of seeds of each scenario.")] = 1,
     first_seed: Annotated[
         int | None, typer.Option(min=0, help="The first seed (default: from the date).")
     ] = None,
     stay: Annotated[
-        bool, typer.Option("--stay", help="Leave stack and Airflow up, to look at them.")
+        bool, typer.Option("--stay", help="Leave the stack and Airflow running.")
     ] = False,
     is_open: Open = False,
     runs: Runs = None,
@@ -58,7 +58,7 @@ def nightly(
     asked |= {"scenarios": _absolute(scenario or [])}
     if tag or scenario:
         asked["tags"] = tag or []
-        scenarios_of(asked["tags"], asked["scenarios"])  # a mistake is told before anything starts
+        scenarios_of(asked["tags"], asked["scenarios"])  # raises before anything starts
     with _stack(home or onceproof_home() / "nightly", runs, stay=stay) as stack:
         found = _live(stack, asked, stay=stay, as_json=as_json)
     raise typer.Exit(_code(found))
@@ -67,7 +67,7 @@ def nightly(
 def _live(
     stack: LocalStack, asked: dict[str, Any], *, stay: bool, as_json: bool
 ) -> list[dict[str, Any]]:
-    """Run the night, show it, and return what is told of its runs."""
+    """Run the night, show it, and return the summaries of its runs."""
     airflow = Airflow.of(stack)
     night = airflow.trigger(NIGHT, asked)
     _wait(airflow, night)
@@ -79,20 +79,20 @@ def _live(
     print_columns(["verdict", "claims", "as claimed", "scenario", "seed", "run"], map(_row, found))
     if stay:
         typer.echo(f"The page: {page} (user {USER}, password {password_of(stack.state)})")
-        typer.echo(f"To end it all: onceproof down --home {stack.state.folder}")
+        typer.echo(f"To stop it: onceproof down --home {stack.state.folder}")
     else:
-        typer.echo("With --stay, Airflow stays up, and its page.")
+        typer.echo("With --stay, Airflow and its page stay up.")
     return found
 
 
 def _absolute(scenarios: list[str]) -> list[str]:
-    """Return scenarios as Airflow finds them, whose working directory is another."""
+    """Return scenarios with absolute paths, as Airflow has another working directory."""
     return [str(Path(one).absolute()) if "/" in one else one for one in scenarios]
 
 
 @contextmanager
 def _stack(folder: Path, runs: Path | None, *, stay: bool) -> Iterator[LocalStack]:
-    """Yield a stack with Airflow: one that stands in the folder, else one that is started."""
+    """Yield the running stack of the folder, or start one with Airflow."""
     found = State.load(folder.resolve())
     if (
         found is not None
@@ -101,8 +101,8 @@ def _stack(folder: Path, runs: Path | None, *, stay: bool) -> Iterator[LocalStac
     ):
         if runs is not None:
             raise RequestError(
-                f"a stack is up in {folder}, whose runs go where it was told: leave out --runs, or "
-                f"`onceproof down --home {folder}` before"
+                f"a stack in {folder} is running and has its own folder of runs; leave out --runs,"
+                f" or run `onceproof down --home {folder}` first"
             )
         yield LocalStack(folder)
         return
@@ -116,28 +116,32 @@ def _stack(folder: Path, runs: Path | None, *, stay: bool) -> Iterator[LocalStac
 
 
 def _wait(airflow: Airflow, night: str) -> None:
-    """Return when the night is over, and say meanwhile which runs have ended."""
-    told: set[str] = set()
+    """Wait for the end of the night, and print each run that ends."""
+    printed: set[str] = set()
 
     def is_over() -> bool:
         for name, task in airflow.tasks(NIGHT, night).items():
-            if name.startswith("run[") and task["state"] in (*OVER, "skipped") and name not in told:
-                told.add(name)
+            if (
+                name.startswith("run[")
+                and task["state"] in (*OVER, "skipped")
+                and name not in printed
+            ):
+                printed.add(name)
                 typer.echo(f"{task['state']:8} {task['rendered_map_index'] or name}", err=True)
         return airflow.state(NIGHT, night) in OVER
 
     typer.echo(f"night {night}", err=True)
-    wait_for(is_over, _LONGEST_S, "the night does not end", every_s=1)
+    wait_for(is_over, _LONGEST_S, "the night did not end", every_s=1)
 
 
-def _row(told: dict[str, Any]) -> list[str]:
-    named = [str(told.get(name, "")) for name in ("scenario", "seed")]
-    is_so = "yes" if told["as_claimed"] else "NO"
-    return [told["verdict"], str(told.get("claims", "")), is_so, *named, told["run"]]
+def _row(run: dict[str, Any]) -> list[str]:
+    named = [str(run.get(name, "")) for name in ("scenario", "seed")]
+    as_claimed = "yes" if run["as_claimed"] else "NO"
+    return [run["verdict"], str(run.get("claims", "")), as_claimed, *named, run["run"]]
 
 
 def _code(found: list[dict[str, Any]]) -> int:
-    red = {told["verdict"] for told in found if not told["as_claimed"]}
+    red = {run["verdict"] for run in found if not run["as_claimed"]}
     if not red:
         return 0 if found else 2
     return 1 if red & {"PASS", "FAIL"} else 2

@@ -1,4 +1,4 @@
-"""What commands print: with --json one document on standard output, else lines for a person."""
+"""Output of commands: one document on standard output with --json, else lines of text."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document an
 
 
 def _scenarios(incomplete: str) -> list[str]:
-    """Return the scenarios whose names begin so, for the completion of a shell."""
+    """Return the scenarios with this prefix, for the completion of a shell."""
     from onceproof.scenario.catalogue import catalogue_names
 
     return [name for name in catalogue_names() if name.startswith(incomplete)]
@@ -36,14 +36,14 @@ MaybeWhich = Annotated[str | None, _WHICH]
 
 
 def print_document(document: dict[str, Any]) -> None:
-    """Print a document that other programs read; its schemas are in docs/schemas/."""
+    """Print a document for other programs; the schemas are in docs/schemas/."""
     typer.echo(json.dumps({"schema": SCHEMA} | document, indent=2, default=str))
 
 
 def print_columns(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print rows in columns that are never folded, so that names can be taken from them.
+    """Print rows in columns that are never folded, so that names can be copied.
 
-    The lines of a cell stand below each other.
+    The lines of a cell are printed below each other.
     """
     cells = [[cell.split("\n") for cell in row] for row in [columns, *rows]]
     widths = [

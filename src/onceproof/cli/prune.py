@@ -1,4 +1,4 @@
-"""`onceproof prune`: old runs' directories go, and the history keeps what they showed."""
+"""`onceproof prune`: remove directories of old runs; the history keeps their rows."""
 
 from __future__ import annotations
 
@@ -23,15 +23,17 @@ def register(app: typer.Typer) -> None:
 
 
 def prune(
-    keep: Annotated[int, typer.Option(min=1, max=100_000, help="Days that each run is kept.")],
+    keep: Annotated[int, typer.Option(min=1, max=100_000, help="Keep runs of this many days.")],
     policy: Annotated[
-        Path | None, typer.Option(help="A gate's policy: what it may rest on is kept.")
+        Path | None, typer.Option(help="A gate's policy: runs that it may need are kept.")
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would go.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only print what would be removed.")
+    ] = False,
     runs: Runs = None,
     as_json: AsJson = False,
 ) -> None:
-    """Remove the directories of runs that are older; their rows stay in the history."""
+    """Remove the directories of older runs; their rows stay in the history."""
     from onceproof.gates.policy import read_policy
     from onceproof.gates.prune import look, remove
     from onceproof.past.record import find_store
@@ -74,5 +76,5 @@ def _print(found: Sequence[Kept], *, dry_run: bool) -> None:
             )
             typer.echo(f"{does} {printable(str(one.directory))}")
     going = sum(not one.because for one in found)
-    said = "would go" if dry_run else "are gone"
-    typer.echo(f"Runs: {len(found)}, of which {going} {said}.")
+    done = "would be removed" if dry_run else "removed"
+    typer.echo(f"Runs: {len(found)}, of which {going} {done}.")

@@ -1,4 +1,4 @@
-"""`onceproof run`, `replay` and `release`: from a scenario to its verdict, and what is left."""
+"""`onceproof run`, `replay`, `release` and `phase`."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import typer
 
 from onceproof import api
 from onceproof.api import Run, Say
-from onceproof.cli.live_shown import one_interrupt, shown
+from onceproof.cli.live import one_interrupt, progress_display
 from onceproof.cli.output import AsJson, Runs, Which, print_run
-from onceproof.errors import RequestError
+from onceproof.errors import RequestError, unknown
 
 if TYPE_CHECKING:
     from onceproof.phases.produce import Progress
@@ -39,9 +39,12 @@ def register(app: typer.Typer) -> None:
 
 def run(
     scenario: Which,
-    seed: Annotated[int, typer.Option(min=0, help="What all that is random is drawn from.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="The seed of every random choice.")] = 0,
     random: Annotated[
-        int, typer.Option(min=0, help="Draw so many faults from the seed, in place of its own.")
+        int,
+        typer.Option(
+            min=0, help="Draw this many faults from the seed, instead of the scenario's own."
+        ),
     ] = 0,
     runs: Runs = None,
     home: Home = None,
@@ -51,7 +54,7 @@ def run(
 ) -> None:
     """Run a scenario: exit 0 as claimed, 1 not as claimed, 2 unknown, 3 a wrong request.
 
-    A stack that stands is used; else one is started for this run, and taken down after it.
+    A running stack is used; else one is started for this run and taken down after it.
     """
     _show(
         lambda say, progress: api.run(
@@ -83,9 +86,9 @@ def replay(
 
 
 def release(
-    run: Annotated[Path, typer.Argument(help="The directory of a run that was cut off.")],
+    run: Annotated[Path, typer.Argument(help="The directory of an interrupted run.")],
 ) -> None:
-    """End what a run left: its processes, its topic, its table, and the stack that was its own."""
+    """Remove what a run left: its processes, its topic, its table, and its own stack."""
     phase("release", run)
 
 
@@ -93,13 +96,11 @@ def phase(
     name: Annotated[str, typer.Argument(help="prepare, produce, observe, recompute ...")],
     run: Annotated[Path, typer.Argument(help="A run's directory.")],
 ) -> None:
-    """Carry out one phase of a run, which may be repeated; docs/explanation/runs.md lists them."""
+    """Run one phase of a run, which may be repeated; docs/explanation/runs.md lists them."""
     from onceproof.phases.all_phases import PHASES
 
     if name not in PHASES:
-        raise RequestError(
-            f"there is no phase {name!r} to carry out alone: take {', '.join(PHASES)}"
-        )
+        raise RequestError(unknown("phase", name, PHASES))
     found = api.stored(run)
     plan = api.plan_in(found)
     found.logs.mkdir(exist_ok=True)
@@ -107,11 +108,11 @@ def phase(
 
 
 def _show(live: Callable[[Say, Progress | None], Run], *, as_json: bool) -> None:
-    """Show a run while it lives, print its verdict, and exit with its code."""
+    """Show a run's progress, print its verdict, and exit with its code."""
     try:
-        with one_interrupt(), shown() as (say, progress):
+        with one_interrupt(), progress_display() as (say, progress):
             found = live(say, progress)
     except KeyboardInterrupt:
-        typer.echo("interrupted: all is released, and the run is UNKNOWN", err=True)
+        typer.echo("interrupted; everything is released, and the run is UNKNOWN", err=True)
         raise typer.Exit(2) from None
     print_run(found, as_json=as_json)

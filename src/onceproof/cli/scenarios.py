@@ -1,4 +1,4 @@
-"""`onceproof list`, `show` and `explain`: the catalogue, one scenario whole, and as sentences."""
+"""`onceproof list`, `show` and `explain`: the catalogue, and a scenario as YAML or as text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def register(app: typer.Typer) -> None:
 
 
 def list_scenarios(
-    tag: Annotated[str, typer.Option(help="Only those with this tag.")] = "",
+    tag: Annotated[str, typer.Option(help="Only scenarios with this tag.")] = "",
     as_json: AsJson = False,
 ) -> None:
     """List the scenarios of the catalogue."""
@@ -37,7 +37,7 @@ def list_scenarios(
 
 
 def show(scenario: Which) -> None:
-    """Print a scenario as YAML with every field, nothing left to defaults."""
+    """Print a scenario as YAML with every field, defaults included."""
     import yaml
 
     from onceproof.scenario import find_scenario
@@ -47,10 +47,10 @@ def show(scenario: Which) -> None:
 
 def explain(
     scenario: Which,
-    seed: Annotated[int, typer.Option(min=0, help="What all that is random is drawn from.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="The seed of every random choice.")] = 0,
     subject: Annotated[str, typer.Option(help="The version under test.")] = "",
 ) -> None:
-    """Say in sentences what a run of a scenario would do and be judged by; nothing is started."""
+    """Describe what a run of a scenario would do and how it is judged; nothing is started."""
     from onceproof.phases.plan import plan_of
     from onceproof.phases.subject import find_subject
     from onceproof.scenario import find_scenario
@@ -62,9 +62,9 @@ def explain(
     under_test = find_subject(found.job.command, {"here": found.folder}, subject, deciding)
     plan = plan_of(found, seed, deciding, under_test, {})
     typer.echo(f"{found.name}, seed {seed} ({found.file})")
-    for heading, said in sentences(plan).items():
+    for heading, lines in sentences(plan).items():
         typer.echo(f"\n{heading}")
-        for one in said:
+        for one in lines:
             typer.echo(f"  {one}")
 
 

@@ -1,4 +1,4 @@
-"""`onceproof shrink`: a run that failed, made as small as it can be and still fail the same way."""
+"""`onceproof shrink`: reduce a failed run to the smallest plan that fails in the same way."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def register(app: typer.Typer) -> None:
 
 def shrink(
     run: Annotated[Path, typer.Argument(help="The directory of a run that failed.")],
-    at_most: Annotated[int, typer.Option(min=1, help="How many runs to try.")] = 20,
+    at_most: Annotated[int, typer.Option(min=1, help="The number of runs to try.")] = 20,
     runs: Runs = None,
     home: Annotated[
         Path | None, typer.Option("--home", help="The folder of the stack (default: as `up`).")
@@ -28,7 +28,7 @@ def shrink(
 ) -> None:
     """Find a smaller plan that fails in the same way, and print it as a scenario file.
 
-    Fewer faults are tried first, then half the input again and again; each try is a whole run.
+    Fewer faults are tried first, then half of the input repeatedly; each try is a whole run.
     """
     from onceproof.phases import shrink as shrinking
     from onceproof.scenario.model import Fields, Scenario, to_yaml
@@ -41,5 +41,5 @@ def shrink(
         RunDirectory(run), live, lambda words: typer.echo(words, err=True), at_most
     )
     if not is_smaller:
-        typer.echo("nothing smaller was found that fails in the same way", err=True)
+        typer.echo("no smaller plan was found that fails in the same way", err=True)
     typer.echo(to_yaml(found), nl=False)

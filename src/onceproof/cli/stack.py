@@ -28,11 +28,11 @@ Home = Annotated[
     ),
 ]
 _HELP: dict[Verb, str] = {
-    "kill": "Kill a member outright; `store:postmaster` spares PostgreSQL's backends.",
-    "pause": "Stop a member where it stands, so that it answers nobody.",
-    "resume": "Let a paused member go on.",
-    "stop": "Ask a member to end in good order.",
-    "start": "Start a member that is dead, with the ports and data it had.",
+    "kill": "Kill a member (SIGKILL); `store:postmaster` spares PostgreSQL's backends.",
+    "pause": "Suspend a member, so that it does not respond.",
+    "resume": "Resume a paused member.",
+    "stop": "Shut a member down gracefully.",
+    "start": "Start a member that is down, with its ports and data.",
 }
 
 
@@ -48,12 +48,12 @@ def register(app: typer.Typer) -> None:
 
 
 def setup() -> None:
-    """Fetch the jars and make what every stack starts from; a second call does nothing twice."""
+    """Fetch the jars and prepare the files that every stack needs; it may be repeated."""
     home = onceproof_home()
     kafka_tools(home)
     spark_tools(home)
     store_tools(home)
-    typer.echo(f"Everything that a stack starts from is in {home}.", err=True)
+    typer.echo(f"The files that a stack needs are in {home}.", err=True)
 
 
 def up(
@@ -63,16 +63,19 @@ def up(
         list[str] | None, typer.Option(help="Leave out kafka, spark or store; may be repeated.")
     ] = None,
     links: Annotated[
-        bool, typer.Option("--links", help="Stand before every broker and the store, to cut them.")
+        bool,
+        typer.Option(
+            "--links", help="Put a proxy before every broker and the store, for cut, delay ..."
+        ),
     ] = False,
     airflow: Annotated[
-        bool, typer.Option("--airflow", help="Start Airflow too, with our DAGs and its page.")
+        bool, typer.Option("--airflow", help="Start Airflow too, with the DAGs and the page.")
     ] = False,
     runs: Runs = None,
     home: Home = None,
     as_json: AsJson = False,
 ) -> None:
-    """Start a stack: brokers, a Spark cluster and a PostgreSQL, real processes on loopback."""
+    """Start a stack: brokers, a Spark cluster and PostgreSQL, as processes on loopback."""
     began = time.monotonic()
     stack = LocalStack.up(
         home,
@@ -86,15 +89,15 @@ def up(
 
 
 def down(home: Home = None) -> None:
-    """End every process of the stack and remove its files, whatever died before."""
+    """End every process of the stack and remove its files, even after crashes."""
     if is_composed(str(home)) or is_external(str(home)):
         open_named(home).down()
     folder = (home or default_folder()).resolve()
-    typer.echo("down" if take_down(folder) else f"no stack was up in {folder}", err=True)
+    typer.echo("down" if take_down(folder) else f"no stack was running in {folder}", err=True)
 
 
 def status(home: Home = None, as_json: AsJson = False) -> None:
-    """Look at every member, now; exit 1 if one does not serve."""
+    """Check every member now; exit 1 if one is not healthy."""
     began = time.monotonic()
     found = _print_members(open_named(home), began, as_json=as_json)
     if not all(member.healthy for member in found):
@@ -102,7 +105,7 @@ def status(home: Home = None, as_json: AsJson = False) -> None:
 
 
 def open_named(home: Path | None) -> Stack:
-    """Return the stack of a name, or the one that is there without one."""
+    """Return the stack of this name or folder, by default the one in the default folder."""
     return open_stack(str(home or default_folder()))
 
 
@@ -125,7 +128,7 @@ def _row(member: MemberStatus) -> list[str]:
 
 def logs(
     member: Annotated[str, typer.Argument(help="A member's name, as `status` shows it.")],
-    lines: Annotated[int, typer.Option(min=1, help="How many of the last lines.")] = 50,
+    lines: Annotated[int, typer.Option(min=1, help="The number of lines.")] = 50,
     home: Home = None,
 ) -> None:
     """Print the end of a member's log."""
@@ -133,11 +136,13 @@ def logs(
     if member not in stack.members:
         raise RequestError(unknown("member", member, stack.members))
     if is_external(stack.name):
-        raise RequestError(f"{stack.name} keeps no logs here: its owner knows where they are")
+        raise RequestError(f"{stack.name} has no logs here; ask its owner")
     if not isinstance(stack, LocalStack):
-        raise RequestError(f"{stack.name} keeps no logs: `docker compose logs {service(member)}`")
+        raise RequestError(
+            f"{stack.name} has no logs here; run `docker compose logs {service(member)}`"
+        )
     if not stack.state.log(member).exists():
-        raise RequestError(f"{member} was never started, so it has no log: see `onceproof status`")
+        raise RequestError(f"{member} was never started, so it has no log; run `onceproof status`")
     text = stack.state.log(member).read_text(errors="replace")
     typer.echo("\n".join(text.splitlines()[-lines:]))
 

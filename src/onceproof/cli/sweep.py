@@ -1,4 +1,4 @@
-"""`onceproof sweep`: what a writer has left open in a target, ended when a person says so."""
+"""`onceproof sweep`: list what a writer left open in a target, and settle it on demand."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import typer
 
 from onceproof.cli.output import print_columns
 from onceproof.comparison.places import POSTGRES, PostgresTable, find_place
-from onceproof.errors import RequestError
+from onceproof.errors import RequestError, invalid, missing, unknown
 
 if TYPE_CHECKING:
     from onceproof.sinks.sweep import Left, Sweep
@@ -26,13 +26,15 @@ Place = Annotated[
         " kafka://host:port,host:port#topic; or a sink's folder.",
     ),
 ]
-Writer = Annotated[str, typer.Option(help="Whose; without it, all writers are listed.")]
+Writer = Annotated[
+    str, typer.Option(help="The writer to settle; without it, all writers are listed.")
+]
 Checkpoint = Annotated[
-    str, typer.Option(help="The query's checkpoint; for a log, which goes by its commit log.")
+    str, typer.Option(help="The query's checkpoint; needed for sinks with a write-ahead log.")
 ]
 Settings = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="How to connect to Kafka, by librdkafka."),
+    typer.Option("--set", metavar="NAME=VALUE", help="A setting of librdkafka for the connection."),
 ]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 
@@ -49,9 +51,9 @@ def sweep(
     settings: Settings = None,
     yes: Yes = False,
 ) -> None:
-    """Settle what a job that is not started again has left open: exit 0, or 3 if it cannot be.
+    """Settle what a stopped job left open: exit 0, or 3 if it is impossible.
 
-    Its writer is claimed, as the next start of the job does it: a job that still runs is stopped.
+    The writer is claimed, as by the next start of the job: a job that still runs is stopped.
     """
     target = _target(place, checkpoint, settings or [])
     known = target.writers()
@@ -59,13 +61,15 @@ def sweep(
         _list(target, known)
         return
     if writer not in known:
-        raise RequestError(f"--writer {writer} is none of {', '.join(known) or 'them: none is'}")
+        if not known:
+            raise RequestError(f"unknown writer {writer!r}; no writer has used {place}")
+        raise RequestError(unknown("writer", writer, known))
     left = target.left(writer)
     if not left:
-        typer.echo(f"Writer {writer} has left nothing open.")
+        typer.echo(f"Writer {writer} left nothing open.")
         return
     _print(left)
-    typer.echo(f"To settle them, writer {writer} is claimed: a job that still runs is stopped.")
+    typer.echo(f"Settling claims writer {writer}: a job that still runs is stopped.")
     if not yes:
         _ask()
     done = target.settle(writer)
@@ -92,11 +96,9 @@ def _topic(place: str, checkpoint: str, settings: list[str]) -> Sweep:
 
     address, _, topic = place.removeprefix(_KAFKA).partition("#")
     if not topic:
-        raise RequestError(
-            f"{place} names no topic: write it behind a #, as in {_KAFKA}host:port#t"
-        )
+        raise RequestError(f"{place} lacks a topic; write it after a #, as {_KAFKA}host:port#topic")
     if odd := [one for one in settings if "=" not in one]:
-        raise RequestError(f"--set {odd[0]} is no setting: write NAME=VALUE")
+        raise RequestError(invalid("--set", odd[0], "NAME=VALUE"))
     options = {
         f"kafka.{name}": value for name, _, value in (one.partition("=") for one in settings)
     }
@@ -110,7 +112,7 @@ def _list(target: Sweep, known: Sequence[str]) -> None:
         typer.echo("Nothing is left open.")
         return
     print_columns(["writer", "left open"], ([name, str(count)] for name, count in counts.items()))
-    raise RequestError("whose things are to be settled? Write --writer with one of these names")
+    raise RequestError(missing("--writer", "--writer NAME with one of these names"))
 
 
 def _print(left: Sequence[Left]) -> None:
@@ -140,6 +142,6 @@ def _age(seconds: float) -> str:
 
 def _ask() -> None:
     if not sys.stdin.isatty():
-        raise RequestError("nothing was done: without a terminal to ask on, write --yes")
+        raise RequestError("nothing was changed; without a terminal, write --yes")
     if not typer.confirm("Settle them?"):
-        raise RequestError("nothing was done: the answer was no")
+        raise RequestError("nothing was changed; the answer was no")

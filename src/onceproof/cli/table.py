@@ -21,15 +21,15 @@ def register(app: typer.Typer) -> None:
 
 def table(
     quick: Annotated[
-        bool, typer.Option("--quick", help="One process for a cluster, and one kind of death.")
+        bool, typer.Option("--quick", help="Run Spark in one process, and one kind of crash.")
     ] = False,
     runs: Runs = None,
     as_json: AsJson = False,
 ) -> None:
     """Measure what each pair of source and sink family guarantees, at every crash point.
 
-    It starts a stack of its own. Exit 0 if each cell shows what is known of it, 1 if one shows
-    something else, 2 if nothing is known of one.
+    It starts a stack of its own. Exit 0 if each cell measures what is documented, 1 if one does
+    not, 2 if one has no result.
     """
     from onceproof.table import measure
 

@@ -1,1 +1,1 @@
-"""The table of sources and sink families: what pairs promise, and what they are measured to do."""
+"""The table of sources and sink families: the promised and the measured guarantee of each pair."""

@@ -1,4 +1,4 @@
-"""The whole table, measured on one warm stack of its own."""
+"""The measurement of the whole table on a stack of its own."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from typing import Any
 
 from onceproof.machine.home import onceproof_home
 from onceproof.stacks.local.stack import LocalStack
-from onceproof.table.cells import SOURCES, STAND_FOR, Cell, cells
+from onceproof.table.cells import SINK_OF_FAMILY, SOURCES, Cell, cells
 from onceproof.table.visit import Visit, points, visit
 
-EXIT_AS_FORESEEN, EXIT_OTHERWISE, EXIT_UNKNOWN = 0, 1, 2
+EXIT_AS_EXPECTED, EXIT_OTHERWISE, EXIT_UNKNOWN = 0, 1, 2
 
 
 def measure(runs: Path, *, is_quick: bool, say: Callable[[str], None]) -> list[Cell]:
     """Visit the crash points of all eight pairs, and return their cells.
 
-    A quick one has one process for a cluster and one kind of death, and leaves out the steps of
-    tasks, at which it is an executor that dies.
+    A quick measurement runs Spark in one process, has one kind of crash, and omits the steps of
+    tasks, at which an executor crashes.
     """
     found: list[Visit] = []
     with LocalStack.up(onceproof_home() / "table") as stack:
-        for source, said in SOURCES.items():
-            for sink in STAND_FOR.values():
-                say(f"{sink} beside a source that is {said}")
+        for source, kind in SOURCES.items():
+            for sink in SINK_OF_FAMILY.values():
+                say(f"{sink} with a {kind} source")
                 steps = points(sink, with_tasks=not is_quick)
                 one = visit(sink, source, steps, stack, runs, one_process=is_quick)
                 found.append(one)
@@ -33,13 +33,13 @@ def measure(runs: Path, *, is_quick: bool, say: Callable[[str], None]) -> list[C
 
 
 def document(table: list[Cell], *, is_quick: bool, seconds: float) -> dict[str, Any]:
-    """Return the table as other programs read it."""
-    told = [one.document() for one in table]
-    return {"quick": is_quick, "seconds": round(seconds, 1), "cells": told}
+    """Return the table for --json."""
+    documents = [one.document() for one in table]
+    return {"quick": is_quick, "seconds": round(seconds, 1), "cells": documents}
 
 
 def exit_code(table: list[Cell]) -> int:
-    """0 if every cell shows what is known of it, 1 if one shows something else, 2 if nothing is."""
+    """Return 0 if every cell is as expected, 1 if one is not, 2 if one was not measured."""
     if any(one.measured is None for one in table):
         return EXIT_UNKNOWN
-    return EXIT_AS_FORESEEN if all(one.is_foreseen for one in table) else EXIT_OTHERWISE
+    return EXIT_AS_EXPECTED if all(one.is_expected for one in table) else EXIT_OTHERWISE

@@ -1,4 +1,4 @@
-"""One run of a sink that visits crash points: a death at each, a batch for each."""
+"""A run of a sink that visits crash points: a crash and a batch for each."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from onceproof.stacks import Stack
 ROWS_A_BATCH = 400
 KAFKA, TAKEN_ONCE = "kafka", "taken_once"
 ONE_PROCESS = "local[2]"
-# Of a sink that declares neither; both are counted in every verdict.
+# Not promised by these sinks, but counted in every verdict.
 _NO_MATTER = ("torn", "reordered")
 _ROW_CLASSES = ("lost", "duplicated", "unexpected", "changed")
 
 
 @dataclass(frozen=True)
 class Step:
-    """One crash point: who died there, whether that was proved, and the rows that differ for it."""
+    """A crash point: the process, whether its crash was proved, and the rows that differ."""
 
     point: str
     dies: str
@@ -37,13 +37,13 @@ class Step:
 
     @property
     def outcome(self) -> str:
-        """The classes of its rows that are not as they should be, or that all are."""
+        """The classes of its wrong rows, or PASS."""
         return " and ".join(name for name, rows in self.found.items() if rows) or "PASS"
 
 
 @dataclass(frozen=True)
 class Visit:
-    """What a run showed at each of its points; `document` is its verdict."""
+    """The result of a run at each of its points; `document` is its verdict."""
 
     sink: str
     source: str
@@ -52,24 +52,24 @@ class Visit:
 
     @property
     def anomalies(self) -> dict[str, int]:
-        """The classes that no exactly-once output may have, with their rows."""
+        """The classes that exactly-once does not allow, with their rows."""
         found = self.document["differences"]
         return {name: found[name] for name in found if found[name] and name not in _NO_MATTER}
 
     @property
-    def doubts(self) -> list[str]:
-        """Why nothing is known, where that is so."""
+    def unknown_reasons(self) -> list[str]:
+        """The reasons of the findings that are UNKNOWN."""
         findings = self.document["findings"]
         return [one["reason"] for one in findings if one["verdict"] == "UNKNOWN"]
 
 
 def points(sink: str, *, with_tasks: bool = True) -> tuple[str, ...]:
-    """Return the crash points that a sink comes to, the engine's own first."""
+    """Return the crash points of a sink, the engine's first."""
     return tuple(one for one in (*SEEN, *find_sink(sink).steps) if with_tasks or one not in TASK)
 
 
 def expected(sink: str, source: str) -> list[str]:
-    """Return the anomalies that the pair shows if it is held to exactly-once."""
+    """Return the anomalies that the pair shows if it is judged by exactly-once."""
     kind = find_sink(sink)
     repeats = kind.guarantee is Guarantee.AT_LEAST_ONCE
     # An append writes a batch again if it is read again; a log repeats what it has staged.
@@ -87,9 +87,9 @@ def visit(
     seed: int = 7,
     one_process: bool = False,
 ) -> Visit:
-    """Run it: steps of a task strike the executor that runs it, the others the driver.
+    """Run a visit: steps of a task crash its executor, the others the driver.
 
-    With `one_process` driver and executors are one process, and it is that which dies.
+    With `one_process` driver and executors are one process, which crashes at every step.
     """
     fields = scenario(sink, source, steps, one_process=one_process)
     folder.mkdir(parents=True, exist_ok=True)
@@ -98,7 +98,7 @@ def visit(
         found = prepared_on(run, stack, Plan.read(run.plan), own=False)
         replace(found, master=ONE_PROCESS).write(run.prepared)
     document = api.live(run, folder, stack.name, is_recorded=False).document
-    return Visit(sink, source, _told(run, fields, document), document)
+    return Visit(sink, source, _steps(run, fields, document), document)
 
 
 def scenario(
@@ -132,10 +132,10 @@ def scenario(
     }
 
 
-def _told(
+def _steps(
     run: RunDirectory, fields: Mapping[str, Any], document: Mapping[str, Any]
 ) -> tuple[Step, ...]:
-    """Give each row that differs to the death in its batch."""
+    """Return the steps, each with the rows that differ in the batch of its crash."""
     landed = {fault["name"]: fault for fault in document["faults"]}
     rows = _rows_by_batch(run)
     steps = []

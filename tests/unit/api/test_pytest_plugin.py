@@ -1,4 +1,4 @@
-"""The plugin in a suite of its own, with a run that is stored in the place of one on a stack."""
+"""The plugin in a suite of its own, with a stored run instead of one on a stack."""
 
 import os
 import subprocess
@@ -44,7 +44,7 @@ def test_it_cannot_be_run(onceproof_run):
 
 
 @pytest.fixture
-def said(tmp_path):
+def output(tmp_path):
     from tests.unit.handwritten_run import HandwrittenRun
 
     for name in ("good", "bad"):
@@ -57,13 +57,15 @@ def said(tmp_path):
     return subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True).stdout
 
 
-def test_a_run_that_is_not_as_claimed_fails_its_test_with_the_reasons(said):
-    assert "2 failed, 1 passed" in said
-    assert "onceproof: UNKNOWN, not as claimed: window_totals__two_phase_table__kill_driver" in said
-    assert "\n  - " in said
-    assert "bad/report.html" in said
-    assert "onceproof: seed 7 is out of range" in said
-    assert "Traceback" not in said
+def test_a_run_that_is_not_as_claimed_fails_its_test_with_the_reasons(output):
+    assert "2 failed, 1 passed" in output
+    assert (
+        "onceproof: UNKNOWN, not as claimed: window_totals__two_phase_table__kill_driver" in output
+    )
+    assert "\n  - " in output
+    assert "bad/report.html" in output
+    assert "onceproof: seed 7 is out of range" in output
+    assert "Traceback" not in output
 
 
 def test_loading_it_imports_nothing_else_of_ours():

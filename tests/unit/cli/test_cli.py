@@ -22,7 +22,7 @@ from onceproof.stacks.local.stack import LocalStack
 @pytest.mark.parametrize(
     ("error", "code"), [(RequestError("x"), 3), (StackError("x"), 2), (OnceproofError("x"), 2)]
 )
-def test_every_error_of_ours_is_a_sentence_and_an_exit_code(monkeypatch, capsys, error, code):
+def test_an_expected_error_is_a_sentence_and_an_exit_code(monkeypatch, capsys, error, code):
     def raises(*_, **__):
         raise error
 
@@ -31,43 +31,42 @@ def test_every_error_of_ours_is_a_sentence_and_an_exit_code(monkeypatch, capsys,
     assert capsys.readouterr().err == "onceproof: x\n"
 
 
-def test_what_nobody_foresaw_is_unknown_with_its_traceback(monkeypatch, capsys):
+INTERNAL = "onceproof: internal error; please report it with this traceback:\nTraceback"
+
+
+def test_an_unexpected_error_is_unknown_with_its_traceback(monkeypatch, capsys):
     monkeypatch.setattr(LocalStack, "__init__", lambda *_, **__: 1 / 0)
     assert run(["status"]) == 2
-    said = capsys.readouterr().err
-    assert said.startswith("onceproof: nobody foresaw this:\nTraceback")
-    assert said.endswith("ZeroDivisionError: division by zero\n")
+    printed = capsys.readouterr().err
+    assert printed.startswith(INTERNAL)
+    assert printed.endswith("ZeroDivisionError: division by zero\n")
 
 
 @pytest.mark.parametrize(
-    ("error", "code", "said"),
+    ("error", "code", "message"),
     [
-        (
-            FileNotFoundError(errno.ENOENT, "No such file", "/a"),
-            3,
-            "onceproof: /a: No such file: n",
-        ),
-        (OSError(errno.ENOSPC, "No space left"), 3, "onceproof: No space left: make room"),
-        (OSError(errno.ENOSPC, "No space left", "/a"), 3, "onceproof: /a: No space left: make"),
-        (ConnectionResetError(errno.ECONNRESET, "reset"), 2, "onceproof: nobody foresaw this:"),
-        (typer.Abort(), 3, "onceproof: no answer was given, so nothing was done"),
-        (SystemExit(1), 2, "onceproof: nobody foresaw this:"),
-        (SystemExit("no"), 2, "onceproof: nobody foresaw this:"),
+        (FileNotFoundError(errno.ENOENT, "No such file", "/a"), 3, "onceproof: /a: No such file; "),
+        (OSError(errno.ENOSPC, "No space left"), 3, "onceproof: No space left; free"),
+        (OSError(errno.ENOSPC, "No space left", "/a"), 3, "onceproof: /a: No space left; free"),
+        (ConnectionResetError(errno.ECONNRESET, "reset"), 2, INTERNAL),
+        (typer.Abort(), 3, "onceproof: no answer was given, so nothing was changed"),
+        (SystemExit(1), 2, INTERNAL),
+        (SystemExit("no"), 2, INTERNAL),
         (BrokenPipeError(errno.EPIPE, "Broken pipe"), 141, ""),
     ],
 )
-def test_no_error_exits_as_a_verdict_does(monkeypatch, capsys, error, code, said):
+def test_no_error_exits_as_a_verdict_does(monkeypatch, capsys, error, code, message):
     def raises(*_, **__):
         raise error
 
-    for stream in ("stdout", "stderr"):  # Typer wraps them where nobody reads
+    for stream in ("stdout", "stderr"):  # Typer wraps them after a broken pipe
         monkeypatch.setattr(sys, stream, getattr(sys, stream))
     monkeypatch.setattr(LocalStack, "__init__", raises)
     assert run(["status"]) == code
-    assert capsys.readouterr().err.startswith(said)
+    assert capsys.readouterr().err.startswith(message)
 
 
-def test_what_cannot_be_written_to_is_named(tmp_path, monkeypatch, capsys):
+def test_a_path_that_cannot_be_written_is_named(tmp_path, monkeypatch, capsys):
     for side in ("e", "o"):
         (tmp_path / f"{side}.csv").write_text(f"id,a\n1,{side}\n")
     sides = [str(tmp_path / f"{side}.csv") for side in ("e", "o")]
@@ -79,23 +78,32 @@ def test_what_cannot_be_written_to_is_named(tmp_path, monkeypatch, capsys):
     assert "none/summary.md: No such file or directory" in capsys.readouterr().err
 
 
-def test_a_scenario_is_started_in_a_folder_that_is_there(tmp_path, capsys):
-    said = ["--command", "python job.py in", "--topic", "in", "--output", "parquet", "--key", "id"]
-    assert run(["init", str(tmp_path / "none" / "x.yaml"), *said]) == 3
-    wanted = f"onceproof: there is no folder {tmp_path}/none for x.yaml: make it first\n"
+def test_a_scenario_is_written_to_an_existing_folder_only(tmp_path, capsys):
+    options = [
+        "--command",
+        "python job.py in",
+        "--topic",
+        "in",
+        "--output",
+        "parquet",
+        "--key",
+        "id",
+    ]
+    assert run(["init", str(tmp_path / "none" / "x.yaml"), *options]) == 3
+    wanted = f"onceproof: folder {tmp_path}/none for x.yaml does not exist; create it first\n"
     assert capsys.readouterr().err == wanted
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["run", "x", "--seed", "y"], "Invalid value for '--seed': 'y': Input should be a valid"),
         (["prune", "--keep", "0"], "Invalid value for '--keep': '0': Input should be greater"),
     ],
 )
-def test_an_option_s_value_is_told_where_it_is_wrong(words, said, capsys):
+def test_an_invalid_value_of_an_option_is_named(words, message, capsys):
     assert run(words) == 3
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("words", [["nonsense"], ["up", "--nonsense"], ["kill"]])
@@ -121,7 +129,7 @@ def test_a_document_carries_its_schema(capsys):
 
 @pytest.mark.parametrize("words", [["replay"], ["phase", "observe"], ["release"]])
 def test_a_folder_without_a_sound_plan_is_a_wrong_request_that_names_it(words, tmp_path, capsys):
-    nowhere = f"onceproof: {tmp_path} is no run's directory: there is no plan.json in it"
+    nowhere = f"onceproof: {tmp_path} is not a run's directory: it has no plan.json"
     assert run([*words, str(tmp_path)]) == 3
     assert capsys.readouterr().err.startswith(nowhere)
     (tmp_path / "plan.json").write_text("{}")
@@ -129,7 +137,7 @@ def test_a_folder_without_a_sound_plan_is_a_wrong_request_that_names_it(words, t
     assert capsys.readouterr().err.startswith(f"onceproof: {tmp_path}: there is no 'workload' in")
 
 
-def test_a_plan_that_tells_nothing_cannot_be_made_smaller(tmp_path, capsys):
+def test_an_empty_plan_cannot_be_shrunk(tmp_path, capsys):
     for name in ("plan.json", "verdict.json"):
         (tmp_path / name).write_text("{}")
     assert run(["shrink", str(tmp_path)]) == 3
@@ -137,7 +145,7 @@ def test_a_plan_that_tells_nothing_cannot_be_made_smaller(tmp_path, capsys):
     assert capsys.readouterr().err.startswith(wanted)
 
 
-def test_each_module_of_the_command_line_has_the_commands_that_its_group_says():
+def test_each_module_of_the_command_line_has_the_commands_of_its_group():
     for modules in GROUPS.values():
         for module, commands in modules.items():
             part = typer.Typer()
@@ -146,7 +154,7 @@ def test_each_module_of_the_command_line_has_the_commands_that_its_group_says():
             assert [*named, *(one.name for one in part.registered_groups)] == list(commands)
 
 
-def test_the_version_is_told(capsys):
+def test_the_version_is_printed(capsys):
     assert run(["--version"]) == 0
     assert capsys.readouterr().out == f"onceproof {version('onceproof')}\n"
 
@@ -156,8 +164,8 @@ def test_the_version_is_told(capsys):
 )
 def test_the_help_of_a_command_ends_with_an_example_that_is_right(command, capsys):
     assert run([command, "--help"]) == 0
-    told = " ".join(capsys.readouterr().out.split())
-    assert "Example: onceproof " in told
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "Example: onceproof " in printed
     first, *words = shlex.split(EXAMPLES[command])
     assert (first, words[0]) == ("onceproof", command)
     group = typer.main.get_command(_app([command]))

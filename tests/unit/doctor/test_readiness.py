@@ -126,7 +126,7 @@ def test_unset_variables_are_reported(monkeypatch):
     monkeypatch.setenv("SET_IT", "a secret")
     (check,) = check_variables(asked)
     assert (check.ok, check.value) == (False, "not all of SET_IT, SET_THAT, PGPASSWORD are set")
-    assert check.remedy.startswith("the environment has no SET_THAT, which the scenario names as")
+    assert check.remedy.startswith("environment variable SET_THAT of the scenario is not set")
     monkeypatch.setenv("SET_THAT", "another")
     assert [one.ok for one in check_variables(asked)] == [True]
     with pytest.raises(RequestError, match="PGPASSWORD"):

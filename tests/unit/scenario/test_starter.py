@@ -115,13 +115,13 @@ def test_the_file_that_is_written_is_a_scenario_and_is_never_overwritten(tmp_pat
     assert list(found.output.declared["key"]) == ["shop", "order_id"]
     before = (tmp_path / "orders.yaml").read_text()
     assert carry_out([*words, "--key", "other"]) == 3
-    assert "orders.yaml is there already" in capsys.readouterr().err
+    assert "orders.yaml exists already" in capsys.readouterr().err
     assert (tmp_path / "orders.yaml").read_text() == before
 
 
 def test_without_a_terminal_it_says_what_it_lacks(tmp_path, capsys):
     assert carry_out(["init", "--command", JDBC, "--topic", "orders"]) == 3
-    assert "init needs --output and --key" in capsys.readouterr().err
+    assert "init lacks --output, --key" in capsys.readouterr().err
     assert list(tmp_path.glob("*.yaml")) == []
 
 

@@ -9,25 +9,30 @@ from jsonschema import Draft202012Validator
 from onceproof.cli import carry_out as command_line
 from onceproof.scenario.catalogue import read_text
 from onceproof.table import measure
-from onceproof.table.cells import STAND_FOR, cells
+from onceproof.table.cells import SINK_OF_FAMILY, cells
 from onceproof.table.measure import document, exit_code
 from onceproof.table.visit import KAFKA, TAKEN_ONCE, Step, Visit, expected, points, scenario
 from tests.prove.table import text
 
 SCHEMA = json.loads((Path(__file__).parents[3] / "docs/schemas/table.json").read_text())
-SINKS = list(STAND_FOR.values())
+SINKS = list(SINK_OF_FAMILY.values())
 
 
-def visited(sink, source, doubts=(), left_out=(), **anomalies):
+def visited(sink, source, unknown=(), left_out=(), **anomalies):
     classes = dict.fromkeys(["lost", "duplicated", "changed", "torn"], 0) | anomalies
-    findings = [{"checker": "any", "verdict": "UNKNOWN", "reason": said} for said in doubts]
-    told = {"differences": classes, "findings": findings, "run": "runs/a", "replay": "onceproof"}
+    findings = [{"checker": "any", "verdict": "UNKNOWN", "reason": one} for one in unknown]
+    document = {
+        "differences": classes,
+        "findings": findings,
+        "run": "runs/a",
+        "replay": "onceproof",
+    }
     steps = [Step(one, "driver", one not in left_out, {"lost": 0}) for one in points(sink)]
-    return Visit(sink, source, tuple(steps), told)
+    return Visit(sink, source, tuple(steps), document)
 
 
 def whole(**changed):
-    """All eight, each as it is known to be, but for those that are given."""
+    """All eight visits with the expected result, except for those given."""
     found = []
     for source in (TAKEN_ONCE, KAFKA):
         for sink in SINKS:
@@ -37,7 +42,7 @@ def whole(**changed):
     return found
 
 
-def told(visits):
+def by_pair(visits):
     found = {(one["sink"], one["source"]): one for one in document_of(visits)["cells"]}
     assert len(found) == 8
     return found
@@ -49,8 +54,8 @@ def document_of(visits):
     return found
 
 
-def test_the_table_is_what_is_claimed_but_for_the_log_that_repeats():
-    found = told(whole())
+def test_the_table_is_as_claimed_except_for_the_log_that_repeats():
+    found = by_pair(whole())
     measured = {sink: [found[sink, of]["measured"] for of in SOURCE_NAMES] for sink in SINKS}
     assert measured == {
         "append_table": ["at-most-once", "at-least-once"],
@@ -59,7 +64,7 @@ def test_the_table_is_what_is_claimed_but_for_the_log_that_repeats():
         "two_phase_table": ["at-most-once", "exactly-once"],
     }
     assert found["wal_table", "not replayable"]["claimed"] == "at-most-once"
-    assert "makes the effect twice" in found["wal_table", "not replayable"]["reason"]
+    assert "repeats the effect" in found["wal_table", "not replayable"]["reason"]
     assert [one["reason"] for one in found.values() if one["sink"] != "wal_table"] == [""] * 6
     assert all(one["complete"] for one in found.values())
     assert exit_code(cells(whole())) == 0
@@ -68,42 +73,42 @@ def test_the_table_is_what_is_claimed_but_for_the_log_that_repeats():
 SOURCE_NAMES = ("not replayable", "replayable")
 
 
-def test_a_guarantee_is_witnessed_by_what_the_same_deaths_have_shown():
-    found = told(whole())["two_phase_table", "replayable"]
+def test_a_guarantee_is_witnessed_by_other_cells_under_the_same_crashes():
+    found = by_pair(whole())["two_phase_table", "replayable"]
     assert found["witnessed"] == {
         "lost": "two_phase_table, not replayable: 7 rows",
         "duplicated": "append_table, replayable: 7 rows",
     }
-    own = told(whole())["wal_table", "replayable"]["witnessed"]
+    own = by_pair(whole())["wal_table", "replayable"]["witnessed"]
     assert own["duplicated"] == "wal_table, replayable: 7 rows"
 
 
-def test_a_cell_whose_points_were_not_all_visited_says_so():
+def test_a_cell_names_the_points_that_were_not_visited():
     visits = whole(upsert_table_kafka=visited("upsert_table", KAFKA, left_out=["task_mid"]))
-    found = told(visits)["upsert_table", "replayable"]
-    assert (found["complete"], found["reason"]) == (False, "nobody died at task_mid")
+    found = by_pair(visits)["upsert_table", "replayable"]
+    assert (found["complete"], found["reason"]) == (False, "no process crashed at task_mid")
     assert found["measured"] == "exactly-once"
 
 
 def test_without_a_witness_no_cell_is_complete():
     calm = [visited(sink, source) for source in (TAKEN_ONCE, KAFKA) for sink in SINKS]
-    found = told(calm)
+    found = by_pair(calm)
     assert not any(one["complete"] for one in found.values())
     assert "no row was lost or duplicated anywhere" in found["upsert_table", "replayable"]["reason"]
     assert exit_code(cells(calm)) == 1
 
 
-def test_what_is_not_known_is_not_measured():
+def test_an_unknown_run_is_no_measurement():
     visits = whole(wal_table_kafka=visited("wal_table", KAFKA, ["A fault left no proof"]))
-    found = told(visits)["wal_table", "replayable"]
+    found = by_pair(visits)["wal_table", "replayable"]
     assert (found["measured"], found["reason"]) == (None, "A fault left no proof")
     assert exit_code(cells(visits)) == 2
 
 
 @pytest.mark.parametrize("anomaly", ["changed", "lost"])
-def test_an_anomaly_that_nobody_knew_of_stands_and_is_told(anomaly):
+def test_an_unexpected_anomaly_is_reported(anomaly):
     visits = whole(two_phase_table_kafka=visited("two_phase_table", KAFKA, **{anomaly: 2}))
-    found = told(visits)["two_phase_table", "replayable"]
+    found = by_pair(visits)["two_phase_table", "replayable"]
     assert found["measured"] == {"changed": "none", "lost": "at-most-once"}[anomaly]
     assert found["reason"] == f"2 rows {anomaly}"
     assert exit_code(cells(visits)) == 1
@@ -121,7 +126,7 @@ def test_each_visit_is_a_scenario_that_can_be_run(sink, source, one_process):
 
 @pytest.fixture
 def measured(monkeypatch):
-    """Give the command a table that somebody has measured."""
+    """Give the command a table without measuring it."""
     asked = []
 
     def give(visits):
@@ -148,14 +153,14 @@ def test_people_read_cells_and_reasons(measured, capsys, tmp_path):
     out = capsys.readouterr().out
     assert "two_phase_table" in out
     assert "11 of 11" in out
-    assert "wal_table, not replayable: 7 rows lost and 7 rows duplicated: what a batch had" in out
+    assert "wal_table, not replayable: 7 rows lost and 7 rows duplicated: input that" in out
 
 
 def test_the_results_say_where_a_cell_is_not_fully_measured():
     visits = whole(upsert_table_kafka=visited("upsert_table", KAFKA, left_out=["task_mid"]))
-    said = text(document_of(visits))
+    page = text(document_of(visits))
     assert (
         "| replayable | idempotent | upsert_table | exactly-once | exactly-once | 7 of 8 | no |"
-        in said
+        in page
     )
-    assert "- `upsert_table`, replayable: nobody died at task_mid." in said
+    assert "- `upsert_table`, replayable: no process crashed at task_mid." in page

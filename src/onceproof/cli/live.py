@@ -1,4 +1,4 @@
-"""What a terminal shows while a run lives, and what Ctrl-C does to it."""
+"""The display of a running run on a terminal, and the handling of Ctrl-C."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def one_interrupt() -> Iterator[None]:
-    """Let the first Ctrl-C end the run, and no other one disturb its release."""
+    """End the run at the first Ctrl-C, and ignore later ones while it is released."""
 
     def interrupt(*_: object) -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -30,8 +30,8 @@ def one_interrupt() -> Iterator[None]:
 
 
 @contextmanager
-def shown() -> Iterator[tuple[Callable[[str], None], Progress | None]]:
-    """Say what is being done: with a bar on a terminal, else in a line for each step."""
+def progress_display() -> Iterator[tuple[Callable[[str], None], Progress | None]]:
+    """Show the current step: with a bar on a terminal, else in a line for each step."""
     if not sys.stderr.isatty():
         yield lambda words: typer.echo(words, err=True), None
         return
@@ -48,7 +48,7 @@ def shown() -> Iterator[tuple[Callable[[str], None], Progress | None]]:
     with progress.Progress(*columns, console=Console(stderr=True), transient=True) as bars:
         task = bars.add_task("plan", total=None, sent="")
 
-        def tell(done: int, of: int) -> None:
+        def update(done: int, of: int) -> None:
             bars.update(task, completed=done, total=of, sent=f"{done:,} of {of:,} events")
 
-        yield lambda words: bars.update(task, description=words), tell
+        yield lambda words: bars.update(task, description=words), update
