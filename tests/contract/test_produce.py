@@ -42,7 +42,7 @@ produce(RunDirectory(Path(sys.argv[1])), work, brokers, is_over=lambda: False)
 """
 
 
-MESSAGES = {"ended": "the job ended for good before the workload was committed"}
+MESSAGES = {"ended": "the job ended before the workload was committed"}
 
 
 def plan(topic, **options):

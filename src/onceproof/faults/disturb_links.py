@@ -38,20 +38,20 @@ def strike(fault: FaultPart, scene: Scene) -> Proof:
     A process at the failpoint goes on as soon as the rule is in force: only a running process can
     use the link.
     """
-    rule, who = _rule(fault.verb, fault.name, fault.how, scene.plan.run)
+    rule, source = _rule(fault.verb, fault.name, fault.how, scene.plan.run)
     let_go = scene.point.let_go if scene.point else lambda: None
-    return disturb(scene.stack, rule, run_target(fault, scene), who, scene.rng, let_go)
+    return disturb(scene.stack, rule, run_target(fault, scene), source, scene.rng, let_go)
 
 
 def _rule(verb: str, fault: str, options: Mapping[str, Any], run: str) -> tuple[Rule, str]:
     """Return the rule of a fault, without its pairs, and the source that it disturbs."""
     how = {**HOW[verb], **options}
     how.pop("until", None)
-    who, way = how.pop("from", ANYONE), how.pop("way", "both")
-    if who in _OF_THE_RUN:
-        who = f"{who}={run}"
+    source, way = how.pop("from", ANYONE), how.pop("way", "both")
+    if source in _OF_THE_RUN:
+        source = f"{source}={run}"
     (do,) = (deed for deed in DEEDS if deed == verb)
-    return Rule(f"{run}/{fault}", do, (), WAYS if way == "both" else (way,), **how), who
+    return Rule(f"{run}/{fault}", do, (), WAYS if way == "both" else (way,), **how), source
 
 
 def heal(fault: FaultPart, scene: Scene, proof: Proof) -> Proof:  # noqa: ARG001  the contract
@@ -61,11 +61,11 @@ def heal(fault: FaultPart, scene: Scene, proof: Proof) -> Proof:  # noqa: ARG001
 
 
 def _is_the_planned_rule(case: Case) -> bool:
-    wanted, who = _rule(case.fault.verb, case.fault.name, case.fault.how, case.run)
+    wanted, source = _rule(case.fault.verb, case.fault.name, case.fault.how, case.run)
     rule, members = case.proof["rule"], case.proof["members"]
     ends = {*members, *(end for pair in rule["pairs"] for end in pair)}
     brokers = sorted(one for one in ends if fits(one, "broker:any"))
-    pairs = dict.fromkeys(pair for one in members for pair in pairs_of(one, who, brokers))
+    pairs = dict.fromkeys(pair for one in members for pair in pairs_of(one, source, brokers))
     filled_in = {"pairs": [*map(list, pairs)], "ways": list(wanted.ways)}
     return bool(pairs) and asdict(wanted) | filled_in == rule
 
@@ -107,11 +107,11 @@ _CURES = (Check("the rule was removed, and no count in `counts` decreased", _wer
 
 
 def _never_connects(one: Setting) -> str:
-    who = one.how.get("from", "")
-    if one.target != "store" or not (who in _OF_BROKERS or who.startswith("broker:")):
+    source = one.how.get("from", "")
+    if one.target != "store" or not (source in _OF_BROKERS or source.startswith("broker:")):
         return ""
     others = ", ".join(name for name in SOURCES if name not in _OF_BROKERS)
-    return f"{who!r} never connects to the store; use one of {others}"
+    return f"{source!r} never connects to the store; use one of {others}"
 
 
 _OPTIONS = {

@@ -114,7 +114,6 @@ def _is_of_the_input(case: Case) -> bool:
 
 
 def _is_begun_before(case: Case) -> bool:
-    """Compare the begin of a strike with the records around it."""
     if "began" not in case.proof:
         return True  # recorded by an older version
     since, wall = whole(case.proof["began"]["since"]), float(case.proof["began"]["wall"])

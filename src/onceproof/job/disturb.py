@@ -121,7 +121,6 @@ class Disturbance:
         return proof, scene
 
     def _has_missed(self, batch: int | None, planned: int, committed: int) -> bool:
-        """Whether a driver that was to be killed within a batch was killed after it."""
         if batch is None or ends_of(self.fault.verb, self.fault.target) is not Ends.DRIVER:
             return False
         return has_missed(self.fault.when, batch, planned, committed)

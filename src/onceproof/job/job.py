@@ -123,19 +123,19 @@ class Job:
         return self.run.private.absolute() / "spark.conf"
 
     def _write_settings(self, number: int, tools: SparkTools, master: str, local: Path) -> None:
-        ours = {JOB: self.plan.run, ATTEMPT: str(number), FOLDER: self._failpoints()}
+        variables = {JOB: self.plan.run, ATTEMPT: str(number), FOLDER: self._failpoints()}
         if path := os.environ.get("PYTHONPATH"):
-            ours["PYTHONPATH"] = path
+            variables["PYTHONPATH"] = path
         if passfile := self._store.get("PGPASSFILE"):
-            ours["PGPASSFILE"] = passfile
+            variables["PGPASSFILE"] = passfile
         found = dict(settings(tools, master, local))
         if self.run.executors.exists():
             found["spark.cores.max"] = self.run.executors.read_text()
         found |= engine_log.settings(self.run.raw_log(number))
-        write_settings(self.run.root / "spark.conf", found, ours | self._given)
+        write_settings(self.run.root / "spark.conf", found, variables | self._given)
         self.run.private.mkdir(mode=0o700, exist_ok=True)
         found |= redaction(self._hidden().values())
-        write_settings(self._properties, found, ours | self._own)
+        write_settings(self._properties, found, variables | self._own)
 
     @property
     def _given(self) -> dict[str, str]:

@@ -127,7 +127,6 @@ class RanOn:
         return self._digests[key]
 
     def _write(self, number: int) -> None:
-        """Write the record of an attempt, and its digest to the history."""
         self._done.add(number)
         imports = self._imports_of(number)
         imports.look()

@@ -112,7 +112,6 @@ def _columns(folder: Path) -> list[str]:
 
 
 def _with_origins(run: RunDirectory, details: Any) -> Any:
-    """Add the origin of each differing row as columns."""
     import pyarrow as pa
 
     if details is None:

@@ -180,9 +180,9 @@ class _Sender:
             )
         self._record(sent[0] + 1, sent[1] + 1, at_once=True)
 
-    def _stop_if_over(self, what: str, is_done: bool) -> None:
+    def _stop_if_over(self, event: str, is_done: bool) -> None:
         if not is_done and self.plan.ends == OVER and self.is_over():
-            raise StackError(f"the job ended for good before {what}")
+            raise StackError(f"the job ended before {event}")
 
     def _record(self, offered: int, acknowledged: int, *, at_once: bool) -> None:
         events = self.plan.input.events

@@ -100,7 +100,6 @@ def validate_suite(
 
 
 def _to_json(expectation: Mapping[str, Any], result: Any) -> dict[str, Any]:
-    """Return an expectation with its result, as JSON."""
     document = {
         "type": expectation["type"],
         "kwargs": expectation.get("kwargs", {}),

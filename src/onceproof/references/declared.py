@@ -84,7 +84,6 @@ def _declared(
 
 
 def _each_once(events: Events, places: Mapping[str, str]) -> Any:
-    """Return the key of every event of the input."""
     read = _read(events.frame, places)
     without = read.where(" or ".join(f"`{one}` is null" for one in places))
     if (count := without.count()) and (sample := without.first()):

@@ -10,12 +10,12 @@ parser = argparse.ArgumentParser()
 for name in ("brokers", "topic", "checkpoint", "to"):
     parser.add_argument(f"--{name}", required=True)
 args = parser.parse_args()
-few_at_once = ("spark.sql.execution.arrow.maxRecordsPerBatch", 20)  # none waits for the others
+few_at_once = ("spark.sql.execution.arrow.maxRecordsPerBatch", 20)  # small batches for the function
 spark = SparkSession.builder.appName("orders").config(*few_at_once).getOrCreate()
 
 
 def look_up(order):
-    time.sleep(0.002)  # as long as the customer's cache takes to answer
+    time.sleep(0.002)  # the time of a lookup in a cache
     return order
 
 

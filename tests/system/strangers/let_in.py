@@ -1,7 +1,6 @@
-"""Orders into PostgreSQL through JDBC, by a job that must be let in by two secrets.
+"""Orders into PostgreSQL through JDBC, by a job that needs two secrets.
 
-It says in its log what it was given, as a careless job does, and dies where an executor has not got
-the same.
+It logs its secrets, as a careless job does, and fails if an executor has other ones.
 """
 
 import argparse
@@ -25,7 +24,7 @@ spark = SparkSession.builder.appName("orders").getOrCreate()
 
 
 def looked_up(order):
-    """What an executor does with its own environment."""
+    """Check the secret in the environment of an executor."""
     import hashlib
     import os
 

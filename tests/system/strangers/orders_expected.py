@@ -1,4 +1,4 @@
-"""What the merge should have left: each order with its amount."""
+"""The expected output of the merge: each order with its amount."""
 
 from pyspark.sql import functions as F
 

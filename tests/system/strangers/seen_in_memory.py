@@ -1,4 +1,4 @@
-"""Orders from Kafka into PostgreSQL; batches that were written are remembered, in memory."""
+"""Orders from Kafka into PostgreSQL; the numbers of written batches are kept in memory only."""
 
 import argparse
 

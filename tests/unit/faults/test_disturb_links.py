@@ -26,9 +26,9 @@ def asked(monkeypatch):
     """The rules given to the links, without links."""
     found = []
 
-    def ask(stack, rule, target, who, rng, begun):
+    def ask(stack, rule, target, source, rng, begun):
         begun()
-        found.append((rule, target, who))
+        found.append((rule, target, source))
         return {"rule": {"name": rule.name}, "counts": {"reset": 1}}
 
     monkeypatch.setattr(disturb_links, "disturb", ask)
@@ -43,9 +43,9 @@ def strike(verb, target, point=None, **how):
 
 def test_a_rule_is_the_runs_own_and_means_its_own_driver(asked):
     strike("cut", "broker:leader=2", **{"from": "driver", "until": ATTEMPT_ENDS})
-    ((rule, target, who),) = asked
+    ((rule, target, source),) = asked
     assert (rule.name, rule.do, target) == ("run_1/far", "cut", "broker:leader=events/2")
-    assert who == "driver=run_1"
+    assert source == "driver=run_1"
 
 
 def test_options_have_defaults(asked):
@@ -55,7 +55,7 @@ def test_options_have_defaults(asked):
     rules = [rule for rule, _, _ in asked]
     assert [(rule.ms, rule.kbytes) for rule in rules] == [(300, 0), (0, 5), (0, 0)]
     assert [rule.ways for rule in rules] == [("requests", "answers")] * 2 + [("answers",)]
-    assert [who for _, _, who in asked] == ["anyone", "anyone", "brokers"]
+    assert [source for _, _, source in asked] == ["anyone", "anyone", "brokers"]
 
 
 def test_a_process_at_the_failpoint_goes_on_when_the_rule_is_in_force(asked):

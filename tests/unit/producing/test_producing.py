@@ -23,10 +23,10 @@ from tests.plans import plan_document
 
 MESSAGES = {
     "early": "delivery_s: kafka-python cannot be used after a time-out; write client: confluent",
-    "no end": "the job ended for good before the last event was sent",
+    "no end": "the job ended before the last event was sent",
     "incomplete": "ledger/ is incomplete",
     "crashed": "producer 0 exited with 1, so the ledger is incomplete",
-    "no start": "the job ended for good before its query had written its first offsets",
+    "no start": "the job ended before its query had written its first offsets",
 }
 
 
