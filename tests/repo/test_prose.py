@@ -36,8 +36,6 @@ FOLDERS = ("src", "tests", "docs", "dags", "plugins", "spark_jobs", "benchmarks"
 PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")
 # Not rewritten yet.
 PENDING = (
-    "CONTRIBUTING.md",
-    "docs/",
     "src/onceproof/comparison/",
     "src/onceproof/digests.py",
     "src/onceproof/documents.py",
@@ -45,7 +43,6 @@ PENDING = (
     "src/onceproof/past/",
     "src/onceproof/scenario/",
     "src/onceproof/web/",
-    "tests/README.md",
     "tests/model/",
     "tests/mutants/",
     "tests/plugins/",
