@@ -1,4 +1,4 @@
-"""Digests of files: who changed one, added one or took one away makes another."""
+"""Digests of files: any changed, added or removed file changes the digest."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from onceproof.errors import EvidenceError
 
 
 def file_digest(path: Path) -> str:
-    """Return the sha256 of one file, or raise `EvidenceError` where it cannot be read."""
+    """Return the sha256 of one file, or raise `EvidenceError` if it cannot be read."""
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
@@ -20,7 +20,7 @@ def file_digest(path: Path) -> str:
 
 def files_digest(paths: Iterable[Path], root: Path) -> str:
     """Return the sha256 over the names below a folder and the contents of files, in order."""
-    told = hashlib.sha256()
+    digest = hashlib.sha256()
     for path in sorted(paths):
-        told.update(f"{path.relative_to(root).as_posix()!r} {file_digest(path)}\n".encode())
-    return told.hexdigest()
+        digest.update(f"{path.relative_to(root).as_posix()!r} {file_digest(path)}\n".encode())
+    return digest.hexdigest()

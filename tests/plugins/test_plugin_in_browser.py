@@ -93,7 +93,7 @@ def test_the_verdict_is_a_tab_of_the_dag_run(page, server):
     tab = page.frame_locator("iframe[title=Verdict]")
     tab.get_by_role("heading", name="FAIL").wait_for()
     keep(page, "verdict.png")
-    tab.get_by_role("link", name="The whole report").click()
+    tab.get_by_role("link", name="Full report").click()
     tab.get_by_role("heading", name="Findings").wait_for()
 
 

@@ -129,12 +129,12 @@ def judge(directory: str | Path) -> Run:
 
     The verdict history is updated only if it has the run.
     """
-    from onceproof.past.record import judged_again
+    from onceproof.past.record import update_verdict
     from onceproof.phases.judge import judge_run
 
     root = Path(directory)
     verdict = judge_run(root)
-    recorded(lambda: judged_again(RunDirectory(root), root.absolute().parent.parent))
+    recorded(lambda: update_verdict(RunDirectory(root), root.absolute().parent.parent))
     return Run(root, verdict.exit_code)
 
 

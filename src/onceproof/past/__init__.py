@@ -1,1 +1,1 @@
-"""The verdict history: every judged run as one row, and the known issues that people accept."""
+"""The verdict history: a row for every judged run, and the accepted known issues."""

@@ -1,4 +1,4 @@
-"""One judged run as a row of the verdict history, with the digest of its evidence."""
+"""A run as a row of the verdict history, with the digest of its evidence."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from onceproof.runs.parts import evidence_paths, files_of
 from onceproof.runs.plan import Plan
 from onceproof.verdict import Grade
 
-NEVER_JUDGED = "The run was begun and not judged: it is under way, or was killed before its end"
+NEVER_JUDGED = "The run was begun but not judged: it is still running, or was killed before its end"
 DEGREES = ("none", "felt", "retried", "restarted")  # of a fault's effect, the least first
 
 
 @dataclass(frozen=True)
 class Entry:
-    """What the history knows of a run; all but the digests is what its verdict document says.
+    """A run in the history; all fields but the digests come from its verdict document.
 
-    `at` is when its job ended. `broken` holds the classes that broke its promise, `findings` the
+    `at` is the end of its job. `broken` has the classes that broke its promise, `findings` the
     checkers that did not pass and their grades. `landed` of the planned `faults` struck with
-    proof, and `effects` has the degree of each that did, empty where it was not measured. `ran_on`
-    is the digest of what the job ran on, empty where nothing is known. `evidence` is the digest of
-    what the judge read, empty until the run is judged, `verdict_digest` that of `verdict.json`.
-    `number` tells in which order the history came to know of runs; a clock has no part in it.
+    proof, and `effects` has the degree of each of those, empty if it was not measured. `ran_on`
+    is the digest of the job's environment, empty if unknown. `evidence` is the digest of the
+    judge's input, empty until the run is judged, `verdict_digest` that of `verdict.json`. `number`
+    is the order in which runs were recorded, independent of any clock.
     """
 
     run: str
@@ -58,22 +58,22 @@ class Entry:
 
     @property
     def is_judged(self) -> bool:
-        """Whether there is a verdict; else the run was only begun."""
+        """Whether there is a verdict; otherwise the run was only begun."""
         return self.evidence != ""
 
     @property
     def is_unknown(self) -> bool:
-        """Whether any checker could not tell, whatever the worst of them said."""
+        """Whether any finding is UNKNOWN, even if the verdict is FAIL."""
         return Grade.UNKNOWN in (self.verdict, *self.findings.values())
 
     @property
     def is_proved(self) -> bool:
-        """Whether it is as claimed in each of the ways in which a row can say so."""
+        """Whether every field of the row agrees that the run is as claimed."""
         agreed = self.as_claimed and self.verdict == self.claims
         return agreed and not self.is_unknown and self.landed == self.faults
 
     def landed_with(self, effect: str) -> int:
-        """Return how many faults struck, and had at least this effect where one is asked for."""
+        """Return the number of faults that struck, with at least this effect if one is given."""
         if not effect:
             return self.landed
         enough = DEGREES[DEGREES.index(effect) :]
@@ -82,7 +82,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Night:
-    """What a night was asked for: scenarios, each with its seeds; `at` is when it began."""
+    """The scenarios and seeds requested of a night; `at` is its beginning."""
 
     name: str
     at: datetime
@@ -92,7 +92,7 @@ class Night:
 def make_entry(
     run: RunDirectory, document: Mapping[str, Any], at: datetime, evidence: str, verdict_digest: str
 ) -> Entry:
-    """Return the entry of a run by its verdict document; `evidence` and `at` are handed in."""
+    """Return the entry of a run by its verdict document; `evidence` and `at` are given."""
     plan = document["plan"]
     counts = document["differences"]
     recoveries = [one for one in document["timings"]["recovery"].values() if one is not None]
@@ -162,23 +162,23 @@ def _degree(fault: Mapping[str, Any]) -> str:
 
 
 def name_of(run: RunDirectory, plan: Mapping[str, Any]) -> str:
-    """Return a run's name by its plan; where no plan tells it, the end of its directory's path.
+    """Return a run's name by its plan; without one, the last two parts of its directory.
 
-    That has a slash, which the name in a plan never has.
+    The latter has a slash, which the name in a plan never has.
     """
     return _text(plan.get("run")) or _text("/".join(run.root.absolute().parts[-2:]))
 
 
 def _text(value: Any) -> str:
-    """Return a text that every database takes: NUL and what is no Unicode show as ?."""
-    told = "" if value is None else str(value)
-    return told.encode("utf-8", "replace").decode().replace("\0", "?")
+    """Return a text that every database accepts: NUL and invalid Unicode become ?."""
+    text = "" if value is None else str(value)
+    return text.encode("utf-8", "replace").decode().replace("\0", "?")
 
 
 def evidence_digest(run: RunDirectory) -> str:
-    """Return the sha256 over all that the judge reads: names and contents, in order.
+    """Return the sha256 over the judge's input: names and contents, in order.
 
-    A calm run is part of it. Logs, reports, the verdict and the state in the checkpoint are not. A
-    file that is added, missing, renamed or changed makes another digest.
+    It includes a calm run, but not logs, reports, the verdict or the state in the checkpoint. An
+    added, missing, renamed or changed file changes the digest.
     """
     return files_digest(files_of(evidence_paths(run)), run.root)

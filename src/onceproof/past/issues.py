@@ -1,4 +1,4 @@
-"""Known issues: what a red run shows and people have accepted for a time, with their reason."""
+"""Known issues: the findings of a red run that were accepted for a time, with a reason."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from onceproof.errors import RequestError
 from onceproof.past.entry import Entry
 from onceproof.verdict import Grade
 
-# How a sentence begins that does no more than count the rows of broken classes.
+# The beginning of a sentence that only counts the rows of broken classes.
 _COUNTS = re.compile(r"[\d,]+ rows? .*: not allowed under ")
 
 
 @dataclass(frozen=True)
 class Issue:
-    """One accepted defect of one scenario, until the end of a day (UTC).
+    """An accepted defect of a scenario, until the end of a day (UTC).
 
-    It is of runs that are held to the same as the one that it was made from, and in which no class
-    has more rows than it was given. Without a pattern the classes, the checkers and every sentence
-    that does not count such rows are exactly those of its run. With one, no class and no checker
-    may be new, and every sentence of the run must match.
+    It matches runs that are held to the same guarantee as its own run, with at most its number of
+    rows of each class. Without a pattern, the classes, the checkers and every sentence that does
+    not count rows must be those of its run. With a pattern, no class and no checker may be new, and
+    every sentence of the run must match the pattern.
     """
 
     number: int
@@ -51,9 +51,9 @@ def issue_of(
     name: str = "",
     at_most: Mapping[str, int] = MappingProxyType({}),
 ) -> Issue:
-    """Return the issue that accepts what this red run shows; the store gives it its number.
+    """Return the issue that accepts the findings of this red run; the store assigns its number.
 
-    A class may have as many rows as in this run, or as `at_most` says.
+    A class may have as many rows as in this run, or as in `at_most`.
     """
     _refuse(entry, reason, until, name, now)
     classes, checkers = what_shows(entry)
@@ -74,7 +74,7 @@ def issue_of(
     )
     if not matches(issue, entry, now):
         raise RequestError(
-            f"--pattern {pattern!r} does not match every sentence of {entry.run}: write one that"
+            f"--pattern {pattern!r} does not match every sentence of {entry.run}; write one that"
             f" matches {' and '.join(map(repr, sentences(entry)))}"
         )
     return issue
@@ -83,17 +83,17 @@ def issue_of(
 def _refuse(entry: Entry, reason: str, until: date, name: str, now: datetime) -> None:
     if entry.is_unknown:
         raise RequestError(
-            f"{entry.run} is not known in all its parts ({', '.join(entry.findings) or 'no plan'}):"
-            " what nobody knows cannot be accepted, so run it again"
+            f"{entry.run} is UNKNOWN in part ({', '.join(entry.findings) or 'no plan'}) and cannot"
+            " be accepted; run it again"
         )
     if entry.as_claimed:
-        raise RequestError(f"{entry.run} is as claimed: only a red run has something to accept")
+        raise RequestError(f"{entry.run} is as claimed; name a red run")
     if until < now.astimezone(UTC).date():
-        raise RequestError(f"--until {until} is past already: write a day to come")
+        raise RequestError(f"--until {until} is in the past; write a future day")
     if not reason.strip():
-        raise RequestError("--reason is empty: write why this may be red")
+        raise RequestError("--reason is empty; write why this run may be red")
     if name.isdigit():
-        raise RequestError(f"--name {name} reads as a number: write a word")
+        raise RequestError(f"--name {name} is a number; write a word")
 
 
 def _ceilings(entry: Entry, given: Mapping[str, int]) -> dict[str, int]:
@@ -101,13 +101,12 @@ def _ceilings(entry: Entry, given: Mapping[str, int]) -> dict[str, int]:
     for name, most in given.items():
         if name not in found:
             raise RequestError(
-                f"--at-most {name}={most}: {entry.run} shows no such class: write"
-                f" {' or '.join(found) or 'none, since it shows no class at all'}"
+                f"--at-most {name}={most}: {entry.run} has no such anomaly; "
+                + (f"write {' or '.join(found)}" if found else "leave --at-most out")
             )
         if most < found[name]:
             raise RequestError(
-                f"--at-most {name}={most} is below what {entry.run} shows: write {found[name]} or"
-                " more"
+                f"--at-most {name}={most} is less than {entry.run} has; write {found[name]} or more"
             )
     return found | dict(given)
 
@@ -119,9 +118,10 @@ def what_shows(entry: Entry) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def sentences(entry: Entry) -> tuple[str, ...]:
-    """Return the sentences of what is wrong with a run.
+    """Return the sentences about what is wrong with a run.
 
-    A control that passed says first what it missed; the sentences behind it are of what passed.
+    The first reason of a control that passed is the missing anomaly; the others are of checks that
+    passed.
     """
     return entry.reasons[:1] if entry.verdict == Grade.PASS else entry.reasons
 
@@ -134,7 +134,7 @@ def matches(issue: Issue, entry: Entry, now: datetime) -> bool:
 def shows(issue: Issue, entry: Entry) -> bool:
     """Whether a red run shows this issue and nothing else, expired or not.
 
-    A run in which anything is unknown never does: a fault that did not strike proves no issue.
+    A run with an UNKNOWN finding never does: a fault that did not strike proves no issue.
     """
     if entry.as_claimed or entry.is_unknown:
         return False
@@ -144,27 +144,28 @@ def shows(issue: Issue, entry: Entry) -> bool:
     if any(entry.differences.get(name, 0) > issue.at_most.get(name, 0) for name in classes):
         return False
     if not issue.pattern:
-        said = _beside_counts(sentences(entry)) == _beside_counts(issue.sentences)
-        return said and (classes, checkers) == (issue.classes, issue.checkers)
-    said = all(re.search(issue.pattern, sentence) for sentence in sentences(entry))
-    return said and set(classes) <= set(issue.classes) and set(checkers) <= set(issue.checkers)
+        is_same = _without_counts(sentences(entry)) == _without_counts(issue.sentences)
+        return is_same and (classes, checkers) == (issue.classes, issue.checkers)
+    is_matched = all(re.search(issue.pattern, sentence) for sentence in sentences(entry))
+    return (
+        is_matched and set(classes) <= set(issue.classes) and set(checkers) <= set(issue.checkers)
+    )
 
 
-def _beside_counts(said: Iterable[str]) -> set[str]:
-    """Return what no ceiling speaks of: which column, for instance, or how the job ended."""
-    return {sentence for sentence in said if not _COUNTS.match(sentence)}
+def _without_counts(sentences: Iterable[str]) -> set[str]:
+    return {sentence for sentence in sentences if not _COUNTS.match(sentence)}
 
 
 def has_expired(issue: Issue, now: datetime) -> bool:
-    """Whether its last day is over."""
+    """Whether the last day of the issue is over."""
     return now.astimezone(UTC).date() > issue.until
 
 
 def result_of(entry: Entry, issues: Iterable[Issue], now: datetime) -> tuple[str, int | None]:
-    """Return what a run is to people (as claimed, unknown, known red, new red), and the issue."""
+    """Return a run's result (as claimed, unknown, known red or new red), and its known issue."""
     if entry.verdict == Grade.UNKNOWN:
         return "unknown", None
     if entry.as_claimed:
         return "as claimed", None
-    known = next((issue for issue in issues if matches(issue, entry, now)), None)
-    return ("known red", known.number) if known else ("new red", None)
+    issue = next((issue for issue in issues if matches(issue, entry, now)), None)
+    return ("known red", issue.number) if issue else ("new red", None)

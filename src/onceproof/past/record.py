@@ -1,4 +1,4 @@
-"""From a judged run to its row in the verdict history."""
+"""The recording of runs in the verdict history."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ HISTORY = "ONCEPROOF_HISTORY"
 
 
 def history_of(runs: Path) -> str:
-    """Return where the verdict history is: `ONCEPROOF_HISTORY`, else a file in the runs' folder."""
+    """Return the address of the verdict history: `ONCEPROOF_HISTORY`, or a file among the runs."""
     return os.environ.get(HISTORY) or str(runs / "history.sqlite")
 
 
 def entry_of(run: RunDirectory, at: datetime | None = None) -> Entry:
-    """Return the entry of a judged run, or raise `EvidenceError` where it was not judged.
+    """Return the entry of a judged run, or raise `EvidenceError` if it was not judged.
 
-    It is of the time at which the run's job ended, and of now where nothing is known of an UNKNOWN
-    run. The time of judging says nothing: one that was abandoned may be judged weeks later.
+    Its time is the end of the run's job, or now if that is unknown and the run is UNKNOWN. The time
+    of judging is not used: an abandoned run may be judged weeks later.
     """
     document = read_object(run.verdict)
     try:
@@ -45,10 +45,10 @@ def entry_of(run: RunDirectory, at: datetime | None = None) -> Entry:
 
 
 def ended_at(run: RunDirectory) -> datetime:
-    """Return when a run's job ended for the last time; when the run began, if no job of it did.
+    """Return the last end of a run's job, or the beginning of the run if no job ended.
 
-    Later records would make it younger than what it shows: the sink may be read, and what the run
-    made may be released, at any time after.
+    Later records are not used: the sink may be read, and the run's resources may be released, at
+    any later time.
     """
     records = History(run.history).read()
     ended = [record for record in records if record.op is Op.ATTEMPT_END]
@@ -57,15 +57,14 @@ def ended_at(run: RunDirectory) -> datetime:
         return datetime.fromtimestamp(wall, UTC)
     except (OverflowError, ValueError, OSError):
         raise EvidenceError(
-            f"the history says {wall} for the run's end, which is no time: it was damaged, so run"
-            " the scenario again"
+            f"invalid time {wall} of the run's end in the history; run the scenario again"
         ) from None
 
 
 def begin_run(run: RunDirectory, runs: Path) -> None:
     """Record that a run was planned, before anything of it is started.
 
-    So a run leaves a row whatever ends it: killed, with all that it has started, it is UNKNOWN.
+    So every run has a row: one that is killed with all its processes is UNKNOWN.
     """
     from onceproof.past.store import open_store
 
@@ -74,7 +73,7 @@ def begin_run(run: RunDirectory, runs: Path) -> None:
 
 
 def record_night(night: Night, runs: Path) -> None:
-    """Record what a night is asked for, before its first run."""
+    """Record the scenarios and seeds of a night, before its first run."""
     from onceproof.past.store import open_store
 
     open_store(history_of(runs)).record_night(night)
@@ -83,8 +82,8 @@ def record_night(night: Night, runs: Path) -> None:
 def record(store: Store, run: RunDirectory) -> Entry:
     """Record a judged run and return its row.
 
-    One that is known already gets its new verdict and keeps its time, if its evidence is the same.
-    If it was altered, nothing changes: judging it again makes nothing good.
+    A recorded run gets its new verdict and keeps its time, if its evidence is unchanged. If the
+    evidence was altered, the row does not change.
     """
     return store.record(entry_of(run))
 
@@ -92,7 +91,7 @@ def record(store: Store, run: RunDirectory) -> Entry:
 def record_run(run: RunDirectory, runs: Path) -> Entry:
     """Record a judged run in the history of a folder of runs; the last step, after the release.
 
-    Whatever is written into the run's evidence after this, a repeated release too, alters it.
+    Anything written into the run's evidence afterwards, also by a repeated release, alters it.
     """
     from onceproof.past.store import open_store
 
@@ -100,21 +99,21 @@ def record_run(run: RunDirectory, runs: Path) -> Entry:
 
 
 def find_store(runs: Path) -> Store | None:
-    """Return the history of a folder of runs; None where no run was ever recorded in its file."""
+    """Return the history of a folder of runs; None if its file does not exist."""
     from onceproof.past.store import open_store
 
     address = history_of(runs)
     return open_store(address) if "://" in address or Path(address).exists() else None
 
 
-def judged_again(run: RunDirectory, runs: Path) -> Entry | None:
-    """Give a run that the history knows its new verdict; of others, it learns nothing.
+def update_verdict(run: RunDirectory, runs: Path) -> Entry | None:
+    """Update the verdict of a run that is in the history; do nothing for other runs.
 
-    Nor does it of a run that was begun and is not released: its evidence is still being written.
+    Nothing is done either for a run that is not released: its evidence is still being written.
     """
     if (store := find_store(runs)) is None:
         return None
     entry = entry_of(run)
-    known = store.find(entry.run)
-    is_over = known is not None and (known.is_judged or run.released.exists())
+    row = store.find(entry.run)
+    is_over = row is not None and (row.is_judged or run.released.exists())
     return store.record(entry) if is_over else None

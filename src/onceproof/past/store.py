@@ -1,4 +1,4 @@
-"""The verdict history as a store: rows are added and judged again, and never taken away."""
+"""The verdict history as a store: rows are added and updated, never removed."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from sqlalchemy.dialects import postgresql, sqlite
 from onceproof.errors import RequestError
 from onceproof.past.entry import Entry, Night
 from onceproof.past.issues import Issue
-from onceproof.past.tables import ISSUES, NIGHTS, RUNS, migrate, open_engine, told
+from onceproof.past.tables import ISSUES, NIGHTS, RUNS, database_errors, migrate, open_engine
 
-# What a run is stays as it was first recorded; this is what judging it again may change.
+# The columns that judging a run again may change; the others stay as first recorded.
 _JUDGED = (
     "directory", "verdict", "claims", "as_claimed", "hold_to", "reasons", "findings", "differences",
     "broken", "faults", "landed", "recovery_s", "seconds", "verdict_digest", "ran_on",
@@ -26,18 +26,17 @@ _JUDGED = (
 
 @dataclass(frozen=True)
 class Store:
-    """One verdict history; `shown` is its address without a password."""
+    """A verdict history; `label` is its address without a password."""
 
     engine: Engine
-    shown: str
+    label: str
 
     def record(self, entry: Entry) -> Entry:
-        """Add a run, or give one that is known its new verdict; return its row as it is now.
+        """Add a run, or update the verdict of a recorded one; return its row.
 
-        One that was only begun becomes all that the entry says, and keeps its number.
-
-        A verdict on other evidence than that of the first time changes nothing: else it would stand
-        there as good once the evidence was put back.
+        A run that was only begun takes all values of the entry, and keeps its number. A verdict on
+        other evidence than at first changes nothing: otherwise it would count as good once the
+        evidence was restored.
         """
         kind = postgresql if self.engine.dialect.name == "postgresql" else sqlite
         adds = kind.insert(RUNS).values(_row(entry))
@@ -54,13 +53,13 @@ class Store:
             return _entry(found.mappings().one())
 
     def begin(self, entry: Entry) -> None:
-        """Add a run that nobody has judged; one that is known stays as it is."""
+        """Add a run that was not judged yet; a recorded run does not change."""
         kind = postgresql if self.engine.dialect.name == "postgresql" else sqlite
         with self._writing() as connection:
             connection.execute(kind.insert(RUNS).values(_row(entry)).on_conflict_do_nothing())
 
     def record_night(self, night: Night) -> None:
-        """Add a night, or replace what one that is known was asked for."""
+        """Add a night, or replace a recorded one."""
         kind = postgresql if self.engine.dialect.name == "postgresql" else sqlite
         adds = kind.insert(NIGHTS).values(asdict(night))
         changed = {name: adds.excluded[name] for name in ("at", "asked")}
@@ -69,7 +68,7 @@ class Store:
 
     def nights(self) -> list[Night]:
         """Return all nights, the newest first."""
-        with told(self.shown), self.engine.begin() as connection:
+        with database_errors(self.label), self.engine.begin() as connection:
             found = connection.execute(select(NIGHTS).order_by(NIGHTS.c.at.desc())).mappings()
             return [Night(**_plain(row, Night)) for row in found]
 
@@ -87,7 +86,7 @@ class Store:
         verdict: str = "",
         last: int = 0,
     ) -> list[Entry]:
-        """Return the rows that are asked for, the newest first; at most `last`, if it is given."""
+        """Return the matching rows, the newest first; at most `last`, if it is given."""
         asked = select(RUNS).order_by(RUNS.c.at.desc(), RUNS.c.number.desc())
         wanted = {"scenario": scenario, "subject": subject, "night": night, "verdict": verdict}
         for name, value in wanted.items():
@@ -96,56 +95,61 @@ class Store:
         return found[:last] if last else found
 
     def mark_pruned(self, runs: Iterable[str]) -> None:
-        """Note of these runs that their directories are gone."""
+        """Mark the directories of these runs as removed."""
         with self._writing() as connection:
             for run in runs:
                 connection.execute(update(RUNS).where(RUNS.c.run == run).values(pruned=True))
 
     def issues(self) -> list[Issue]:
         """Return the known issues, expired ones too, in the order of their numbers."""
-        with told(self.shown), self.engine.begin() as connection:
+        with database_errors(self.label), self.engine.begin() as connection:
             found = connection.execute(select(ISSUES).order_by(ISSUES.c.number)).mappings()
             return [_issue(row) for row in found]
 
     def add_issue(self, issue: Issue) -> Issue:
-        """Keep a known issue and return it with its number."""
+        """Add a known issue and return it with its number."""
         row = _row(issue) | {"name": issue.name or None}
         with self._writing() as connection:
             same = select(ISSUES).where(ISSUES.c.name == issue.name)
             if connection.execute(same).first():
-                raise RequestError(f"--name {issue.name} is another issue's: write another")
+                raise RequestError(
+                    f"--name {issue.name} is taken by another issue; write a new one"
+                )
             added = connection.execute(insert(ISSUES).values(row).returning(ISSUES))
             return _issue(added.mappings().one())
 
     def remove_issue(self, number: int) -> bool:
-        """Forget a known issue; whether there was one. Its number is never given again."""
+        """Remove a known issue and return whether it existed; its number is never reused."""
         with self._writing() as connection:
             return bool(
                 connection.execute(delete(ISSUES).where(ISSUES.c.number == number)).rowcount
             )
 
     def _read(self, asked: Select[Any]) -> list[Entry]:
-        with told(self.shown), self.engine.begin() as connection:
+        with database_errors(self.label), self.engine.begin() as connection:
             return [_entry(row) for row in connection.execute(asked).mappings()]
 
     @contextmanager
     def _writing(self) -> Iterator[Connection]:
-        with told(self.shown), self.engine.execution_options(writes=True).begin() as connection:
+        with (
+            database_errors(self.label),
+            self.engine.execution_options(writes=True).begin() as connection,
+        ):
             yield connection
 
 
 def open_store(address: object) -> Store:
-    """Open the history at a path (SQLite) or a URL (PostgreSQL), and make it if it is not there."""
-    engine, shown = open_engine(str(address))
-    migrate(engine, shown)
-    return Store(engine, shown)
+    """Open the history at a path (SQLite) or a URL (PostgreSQL), and create it if necessary."""
+    engine, label = open_engine(str(address))
+    migrate(engine, label)
+    return Store(engine, label)
 
 
 def _row(one: Entry | Issue) -> dict[str, Any]:
-    """Return the columns of a row that is added; the history gives it its number."""
-    told = {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(one).items()}
-    del told["number"]
-    return told
+    """Return the columns of a new row; the database assigns its number."""
+    columns = {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(one).items()}
+    del columns["number"]
+    return columns
 
 
 def _plain(row: Mapping[Any, Any], kind: type[Entry | Issue | Night]) -> dict[str, Any]:
@@ -163,7 +167,7 @@ def _issue(row: Mapping[Any, Any]) -> Issue:
 
 
 def _utc(value: Any) -> Any:
-    """Return a time with its zone, which SQLite does not keep; anything else as it is."""
+    """Return a time with its zone, which SQLite does not store; any other value as it is."""
     if not isinstance(value, datetime):
         return value
     return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)

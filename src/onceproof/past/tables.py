@@ -1,4 +1,4 @@
-"""The tables of the verdict history: opened in its database, brought up to date under a lock."""
+"""The tables of the verdict history, migrated under a lock."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from sqlalchemy.pool import NullPool
 from onceproof.errors import EvidenceError, RequestError
 from onceproof.machine.polling import wait_for
 
-# Named after us, because the database may be somebody's who has tables of his own.
+# Named after us, because the database may have tables of other applications.
 VERSION_TABLE = "onceproof_version"
 REVISIONS = ("0001", "0002", "0003", "0004")  # every migration, the newest last
 METADATA = MetaData()
@@ -80,7 +80,7 @@ NIGHTS = Table(
     Column("asked", JSON, nullable=False),
 )
 
-# A number is never given twice: a policy that allows issue 3 must not come to allow another.
+# A number is never reused: a policy that allows issue 3 must not come to allow another.
 ISSUES = Table(
     "onceproof_issues",
     METADATA,
@@ -102,89 +102,87 @@ ISSUES = Table(
 
 
 _WAITS_S = 30
-_LOCK = 0x6F6E6365  # the advisory lock of whoever makes the tables
+_LOCK = 0x6F6E6365  # the advisory lock of migrations
 _WRITE = "write postgresql://user@host/database, or the path of a file"
 
 
 def open_engine(address: str) -> tuple[Engine, str]:
-    """Return the database of an address, and the words that people know it by: never a password."""
+    """Return the database of an address, and a label for it without the password."""
     if "://" not in address:
         return _sqlite(Path(address)), address
     url = _parse(address)
-    shown = f"postgresql://{url.host or ''}{f':{url.port}' if url.port else ''}/{url.database}"
+    label = f"postgresql://{url.host or ''}{f':{url.port}' if url.port else ''}/{url.database}"
     engine = create_engine(
         url.set(drivername="postgresql+psycopg"),
         poolclass=NullPool,
         connect_args={"connect_timeout": _WAITS_S},
         hide_parameters=True,
     )
-    return engine, shown
+    return engine, label
 
 
-def migrate(engine: Engine, shown: str) -> None:
-    """Make or change the tables if they are not those of this version; any number may at once."""
-    with told(shown), engine.connect() as connection:
-        if _version(connection, shown) == REVISIONS[-1]:
+def migrate(engine: Engine, label: str) -> None:
+    """Create or migrate the tables if necessary; safe for concurrent callers."""
+    with database_errors(label), engine.connect() as connection:
+        if _version(connection, label) == REVISIONS[-1]:
             return
     if engine.dialect.name == "sqlite":
-        _keep_a_write_ahead_log(engine, shown)
-    with told(shown), engine.execution_options(writes=True).begin() as connection:
+        _keep_a_write_ahead_log(engine, label)
+    with database_errors(label), engine.execution_options(writes=True).begin() as connection:
         if engine.dialect.name == "postgresql":
             connection.execute(text(f"set local lock_timeout = '{_WAITS_S}s'"))
             connection.execute(text(f"select pg_advisory_xact_lock({_LOCK})"))
-        if _version(connection, shown) != REVISIONS[-1]:
+        if _version(connection, label) != REVISIONS[-1]:
             _upgrade(connection)
 
 
 @contextmanager
-def told(shown: str) -> Iterator[None]:
-    """Turn what the database raises into one sentence."""
+def database_errors(label: str) -> Iterator[None]:
+    """Turn exceptions of the database into an `EvidenceError` of one sentence."""
     try:
         yield
     except (SQLAlchemyError, sqlite3.Error) as error:
-        said = " ".join(str(getattr(error, "orig", None) or error).split())
-        raise EvidenceError(f"the verdict history {shown} cannot be used: {said}") from None
+        message = " ".join(str(getattr(error, "orig", None) or error).split())
+        raise EvidenceError(f"the verdict history {label} cannot be used: {message}") from None
 
 
 def _parse(address: str) -> URL:
     try:
         url = make_url(address)
     except (ArgumentError, ValueError):
-        raise RequestError(f"the verdict history's address is no URL: {_WRITE}") from None
+        raise RequestError(f"the verdict history's address is not a URL; {_WRITE}") from None
     if url.drivername not in ("postgresql", "postgres", "postgresql+psycopg"):
-        raise RequestError(f"a verdict history cannot be in {url.drivername!r}: {_WRITE}")
+        raise RequestError(f"unknown database {url.drivername!r} of a verdict history; {_WRITE}")
     if "@" in (url.host or ""):
-        raise RequestError("the verdict history's URL has two @: write %40 for one in a password")
+        raise RequestError("the verdict history's URL has two @; write %40 for an @ in a password")
     return url
 
 
 def _sqlite(path: Path) -> Engine:
     path.parent.mkdir(parents=True, exist_ok=True)
     if not path.exists():
-        with suppress(OSError):  # SQLite says it in a sentence
-            path.touch(0o600)  # it gives its other files the same mode
+        with suppress(OSError):  # SQLite reports it
+            path.touch(0o600)  # SQLite gives its other files the same mode
     url = URL.create("sqlite", database=str(path))
     engine = create_engine(url, poolclass=NullPool, connect_args={"timeout": _WAITS_S})
 
     @event.listens_for(engine, "connect")
     def connected(connection: sqlite3.Connection, _: object) -> None:
-        connection.isolation_level = None  # transactions begin where `began` says so
+        connection.isolation_level = None  # `began` begins transactions
 
     @event.listens_for(engine, "begin")
     def began(connection: Connection) -> None:
-        # A writer that began as a reader could be refused in its midst; one that waits first is not
+        # A writer that begins as a reader could fail later; one that waits for the lock cannot
         writes = connection.get_execution_options().get("writes")
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
     return engine
 
 
-def _keep_a_write_ahead_log(engine: Engine, shown: str) -> None:
-    """Let readers and a writer work at once; the file remembers it.
-
-    SQLite does not wait for others here, as it does everywhere else.
-    """
-    with told(shown), engine.connect() as connection:
+def _keep_a_write_ahead_log(engine: Engine, label: str) -> None:
+    # Readers and a writer can then work at the same time; the file stores the mode. SQLite does not
+    # wait for locks here, unlike everywhere else.
+    with database_errors(label), engine.connect() as connection:
         raw: Any = connection.connection.dbapi_connection
 
         def is_kept() -> bool:
@@ -195,23 +193,23 @@ def _keep_a_write_ahead_log(engine: Engine, shown: str) -> None:
                     return False
                 raise
 
-        wait_for(is_kept, _WAITS_S, f"the verdict history {shown} stays locked")
+        wait_for(is_kept, _WAITS_S, f"the verdict history {label} stays locked")
 
 
-def _version(connection: Connection, shown: str) -> str | None:
+def _version(connection: Connection, label: str) -> str | None:
     if not inspect(connection).has_table(VERSION_TABLE):
         return None
     found = connection.execute(text(f"select version_num from {VERSION_TABLE}")).scalar()  # noqa: S608
     if found is not None and found not in REVISIONS:
         raise RequestError(
-            f"the verdict history {shown} is of version {found}, and this onceproof knows"
-            f" {REVISIONS[-1]}: install a newer one, or name another history"
+            f"the verdict history {label} has version {found}, but this onceproof supports"
+            f" {REVISIONS[-1]}; install a newer one, or name another history"
         )
     return found
 
 
 def _upgrade(connection: Connection) -> None:
-    logging.getLogger("alembic").setLevel(logging.WARNING)  # it tells of each step, and of imports
+    logging.getLogger("alembic").setLevel(logging.WARNING)  # it logs each step and import
     from alembic import command
     from alembic.config import Config
 

@@ -1,4 +1,4 @@
-"""How each scenario has fared: from the rows of its runs to a few numbers."""
+"""The trend of each scenario, from the rows of its runs."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from onceproof.verdict import Grade
 
 @dataclass(frozen=True)
 class Trend:
-    """One scenario's runs as numbers; rates are shares from 0 to 1.
+    """A scenario's runs as numbers; rates are shares from 0 to 1.
 
-    A run is flaky if it is UNKNOWN, or if its version gave both results with its seed, on
-    the same Spark, Java, Python and jars.
+    A run is flaky if it is UNKNOWN, or if its version had both results with its seed, on the same
+    Spark, Java, Python and jars.
     """
 
     scenario: str

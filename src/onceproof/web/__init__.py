@@ -1,4 +1,4 @@
-"""What people open in the morning: scenarios down, nights across, and the gate's state above.
+"""The web pages: scenarios by night, with the gate's state above, and single runs.
 
-It reads the verdict history and the folders of runs, and changes neither.
+They read the verdict history and the folders of runs, and change neither.
 """

@@ -1,4 +1,4 @@
-"""The gate's state for each version that was run, as `onceproof gate` would say it now."""
+"""The gate's current state for each version that was run, as by `onceproof gate`."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ POLICY = "ONCEPROOF_POLICY"
 
 
 @dataclass(frozen=True)
-class Shown:
-    """A sentence of the gate, and the link to the report of the run that shows it, if any."""
+class ShownReason:
+    """A reason of the gate, with the run that it is about and the link to its report, if any."""
 
     text: str
     run: str
@@ -30,41 +30,41 @@ class Shown:
 
 @dataclass(frozen=True)
 class Gate:
-    """The gate for one version: open, or closed by a failure or for lack of evidence."""
+    """The gate for a version: open, or closed by a failure or for lack of evidence."""
 
     version: str
     exit: int
-    reasons: tuple[Shown, ...]
+    reasons: tuple[ShownReason, ...]
 
     @property
     def grade(self) -> Grade:
-        """The colour and the sign that it is shown with."""
+        """The grade whose colour and sign the gate is shown with."""
         if self.exit == EXIT_AS_CLAIMED:
             return Grade.PASS
         return Grade.FAIL if self.exit == EXIT_NOT_AS_CLAIMED else Grade.UNKNOWN
 
     @property
     def words(self) -> str:
-        """Its state, for whoever sees no colour."""
-        said = {Grade.PASS: "open", Grade.FAIL: "closed by a failure"}
-        return said.get(self.grade, "closed for lack of evidence")
+        """The state in words, beside its colour."""
+        words = {Grade.PASS: "open", Grade.FAIL: "closed by a failure"}
+        return words.get(self.grade, "closed for lack of evidence")
 
 
 @dataclass(frozen=True)
 class Gates:
-    """The gate for each version, the newest first; `trouble` says why there is none to be told."""
+    """The gates of all versions, the newest first; `trouble` is the reason if there are none."""
 
     states: tuple[Gate, ...] = ()
     trouble: str = ""
 
 
 def policy_of(runs: Path) -> Path:
-    """Return where the policy is: `ONCEPROOF_POLICY`, else gate.yaml beside the runs folder."""
+    """Return the policy's path: `ONCEPROOF_POLICY`, or gate.yaml beside the runs folder."""
     return Path(os.environ.get(POLICY) or runs.absolute().parent / "gate.yaml")
 
 
 def versions_of(entries: Iterable[Entry]) -> list[str]:
-    """Return the versions that were run, each once, that of the newest run first."""
+    """Return the versions that were run, without duplicates, by their newest run."""
     newest = sorted(entries, key=lambda entry: entry.at, reverse=True)
     return list(dict.fromkeys(entry.subject for entry in newest))
 
@@ -77,11 +77,11 @@ def find_gates(
     now: datetime,
     link: Callable[[Entry], str],
 ) -> Gates:
-    """Return the state for each version, by all entries of the history and the evidence of now."""
+    """Return the state for each version, by the history's entries and the current evidence."""
     if not file.exists():
         return Gates(
-            trouble=f"No gate is decided, because there is no policy at {file}: write one there,"
-            f" or set {POLICY} to where it is"
+            trouble=f"No gate is decided: there is no policy at {file}; write one, or set {POLICY}"
+            " to its path"
         )
     try:
         policy = read_policy(file)
@@ -99,11 +99,10 @@ def find_gates(
 
 
 def _gate(decision: Decision, link: Callable[[str], str]) -> Gate:
-    """Return what is shown of a decision: what closes the gate stands first."""
     order = list(Kind)
     reasons = sorted(decision.reasons, key=lambda reason: order.index(reason.kind))
     shown = (
-        Shown(": ".join(filter(None, [one.scenario, one.reason])), one.run, link(one.run))
+        ShownReason(": ".join(filter(None, [one.scenario, one.reason])), one.run, link(one.run))
         for one in reasons
     )
-    return Gate(decision.version or "version not known", decision.exit, tuple(shown))
+    return Gate(decision.version or "unknown version", decision.exit, tuple(shown))

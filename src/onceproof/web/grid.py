@@ -1,4 +1,4 @@
-"""Scenarios down, nights across: the verdict history as one table, and its newest night."""
+"""The verdict history as a table of scenarios by night, and the summary of its newest night."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from onceproof.verdict import Grade
 NIGHTS = 14
 _NO_PLAN = "runs without a plan"
 _Key = tuple[str, bool]  # of a column: its name, and whether it is outside any night
-# A night has passed without a run: there is one each day, and it may begin late and take long.
+# The age of a night after which the next one is missing: it may begin late and take long.
 STALE = timedelta(hours=36)
 
 
 class Standing(StrEnum):
-    """What a run means to whoever looks in the morning, from the best to the worst."""
+    """The result of a run for its reader, from the best to the worst."""
 
     AS_CLAIMED = "as claimed"
     UNKNOWN = "unknown"
@@ -30,21 +30,21 @@ class Standing(StrEnum):
 
     @property
     def grade(self) -> Grade:
-        """The colour and the sign that it is shown with: a control that fails is as claimed."""
+        """The grade whose colour and sign are shown: a control that fails as claimed is PASS."""
         if self is Standing.AS_CLAIMED:
             return Grade.PASS
         return Grade.UNKNOWN if self is Standing.UNKNOWN else Grade.FAIL
 
     @property
     def rank(self) -> int:
-        """Its place from the best, 0, to the worst."""
+        """The position from the best, 0, to the worst."""
         return list(Standing).index(self)
 
 
 def standing(entry: Entry, issues: Sequence[Issue], now: datetime) -> tuple[Standing, Issue | None]:
-    """Return how a run stands, and the issue that it is known by.
+    """Return the standing of a run, and its known issue.
 
-    A row that says as claimed and contradicts itself, or whose faults did not all land, is unknown.
+    A row that is as claimed but contradicts itself, or whose faults did not all land, is unknown.
     """
     word, number = result_of(entry, issues, now)
     found = Standing(word)
@@ -54,10 +54,10 @@ def standing(entry: Entry, issues: Sequence[Issue], now: datetime) -> tuple[Stan
 
 
 @dataclass(frozen=True)
-class Shown:
-    """A run as it is shown: how it stands, the issue it is known by, and where its report is.
+class ShownRun:
+    """A run with its standing, its known issue, and the link to its report.
 
-    `link` is empty where there is no report to be had: it was pruned, or lies elsewhere.
+    `link` is empty if there is no report: it was pruned, or is not in the runs folder.
     """
 
     entry: Entry
@@ -68,26 +68,26 @@ class Shown:
 
 @dataclass(frozen=True)
 class Cell:
-    """All runs of a scenario in a night, the worst first, and the newest first of those.
+    """The runs of a scenario in a night, the worst first, of equal ones the newest first.
 
-    `missing` counts the seeds that the night was asked for and that have no run.
+    `missing` is the number of requested seeds without a run.
     """
 
-    runs: tuple[Shown, ...]
+    runs: tuple[ShownRun, ...]
     missing: int
 
     @property
-    def worst(self) -> Shown:
-        """The run that the cell shows."""
+    def worst(self) -> ShownRun:
+        """The run that represents the cell."""
         return self.runs[0]
 
 
 @dataclass(frozen=True)
 class Column:
-    """A night by its name, or a day (UTC) of what was run outside any night.
+    """A night by its name, or a day (UTC) of runs outside any night.
 
-    `at` is when it began: as recorded, else the end of its first run. `asked` holds the seeds of
-    each scenario that it was to run, and is None for a night that the history has no record of.
+    `at` is its recorded beginning, or else the end of its first run. `asked` has the requested
+    seeds of each scenario; None if the history has no record of the night.
     """
 
     name: str
@@ -98,7 +98,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Row:
-    """A scenario through the nights; a cell without a run is no verdict at all."""
+    """A scenario in all nights; a cell without runs has no verdict."""
 
     scenario: str
     cells: tuple[Cell, ...]
@@ -107,20 +107,20 @@ class Row:
 
 @dataclass(frozen=True)
 class Grid:
-    """The whole table: columns from the newest night on, rows from the worst standing on."""
+    """The whole table: columns with the newest night first, rows with the worst standing first."""
 
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
 
     @property
     def entries(self) -> tuple[Entry, ...]:
-        """Every run that it shows."""
+        """All runs of the table."""
         cells = (cell for row in self.rows for cell in row.cells)
         return tuple(run.entry for cell in cells for run in cell.runs)
 
     @property
     def latest(self) -> int | None:
-        """The place of the newest night, or of the newest day if there is no night."""
+        """The index of the newest night, or of the newest day without any night."""
         nights = [at for at, column in enumerate(self.columns) if not column.outside]
         return next(iter(nights), 0 if self.columns else None)
 
@@ -132,7 +132,7 @@ def make_grid(
     link: Callable[[Entry], str],
     nights: Iterable[Night] = (),
 ) -> Grid:
-    """Return the newest nights of the history; the order of the entries does not matter."""
+    """Return the table of the newest nights; the order of the entries does not matter."""
     recorded = {night.name: night for night in nights}
     found: dict[_Key, list[Entry]] = {(name, False): [] for name in recorded}
     for entry in entries:
@@ -149,7 +149,7 @@ def make_grid(
 
     def cell(scenario: str, column: Column, runs: Mapping[str, Sequence[Entry]]) -> Cell:
         ran = runs.get(scenario, ())
-        shown = [Shown(entry, *standing(entry, issues, now), link(entry)) for entry in ran]
+        shown = [ShownRun(entry, *standing(entry, issues, now), link(entry)) for entry in ran]
         shown.sort(key=lambda run: (run.standing.rank, run.entry.at), reverse=True)
         asked = set((column.asked or {}).get(scenario, ()))
         return Cell(tuple(shown), len(asked - {entry.seed for entry in ran}))
@@ -178,10 +178,10 @@ def _by_scenario(entries: Sequence[Entry]) -> dict[str, list[Entry]]:
 
 
 def _of_row(columns: Sequence[Column], cells: Sequence[Cell]) -> Standing:
-    """Return how a scenario stands now: the worst of its newest night and of what came after it.
+    """Return the current standing of a scenario: the worst of its newest night and later runs.
 
-    So a green run by hand does not hide the red night before it. Without any night, the newest day;
-    a scenario that nights were asked for and that never ran is unknown.
+    So a green manual run does not hide the red night before it. Without any night the newest day
+    counts; a scenario that was requested and never ran is unknown.
     """
     recent = []
     for column, cell in zip(columns, cells, strict=True):
@@ -194,10 +194,10 @@ def _of_row(columns: Sequence[Column], cells: Sequence[Cell]) -> Standing:
 
 @dataclass(frozen=True)
 class Tally:
-    """The newest night: how many scenarios stand how, and how many of its runs are missing.
+    """The summary of the newest night: scenarios by standing, and the number of missing runs.
 
-    `age` is that of its newest run. `night` is a day if all runs were by hand, and None if there is
-    no run.
+    `age` is the age of its newest run. `night` is a day if all runs were manual, and None without
+    any run.
     """
 
     night: Column | None
@@ -207,24 +207,24 @@ class Tally:
 
     @property
     def grade(self) -> Grade:
-        """PASS only where all that this night was asked for was run in it, and is as claimed."""
+        """PASS only if every requested run of this night exists and is as claimed."""
         worst = max(self.counts, key=lambda found: found.rank, default=Standing.UNKNOWN)
         unproved = self.missing or self.is_stale or not self.is_recorded
         return Grade.UNKNOWN if worst is Standing.AS_CLAIMED and unproved else worst.grade
 
     @property
     def is_recorded(self) -> bool:
-        """Whether it is known what was to run."""
+        """Whether the requested runs are known."""
         return self.night is None or self.night.asked is not None
 
     @property
     def is_stale(self) -> bool:
-        """Whether another night should have been since."""
+        """Whether a newer night is overdue."""
         return self.night is not None and not self.night.outside and self.age > STALE
 
     @property
     def headline(self) -> str:
-        """The worst of it in a few words."""
+        """The worst result in a few words."""
         if not self.counts:
             return "Nothing was run"
         worst = max(self.counts, key=lambda found: found.rank)
@@ -238,18 +238,18 @@ class Tally:
 
     @property
     def sentence(self) -> str:
-        """All of it, the worst first."""
-        said = [
+        """All results, the worst first."""
+        parts = [
             f"{self.counts[found]} {found}"
             for found in sorted(self.counts, key=lambda found: -found.rank)
         ]
-        said += [f"{self.missing} not run"] if self.missing else []
-        said += [] if self.is_recorded else ["no record of what this night was asked for"]
-        return ", ".join(said)
+        parts += [f"{self.missing} not run"] if self.missing else []
+        parts += [] if self.is_recorded else ["no record of the requested runs"]
+        return ", ".join(parts)
 
 
 def tally(grid: Grid, now: datetime) -> Tally:
-    """Return how the newest night went; a page without runs has none."""
+    """Return the summary of the newest night; without runs it is empty."""
     at = grid.latest
     if at is None:
         return Tally(None, {}, 0, timedelta(0))

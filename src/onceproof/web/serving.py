@@ -1,7 +1,7 @@
-"""What Airflow's API server answers: a page for each address, and the headers it is served with.
+"""The answers of Airflow's API server: a page for each address, with its headers.
 
-The pages are HTML without a request to elsewhere; every text of the data is escaped. Only that of
-the nights has a script, which writes its times in the zone of its reader.
+The pages are HTML without external requests, and all data is escaped. Only the page of nights has a
+script, which shows times in the reader's time zone.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "private, no-store",
 }
-# A report shows rows of other people: in a sandbox it is no page of Airflow's, whatever is in it.
+# A report shows foreign data: the sandbox keeps it from acting as a page of Airflow.
 _OF_REPORTS = _HEADERS | {"Content-Security-Policy": f"{_ONLY_THIS_PAGE}; sandbox"}
 _HERE = Path(__file__).parent
 _SCRIPT = (_HERE / "times.js").read_text(encoding="utf-8")
@@ -48,7 +48,7 @@ _WITH_SCRIPT = {"Content-Security-Policy": f"{_ONLY_THIS_PAGE}; script-src 'sha2
 
 @dataclass(frozen=True)
 class Page:
-    """One answer."""
+    """An HTTP answer."""
 
     html: str
     status: int = 200
@@ -61,12 +61,12 @@ def nights_page() -> Page:
 
 
 def run_page(dag: str, dag_run: str) -> Page:
-    """Return the page of the run that a run of the DAG made; runs of other DAGs have none."""
+    """Return the page of the run of a DAG run; runs of other DAGs have none."""
     return _or_trouble(lambda: _run(dag, dag_run))
 
 
 def report_page(name: str) -> Page:
-    """Return the report of a run that the verdict history knows, if it lies in the runs folder."""
+    """Return the report of a run in the verdict history, if it is in the runs folder."""
     return _or_trouble(lambda: _report(name))
 
 
@@ -110,12 +110,12 @@ def _report(name: str) -> Page:
     entry = store.find(name) if store else None
     report = report_of(Path(entry.directory), runs) if entry else None
     if report is None:
-        return Page(trouble_html("There is no such report in the runs folder"), 404)
+        return Page(trouble_html("The runs folder has no such report"), 404)
     return Page(report.read_text(encoding="utf-8", errors="replace"), headers=_OF_REPORTS)
 
 
 def _open(runs: Path) -> Store | None:
-    """Open the verdict history, or return None: to look at one must not make it."""
+    """Open the verdict history, or return None: reading must not create it."""
     address = history_of(runs)
     if "://" not in address and not Path(address).exists():
         return None
@@ -123,13 +123,13 @@ def _open(runs: Path) -> Store | None:
 
 
 def _link(entry: Entry, runs: Path) -> str:
-    """Return the address of a run's report from the pages beside it; empty where there is none."""
-    shown = not entry.pruned and report_of(Path(entry.directory), runs)
-    return f"report/{quote(entry.run, safe='')}" if shown else ""
+    """Return the address of a run's report, relative to the pages; empty without a report."""
+    is_public = not entry.pruned and report_of(Path(entry.directory), runs)
+    return f"report/{quote(entry.run, safe='')}" if is_public else ""
 
 
 def nights_html(grid: Grid, gates: Gates, now: datetime) -> str:
-    """Return the page of all nights, as of now."""
+    """Return the page of all nights at a time."""
     from markupsafe import Markup
 
     page: str = _template("nights").render(
@@ -144,13 +144,13 @@ def nights_html(grid: Grid, gates: Gates, now: datetime) -> str:
 
 
 def run_html(judged: Judged | None, dag_run: str, runs: str) -> str:
-    """Return the page of one run; of None, where nothing belongs to the DAG run, it says so."""
+    """Return the page of a run; for None, the page for a DAG run without a run."""
     page: str = _template("run").render(judged=judged, dag_run=dag_run, runs=runs)
     return page
 
 
 def trouble_html(trouble: str) -> str:
-    """Return the page that says why there is no other."""
+    """Return the page with the reason why there is no other."""
     page: str = _template("trouble").render(trouble=trouble)
     return page
 

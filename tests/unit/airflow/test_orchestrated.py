@@ -191,7 +191,7 @@ def test_a_run_is_in_the_history_once_it_is_planned(run):
         "UNKNOWN",
         False,
     )
-    assert row.reasons[0].startswith("The run was begun and not judged")
+    assert row.reasons[0].startswith("The run was begun but not judged")
 
 
 def test_a_run_is_planned_even_if_the_history_cannot_be_reached(no_history, tmp_path, caplog):

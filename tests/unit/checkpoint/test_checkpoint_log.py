@@ -57,7 +57,7 @@ DAMAGE = {
     ),
     "a commit is cut after its version, which Spark takes": (
         lambda c: write_file(c / "commits/2", "v1"),
-        "no 'nextBatchWatermarkMs' in commits/2",
+        "commits/2 has no 'nextBatchWatermarkMs'",
     ),
     "a commit has invalid state": (
         lambda c: write_file(c / "commits/2", commit(2, stateUniqueIds=[1])),
@@ -112,7 +112,7 @@ DAMAGE = {
     "metadata is empty": (lambda c: write_file(c / "metadata", ""), "metadata is not JSON"),
     "metadata names no query": (
         lambda c: write_file(c / "metadata", "{}"),
-        "no 'id' in metadata",
+        "metadata has no 'id'",
     ),
     "the newest state file is gone": (
         lambda c: remove(state_file(c, 2, 1)),

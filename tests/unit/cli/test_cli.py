@@ -134,14 +134,14 @@ def test_a_folder_without_a_sound_plan_is_a_wrong_request_that_names_it(words, t
     assert capsys.readouterr().err.startswith(nowhere)
     (tmp_path / "plan.json").write_text("{}")
     assert run([*words, str(tmp_path)]) == 3
-    assert capsys.readouterr().err.startswith(f"onceproof: {tmp_path}: there is no 'workload' in")
+    assert capsys.readouterr().err.startswith(f"onceproof: {tmp_path}: the plan has no 'workload'")
 
 
 def test_an_empty_plan_cannot_be_shrunk(tmp_path, capsys):
     for name in ("plan.json", "verdict.json"):
         (tmp_path / name).write_text("{}")
     assert run(["shrink", str(tmp_path)]) == 3
-    wanted = f"onceproof: cannot shrink {tmp_path}: there is no 'workload' in the plan"
+    wanted = f"onceproof: cannot shrink {tmp_path}: the plan has no 'workload'"
     assert capsys.readouterr().err.startswith(wanted)
 
 

@@ -369,7 +369,7 @@ def test_a_commit_at_unrecorded_offsets_is_unknown(run, tmp_path):
         (topics(7, topic_id="B"), REASONS["recreated"]),
         (topics(7, start=2), REASONS["expired"]),
         (topics(5), "before the ledger's 5"),
-        ({"topics": {}}, "no 'id' in topic events at the end"),
+        ({"topics": {}}, "topic events at the end has no 'id'"),
     ],
 )
 def test_input_that_did_not_stay_is_unknown(look, words, run, tmp_path):

@@ -97,21 +97,21 @@ def test_a_control_that_missed_its_anomaly_goes_by_its_first_sentence():
 @pytest.mark.parametrize(
     ("entry", "changes", "said"),
     [
-        (unknown(), {}, "what nobody knows cannot be accepted"),
+        (unknown(), {}, "UNKNOWN in part"),
         (red(findings={"rows": "FAIL", "reads": "UNKNOWN"}), {}, "run it again"),
         (good(), {}, "run_1 is as claimed"),
-        (red(), {"until": date(2026, 3, 9)}, "--until 2026-03-09 is past already"),
+        (red(), {"until": date(2026, 3, 9)}, "--until 2026-03-09 is in the past"),
         (red(), {"reason": " "}, "--reason is empty"),
-        (red(), {"name": "12"}, "--name 12 reads as a number"),
+        (red(), {"name": "12"}, "--name 12 is a number"),
         (red(), {"pattern": "lost"}, "does not match every sentence of run_1"),
-        (red(), {"at_most": {"lost": 9}}, "--at-most lost=9: run_1 shows no such class"),
-        (red(), {"at_most": {"duplicated": 2}}, "duplicated=2 is below what run_1 shows: write 3"),
+        (red(), {"at_most": {"lost": 9}}, "--at-most lost=9: run_1 has no such anomaly"),
+        (red(), {"at_most": {"duplicated": 2}}, "duplicated=2 is less than run_1 has; write 3"),
     ],
 )
 def test_what_cannot_be_accepted_is_refused(entry, changes, said):
-    told = {"reason": "a defect", "until": UNTIL} | changes
+    options = {"reason": "a defect", "until": UNTIL} | changes
     with pytest.raises(RequestError, match=said):
-        issue_of(entry, told.pop("reason"), told.pop("until"), NOW, **told)
+        issue_of(entry, options.pop("reason"), options.pop("until"), NOW, **options)
 
 
 def test_a_run_is_as_claimed_unknown_known_red_or_new_red():

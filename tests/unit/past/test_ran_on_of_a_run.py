@@ -1,10 +1,10 @@
-"""What a run's job ran on stands in its verdict, over all attempts, and in its row."""
+"""The environment of a run's job is in its verdict, over all attempts, and in its row."""
 
 import json
 
 import pytest
 
-from onceproof.past.record import begin_run, entry_of, find_store, judged_again, record_run
+from onceproof.past.record import begin_run, entry_of, find_store, record_run, update_verdict
 from onceproof.phases.judge import judge_run
 from onceproof.runs.directory import RunDirectory
 from tests.unit.handwritten_run import HandwrittenRun, good_history, plan
@@ -97,8 +97,8 @@ def test_a_run_that_is_judged_while_it_goes_on_stays_begun(tmp_path):
     one(folder)
     run = RunDirectory(folder)
     begin_run(run, runs)
-    assert judged_again(run, runs) is None
+    assert update_verdict(run, runs) is None
     (row,) = find_store(runs).entries()
     assert not row.is_judged
     run.released.touch()
-    assert judged_again(run, runs) == entry_of(run)
+    assert update_verdict(run, runs) == entry_of(run)

@@ -13,7 +13,7 @@ from onceproof.gates.verification import trouble_of
 from onceproof.judging.checkers import run_checkers
 from onceproof.judging.document import parts
 from onceproof.past.entry import evidence_digest
-from onceproof.past.record import entry_of, history_of, judged_again, record_run
+from onceproof.past.record import entry_of, history_of, record_run, update_verdict
 from onceproof.past.store import open_store
 from onceproof.phases.judge import judge_run
 from onceproof.runs.directory import RunDirectory
@@ -102,7 +102,7 @@ def test_judging_again_makes_no_run_younger(runs):
     run = judged(runs)
     first = record_run(run, runs)
     judge_run(run.root)
-    assert judged_again(run, runs).at == first.at == datetime.fromtimestamp(1.7e9 + 13 / 2, UTC)
+    assert update_verdict(run, runs).at == first.at == datetime.fromtimestamp(1.7e9 + 13 / 2, UTC)
 
 
 def test_a_red_run_tells_what_broke_its_promise(runs):
@@ -146,7 +146,7 @@ def test_tags_that_are_none_are_no_tags(runs):
 def test_a_run_that_was_not_judged_is_not_recorded(runs):
     run = judged(runs)
     run.verdict.unlink()
-    with pytest.raises(EvidenceError, match=r"verdict.json is missing"):
+    with pytest.raises(EvidenceError, match=r"verdict\.json"):
         record_run(run, runs)
 
 
@@ -172,30 +172,30 @@ def test_a_verdict_on_altered_evidence_is_not_good_when_the_evidence_is_put_back
     texts = {path: path.read_text() for path in (run.summary, run.validation, run.history)}
     HandwrittenRun(plan(run="run_1")).write(run.root)
     assert judge_run(run.root).as_claimed
-    assert judged_again(run, runs) == first
+    assert update_verdict(run, runs) == first
     for path, text in texts.items():
         path.write_text(text)
     assert evidence_digest(run) == first.evidence
     assert trouble_of(first) == "Its verdict.json is not the recorded one"
     judge_run(run.root)
-    assert (judged_again(run, runs).verdict, first.verdict) == ("FAIL", "FAIL")
+    assert (update_verdict(run, runs).verdict, first.verdict) == ("FAIL", "FAIL")
 
 
 def test_judging_the_same_evidence_again_is_recorded(runs):
     run = judged(runs)
     first = record_run(run, runs)
     run.verdict.write_text(run.verdict.read_text().replace('"PASS"', '"UNKNOWN"', 1))
-    again = judged_again(run, runs)
+    again = update_verdict(run, runs)
     assert (again.at, again.evidence) == (first.at, first.evidence)
     assert (again.verdict, again.verdict_digest) == ("UNKNOWN", file_digest(run.verdict))
 
 
-def test_a_run_judged_again_that_nobody_recorded_stays_unknown_to_the_history(runs):
+def test_a_run_update_verdict_that_nobody_recorded_stays_unknown_to_the_history(runs):
     run = judged(runs)
-    assert judged_again(run, runs) is None
+    assert update_verdict(run, runs) is None
     assert not (runs / "history.sqlite").exists()
     other = record_run(judged(runs, name="run_2"), runs)
-    assert judged_again(run, runs) is None
+    assert update_verdict(run, runs) is None
     assert open_store(history_of(runs)).entries() == [replace(other)]
 
 
@@ -226,17 +226,17 @@ def test_judging_again_and_logs_leave_the_digest_as_it_is(runs):
 def test_no_file_that_the_verdict_rests_on_is_outside_of_the_digest(runs):
     """Each file is taken away; what changes the findings must change the digest."""
     run = judged(runs)
-    before, digest = told(run), evidence_digest(run)
+    before, digest = contents(run), evidence_digest(run)
     unseen = []
     for path in sorted(path for path in run.root.rglob("*") if path.is_file()):
         content = path.read_bytes()
         path.unlink()
-        if told(run) != before and evidence_digest(run) == digest:
+        if contents(run) != before and evidence_digest(run) == digest:
             unseen.append(path.relative_to(run.root))
         path.write_bytes(content)
     assert unseen == []
 
 
-def told(run):
+def contents(run):
     evidence = Evidence(run)
     return run_checkers(evidence), or_none(lambda: evidence.plan), parts(evidence)

@@ -1,4 +1,4 @@
-"""The table of nights: what stands in a cell, in which order, and what is never green."""
+"""The table of nights: the content of cells, their order, and what is never green."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -170,7 +170,7 @@ def test_a_night_that_ran_nothing_is_the_newest_all_the_same():
 def test_a_green_night_without_a_record_is_not_green():
     found = tally(grid(good(1, night=LAST_NIGHT)), NOW)
     assert (found.headline, found.grade) == ("Unknown if complete", "UNKNOWN")
-    assert found.sentence == "1 as claimed, no record of what this night was asked for"
+    assert found.sentence == "1 as claimed, no record of the requested runs"
 
 
 def test_a_night_began_when_its_record_says_so_or_else_with_its_first_end():

@@ -138,7 +138,7 @@ def _no_record(evidence: Evidence, engine: Engine, window: Window) -> str:
 
 @dataclass(frozen=True)
 class Event:
-    """One event of the engine: its kind, attempt, time by the wall clock, and other fields."""
+    """An event of the engine: its kind, attempt, time by the wall clock, and other fields."""
 
     what: str
     attempt: int

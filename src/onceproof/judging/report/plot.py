@@ -31,7 +31,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Plot:
-    """One drawing of a fixed width, so that its text has the same size on every screen."""
+    """A drawing of a fixed width, so that its text has the same size on every screen."""
 
     width: int
     height: int

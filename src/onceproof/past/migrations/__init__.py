@@ -1,1 +1,1 @@
-"""What makes the tables of the verdict history, and changes them from one version to the next."""
+"""The migrations of the verdict history: they create its tables and change them by version."""

@@ -1,1 +1,1 @@
-"""One file a migration; each is listed in `tables.REVISIONS`, and never changed once released."""
+"""The migrations, one per file, listed in `tables.REVISIONS` and never changed after release."""

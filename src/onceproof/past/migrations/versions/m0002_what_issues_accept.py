@@ -1,4 +1,4 @@
-"""What a known issue accepts: so many rows of each class, the other sentences, and one promise."""
+"""The limits of a known issue: its rows of each class, its other sentences, and its promise."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -26,7 +26,7 @@ _RUNS = sa.table(
 
 
 def upgrade() -> None:
-    """Add the columns, and fill them from the run of each issue; without one it accepts nothing."""
+    """Add the columns, filled from the run of each issue; without a run it accepts nothing."""
     for column in (
         sa.Column("hold_to", sa.Text, nullable=False, server_default=""),
         sa.Column("at_most", sa.JSON, nullable=False, server_default="{}"),

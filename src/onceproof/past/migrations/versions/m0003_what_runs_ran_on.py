@@ -1,4 +1,4 @@
-"""What each run's job ran on, and which effect its faults had; older rows know neither."""
+"""The environment of each run's job, and the effects of its faults; unknown in older rows."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""What each night was asked for; of older nights it is unknown."""
+"""The scenarios and seeds of each night; unknown for older nights."""
 
 import sqlalchemy as sa
 from alembic import op
