@@ -41,7 +41,7 @@ def uncommitted(world):
 
 
 class TrustsIds(CoordinatedParts):
-    """It ends what is open under an id, whoever has opened that, and asks nobody how it ended."""
+    """It ends every open transaction of an id, of any owner, and never asks for the outcome."""
 
     def intact(self):
         found = self.coordinator.unfinished(self.head)

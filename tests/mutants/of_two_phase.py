@@ -120,7 +120,7 @@ class DecidesTwice(ModelStore):
 
 
 class AcknowledgesBeforeItFlushes(ModelStore):
-    """A part is told as durable while its rows are in the buffers of the process that wrote it."""
+    """A part is reported as durable while its rows are in the buffers of its writer."""
 
     def begin(self, part):
         begun = super().begin(part)
@@ -156,12 +156,12 @@ class RenamesBeforeItSyncs(ModelStore):
         self.world.unsynced.pop(part, None)
 
 
-class JoinsWhoeverIsThere(SharedRun):
+class JoinsAnyRun(SharedRun):
     def join(self, run, before):
         return before.epoch or self.memory.claim(1)
 
 
-class AbortsWhatItWasTold(SharedRun):
+class AbortsReportedParts(SharedRun):
     def abort(self, batch, results):
         for part in (one.part for one in results if one and one.part):
             self.protocol.store.abort(part)

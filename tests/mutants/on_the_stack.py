@@ -86,10 +86,10 @@ class MarksInAnotherDatabase(WalTable):
 
 @dataclass(frozen=True)
 class OnTheStack:
-    """A mutant, what is done to its driver at which step, and as what the judge must see it.
+    """A mutant, the fault at its driver with its step, and the anomalies that the judge must find.
 
-    What is stuck in a topic hides rows behind it, so these are lost to its readers as well. `read`
-    is what else is told of those who read while it ran.
+    A transaction that is stuck in a topic hides later rows, so these are lost to readers as well.
+    `read` has the other anomalies of readers during the run.
     """
 
     fault: str

@@ -63,13 +63,13 @@ def on_the_stack(mutant):
     where = f"{mutant.verb} at `{mutant.point}`"
     of = f"{mutant.sink.family}, {mutant.sink.store}"
     seen = " and ".join(mutant.classes)
-    told = (mutant.fault, of, where, seen, "yes" if mutant in IN_JOBS else "")
-    return f"| {' | '.join(told)} |"
+    cells = (mutant.fault, of, where, seen, "yes" if mutant in IN_JOBS else "")
+    return f"| {' | '.join(cells)} |"
 
 
 def row(mutant):
     found = caught(mutant)
     also = ", ".join(f"`{point}`" for point, (some, _) in found.items() if some)
     also = also.replace(f"`{mutant.at}`", "").replace(", ,", ",").strip(", ")
-    told = (mutant.fault, mutant.family, mutant.struck_by, mutant.at, mutant.caught_as)
-    return ROW.format(*told, *found[mutant.at], also)
+    cells = (mutant.fault, mutant.family, mutant.struck_by, mutant.at, mutant.caught_as)
+    return ROW.format(*cells, *found[mutant.at], also)

@@ -147,7 +147,7 @@ MUTANTS = [
     ),
     shared(
         "a decided batch is aborted by the run that fails",
-        of.AbortsWhatItWasTold,
+        of.AbortsReportedParts,
         "lost",
         "raises",
         "decided",
@@ -170,7 +170,7 @@ MUTANTS = [
     topic("claims are ignored", of_topics.hearing_superseded_runs, "lost", "holds 0", DECIDING),
     shared(
         "claims are ignored",
-        of.JoinsWhoeverIsThere,
+        of.JoinsAnyRun,
         "violations",
         "holds 0",
         "task_done 2/2",

@@ -52,8 +52,8 @@ class Server:
         return self.ask(Request(self.url + path, headers=cookie))  # noqa: S310
 
     def token(self, user: str) -> str:
-        told = self.post("/auth/token", {"username": user, "password": PASSWORDS[user]})
-        return json.loads(told.text)["access_token"]
+        answer = self.post("/auth/token", {"username": user, "password": PASSWORDS[user]})
+        return json.loads(answer.text)["access_token"]
 
     def post(self, path: str, body: dict, **headers: str) -> Answer:
         headers = {"Content-Type": "application/json", **headers}
@@ -62,8 +62,8 @@ class Server:
 
     def ask(self, request: Request) -> Answer:
         try:
-            with urlopen(request, timeout=60) as told:  # noqa: S310
-                return Answer(told.status, told.read().decode(), told.headers)
+            with urlopen(request, timeout=60) as answer:  # noqa: S310
+                return Answer(answer.status, answer.read().decode(), answer.headers)
         except HTTPError as error:
             with error:
                 return Answer(error.code, error.read().decode(), error.headers)
@@ -115,7 +115,7 @@ def end(child: subprocess.Popen) -> None:
 
 
 def settings(home: Path, runs: Path, port: int, url: str) -> dict[str, str]:
-    told = {
+    settings = {
         "core__dags_folder": home / "dags",
         "core__load_examples": False,
         "core__simple_auth_manager_users": "viewer:viewer,guest:,operator:op",
@@ -127,5 +127,5 @@ def settings(home: Path, runs: Path, port: int, url: str) -> dict[str, str]:
         "api__workers": 1,
         "usage_data_collection__enabled": False,
     }
-    named = {f"AIRFLOW__{name.upper()}": str(value) for name, value in told.items()}
+    named = {f"AIRFLOW__{name.upper()}": str(value) for name, value in settings.items()}
     return named | {"AIRFLOW_HOME": str(home), "ONCEPROOF_RUNS": str(runs)}

@@ -24,14 +24,14 @@ def link(server):
 
 @pytest.mark.parametrize("path", PAGES)
 def test_nothing_is_told_without_a_login(path, server):
-    told = server.get(path)
-    assert (told.status, told.text) == (401, '{"detail":"Not authenticated"}')
+    answer = server.get(path)
+    assert (answer.status, answer.text) == (401, '{"detail":"Not authenticated"}')
 
 
 @pytest.mark.parametrize("path", PAGES)
 def test_nothing_is_told_to_whoever_may_not_read_the_dag(path, server):
-    told = server.get(path, "guest")
-    assert (told.status, told.text) == (403, '{"detail":"Forbidden"}')
+    answer = server.get(path, "guest")
+    assert (answer.status, answer.text) == (403, '{"detail":"Forbidden"}')
 
 
 def test_a_report_needs_the_same(link, server):
@@ -40,25 +40,25 @@ def test_a_report_needs_the_same(link, server):
 
 
 def test_a_viewer_sees_the_nights(server):
-    told = server.get("/onceproof/nights", "viewer")
-    assert told.status == 200
-    assert told.headers["Content-Type"] == "text/html; charset=utf-8"
+    answer = server.get("/onceproof/nights", "viewer")
+    assert answer.status == 200
+    assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
     for said in (NEWLY_RED.partition("__")[0], "1 new red", "known red", "closed by a failure"):
-        assert said in told.text
+        assert said in answer.text
 
 
 def test_a_viewer_opens_a_report_in_a_sandbox(link, server):
-    told = server.get(f"/onceproof/{link}", "viewer")
-    assert (told.status, "25 rows duplicated" in told.text) == (200, True)
-    policy = told.headers["Content-Security-Policy"]
+    answer = server.get(f"/onceproof/{link}", "viewer")
+    assert (answer.status, "25 rows duplicated" in answer.text) == (200, True)
+    policy = answer.headers["Content-Security-Policy"]
     assert policy.startswith("default-src 'none'; style-src 'unsafe-inline'; ")
     assert policy.endswith("; sandbox")
-    assert told.headers["X-Content-Type-Options"] == "nosniff"
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
 
 
 def test_the_tab_finds_the_run_of_a_run_of_the_dag(server):
-    told = server.get(f"/onceproof/run?dag=onceproof_run&dag_run={quote(DAG_RUN)}", "viewer")
-    assert (told.status, "25 rows duplicated" in told.text) == (200, True)
+    answer = server.get(f"/onceproof/run?dag=onceproof_run&dag_run={quote(DAG_RUN)}", "viewer")
+    assert (answer.status, "25 rows duplicated" in answer.text) == (200, True)
     other = server.get(f"/onceproof/run?dag=another&dag_run={quote(DAG_RUN)}", "viewer")
     assert (other.status, "No verdict" in other.text) == (200, True)
 
@@ -71,9 +71,9 @@ def test_the_tab_finds_the_run_of_a_run_of_the_dag(server):
     ],
 )  # fmt: skip
 def test_no_path_of_a_request_leads_out_of_the_runs_folder(path, server):
-    told = server.get(f"/onceproof/report/{path}", "viewer")
-    assert told.status == 404
-    assert "require" not in told.text
+    answer = server.get(f"/onceproof/report/{path}", "viewer")
+    assert answer.status == 404
+    assert "require" not in answer.text
 
 
 def test_a_run_that_is_a_link_to_elsewhere_has_no_report(link, server, tmp_path):
@@ -94,5 +94,5 @@ def test_it_has_no_pages_that_would_load_scripts_from_elsewhere(path, server):
 
 
 def test_markup_in_a_request_stays_text(server):
-    told = server.get("/onceproof/run?dag_run=%3Cscript%3Ealert(1)%3C/script%3E", "viewer")
-    assert (told.status, "<script" in told.text) == (200, False)
+    answer = server.get("/onceproof/run?dag_run=%3Cscript%3Ealert(1)%3C/script%3E", "viewer")
+    assert (answer.status, "<script" in answer.text) == (200, False)

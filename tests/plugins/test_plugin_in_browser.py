@@ -25,7 +25,7 @@ BACKGROUNDS = {"light": "rgb(252, 252, 251)", "dark": "rgb(21, 24, 27)"}
 
 
 def log_in(page, server, path):
-    """Open a page as somebody who is not logged in yet."""
+    """Open a page without being logged in."""
     page.goto(f"{server.url}/auth/login?next={quote(server.url + path)}")
     page.locator("input[name=username]").fill("viewer")
     page.locator("input[name=password]").fill(PASSWORDS["viewer"])

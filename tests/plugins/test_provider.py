@@ -45,7 +45,7 @@ def seen(request, tmp_path_factory):
     """What an Airflow sees that has the package installed, with and without our plugins folder."""
     home = tmp_path_factory.mktemp("airflow")
     folder = ROOT / "plugins" if request.param == "plugins folder" else home / "plugins"
-    told = {
+    settings = {
         "AIRFLOW_HOME": str(home),
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
         "AIRFLOW__CORE__PLUGINS_FOLDER": str(folder),
@@ -53,7 +53,7 @@ def seen(request, tmp_path_factory):
     }
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", LOOK],
-        env=os.environ | told, cwd=home, capture_output=True, text=True, check=False,
+        env=os.environ | settings, cwd=home, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(done.stdout.splitlines()[-1])

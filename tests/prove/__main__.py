@@ -89,5 +89,7 @@ def write(part: str, text: str) -> None:
 
 if __name__ == "__main__":
     if len(sys.argv) != 2 or sys.argv[1] not in PARTS:
-        sys.exit(f"PART={' '.join(sys.argv[1:])} is none: write make prove PART={'|'.join(PARTS)}")
+        sys.exit(
+            f"PART={' '.join(sys.argv[1:])} is unknown; write make prove PART={'|'.join(PARTS)}"
+        )
     write(sys.argv[1], PARTS[sys.argv[1]]())

@@ -1,7 +1,7 @@
 """Every scenario of the catalogue, once: whether it ends as it claims, on a stack with links.
 
-`SCENARIO=copy_events__two_phase_topic__*` takes those alone: what was run at this commit before is
-told with them.
+`SCENARIO=copy_events__two_phase_topic__*` takes only those; earlier results of this commit are
+included.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def prove() -> str:
     home, kept = onceproof_home() / "prove-catalogue", Kept("catalogue")
     with tempfile.TemporaryDirectory() as folder, LocalStack.up(home, links=True):
         for scenario in asked():
-            found = told(live(scenario, SEED, Path(folder), home))
+            found = summary(live(scenario, SEED, Path(folder), home))
             kept.add(scenario.name, found)
             sys.stderr.write(f"{row(found)}\n")
     return section(kept.all())
@@ -41,7 +41,7 @@ def asked() -> list[Scenario]:
     ]
 
 
-def told(found: dict) -> dict:
+def summary(found: dict) -> dict:
     names = ("scenario", "verdict", "as_claimed", "reasons", "differences")
     return {name: found[name] for name in names} | {
         "landed": [one["landed"] for one in found["faults"]],
@@ -55,8 +55,8 @@ def effect(measured: dict | None) -> str:
     if measured is None:
         return "did not land"
     numbers = [f"{name} {one}" for name, one in measured.items() if name != "degree" and one]
-    told = f" ({'; '.join(numbers)})" if numbers else ""
-    return f"{measured['degree']}{told}"
+    more = f" ({'; '.join(numbers)})" if numbers else ""
+    return f"{measured['degree']}{more}"
 
 
 def section(found: list[dict]) -> str:

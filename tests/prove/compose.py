@@ -94,10 +94,10 @@ def one_run(airflow: Airflow, name: str) -> str:
     wait_for(lambda: airflow.state(RUN, run) in OVER, _ENDS_WITHIN_S, f"{name}: no end", every_s=1)
     seconds = time.monotonic() - began
     states = {task: found["state"] for task, found in airflow.tasks(RUN, run).items()}
-    told = airflow.xcom(RUN, run, "judge", "verdict")
-    sys.stderr.write(f"{name}: {states} {told}\n")
-    if not told["as_claimed"]:
-        raise SystemExit(f"{name} is not as claimed: {told}")
+    verdict = airflow.xcom(RUN, run, "judge", "verdict")
+    sys.stderr.write(f"{name}: {states} {verdict}\n")
+    if not verdict["as_claimed"]:
+        raise SystemExit(f"{name} is not as claimed: {verdict}")
     (proof,) = airflow.xcom(RUN, run, "disturb", "return_value")["faults"].values()
     words = [f"{key} {proof[key]}" for key in ("member", "container", "exit_code") if key in proof]
     words += [f"dead: {proof['dead']}"] if "dead" in proof else []
@@ -106,11 +106,11 @@ def one_run(airflow: Airflow, name: str) -> str:
         words.append(f"led by {seat['before']['broker']}, then by {seat['after']['broker']}")
     if "member" in proof:
         words.append(f"the engine's own events: {events(proof['member'], since)}")
-    return f"| `{name}` | {told['verdict']} | yes | {'; '.join(words)} | {seconds:.0f} |"
+    return f"| `{name}` | {verdict['verdict']} | yes | {'; '.join(words)} | {seconds:.0f} |"
 
 
 def events(member: str, since: int) -> str:
-    """Return what the engine itself tells of a member's container, whoever ordered it."""
+    """Return the engine's own state of a member's container."""
     words = ["--since", str(since), "--until", str(int(time.time()) + 1), "--format", "{{json .}}"]
     words += ["--filter", f"container={containers_of(PROJECT)[service(member)]}"]
     for action in ("kill", "die", "start", "pause", "unpause"):

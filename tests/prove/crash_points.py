@@ -1,8 +1,7 @@
 """Each sink killed at every step of its protocol, in one run: a step a batch.
 
 The longer table: every concrete sink, every crash point, and what was seen of that batch.
-`SINK=upsert_table,wal_topic` takes those alone: what was run at this commit before is told with
-them.
+`SINK=upsert_table,wal_topic` takes only those; earlier results of this commit are included.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Every kind of damage to a checkpoint, for each way to keep state: what Spark does, who sees it.
 
 A stream of views by app over a log without Kafka, six batches done and some to come; its output is
-put into a table by key, so batches that are run again are told apart from rows that are wrong.
+put into a table by key, so batches that are run again can be distinguished from wrong rows.
 """
 
 from __future__ import annotations
@@ -129,32 +129,32 @@ def prove() -> str:
             before = bench.begin(rows)
             for kind in kinds:
                 found[kind][store] = bench.visit(kind, before)
-                sys.stderr.write(f"{store}: {kind}: {told(found[kind][store], truth)}\n")
+                sys.stderr.write(f"{store}: {kind}: {result(found[kind][store], truth)}\n")
             for name in settings:
                 spark.conf.unset(name)
     return page(found, truth)
 
 
 def page(found: dict[str, dict[str, dict]], truth: Counter) -> str:
-    """The table, and below it what nobody would have seen."""
+    """The table, and below it the damage that nothing detects."""
     lines = [
         f"| damage | {' | '.join(STORES)} | the check before the start |",
         "|---" * (len(STORES) + 2) + "|",
     ]
     silent = []
     for kind, by_store in found.items():
-        cells = [told(one, truth) for one in by_store.values()]
+        cells = [result(one, truth) for one in by_store.values()]
         said = next(iter(by_store.values()))["check"]
         lines.append(f"| `{kind}`: {KINDS[kind].about} | {' | '.join(cells)} | {check(said)} |")
         silent += [
-            f"- `{kind}` on {store}: {told(one, truth)}, and the check before the start is silent"
+            f"- `{kind}` on {store}: {result(one, truth)}, and the check before the start is silent"
             for store, one in by_store.items()
             if not one["check"] and not one["failed"]
         ]
     return "\n".join([*lines, "", *(silent or ["What Spark takes in silence the check sees."])])
 
 
-def told(one: dict, truth: Counter) -> str:
+def result(one: dict, truth: Counter) -> str:
     """What Spark did, in a few words."""
     if one["failed"]:
         ran = f", after batch {one['batches'][-1]}" if one["batches"] else ""

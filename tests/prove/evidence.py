@@ -69,14 +69,14 @@ class Result:
 def prove() -> str:
     """Return the table of what was caught; exit with the survivors if there are others."""
     if os.environ.get("RUNS"):
-        return told(judge_all(found_in(Path(os.environ["RUNS"])), SEED))
+        return report(judge_all(found_in(Path(os.environ["RUNS"])), SEED))
     logging.getLogger("kafka").setLevel(logging.CRITICAL)
     home = onceproof_home() / "prove-evidence"
     with tempfile.TemporaryDirectory() as folder:
         with LocalStack.up(home):
             for sink in FAMILIES:
                 live(small(sink), SEED, Path(folder), home)
-        return told(judge_all(found_in(Path(folder)), SEED))
+        return report(judge_all(found_in(Path(folder)), SEED))
 
 
 def small(sink: str) -> Scenario:
@@ -93,7 +93,7 @@ def found_in(folder: Path) -> list[Path]:
     return [run for run in found if (run / "plan.json").exists() and run.name != "calm"]
 
 
-def told(results: Sequence[Result]) -> str:
+def report(results: Sequence[Result]) -> str:
     """Return the table of the results, or exit with the survivors that may not survive."""
     lines = ["| run | mutations | caught | may survive |", "|---|---|---|---|"]
     for run in dict.fromkeys(one.run for one in results):

@@ -52,14 +52,14 @@ def _some(
     command += ["--worker", str(at), str(behind)]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as worker:
         for line in worker.stdout or ():
-            told = json.loads(line)
-            if told["became"] == "began":
-                at = told["seed"]
+            message = json.loads(line)
+            if message["became"] == "began":
+                at = message["seed"]
                 continue
-            found[told["engine"]][told["became"]] += 1
-            if told["became"] == "wrong":
-                wrong.append(f"- {told['said']}")
-                sys.stderr.write(f"{told['said']}\n")
+            found[message["engine"]][message["became"]] += 1
+            if message["became"] == "wrong":
+                wrong.append(f"- {message['said']}")
+                sys.stderr.write(f"{message['said']}\n")
             if time.monotonic() > end:
                 worker.terminate()
                 return at + 1
@@ -139,8 +139,8 @@ def _session() -> object:
     return made
 
 
-def _print(**told: object) -> None:
-    print(json.dumps(told), flush=True)  # noqa: T201
+def _print(**fields: object) -> None:
+    print(json.dumps(fields), flush=True)  # noqa: T201
 
 
 def main(arguments: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""Runs that are too many for one sitting: what was run at this commit before is told with them."""
+"""Results of runs of the same commit, kept so that a long proof can be run in parts."""
 
 from __future__ import annotations
 

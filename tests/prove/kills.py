@@ -1,8 +1,8 @@
-"""Correct sinks under random kills of driver, executor and store: none may be called wrong.
+"""Correct sinks under random kills of driver, executor and store: none may get FAIL.
 
-What is killed when is drawn from the seed; where the store is no store of the stack, a broker is
-killed instead. `SEEDS=3:7` and `SINK=upsert_table` take those alone, so that the runs can be split:
-what was run at this commit before is told with them.
+Targets and times of kills are drawn from the seed; if the store is not a member of the stack, a
+broker is killed instead. `SEEDS=3:7` and `SINK=upsert_table` take only those, so that the runs can
+be split: earlier results of this commit are included.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """How often each mechanism lands: over fifty strikes of each, several of them in one run.
 
-`MECHANISM=fill checkpoint,rescale` takes those alone: what was tried at this commit before is told
-with them.
+`MECHANISM=fill checkpoint,rescale` takes only those; earlier results of this commit are included.
 """
 
 from __future__ import annotations
@@ -86,10 +85,10 @@ def try_out(name: str, fault: Fault, folder: Path, home: Path) -> tuple[int, int
     a_run, _ = LONG.get(name, (A_RUN, {}))
     for seed in range(STRIKES // a_run):
         document = one(name, fault, seed, folder, home)
-        for told in document["faults"]:
+        for strike in document["faults"]:
             struck += 1
-            landed += told["landed"]
-            if not told["landed"]:
+            landed += strike["landed"]
+            if not strike["landed"]:
                 missed["; ".join(document["reasons"])] += 1
     return landed, struck, missed
 

@@ -2,7 +2,7 @@
 
 Every sink that promises exactly-once, one after another; 5 million events each, at a steady rate,
 so that a moment of the input is a moment of the clock. `MINUTES` in the environment tries it small,
-and `SINK` takes one: what was run at this commit before is told with it.
+and `SINK` takes one; earlier results of this commit are included.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ def prove() -> str:
     with tempfile.TemporaryDirectory() as folder, LocalStack.up(home, is_quick=False):
         for sink in correct_sinks():
             found = one(sink, minutes, Path(folder), home)
-            told = {"row": row(sink, found), "said": []}
+            result = {"row": row(sink, found), "said": []}
             if found["verdict"] != "PASS":
-                told["said"] = [f"- {sink}: {'; '.join(found['reasons'])}"]
-            kept.add(sink, told)
-            sys.stderr.write("\n".join([told["row"], *told["said"], ""]))
+                result["said"] = [f"- {sink}: {'; '.join(found['reasons'])}"]
+            kept.add(sink, result)
+            sys.stderr.write("\n".join([result["row"], *result["said"], ""]))
     said = [word for one in kept.all() for word in one["said"]]
     return "\n".join([*lines, *(one["row"] for one in kept.all()), "", *said])
 

@@ -1,7 +1,7 @@
-"""Single mutations of a run's evidence: each changes one thing, and is known by a name.
+"""Single mutations of a run's evidence: each changes one thing, and has a name.
 
-A mutation's `label` is alike for like places, with `#` for numbers; its `name` tells the place too,
-so that it can be made again.
+A mutation's `label` is equal for equal places, with `#` for numbers; its `name` includes the place,
+so that the mutation can be repeated.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is proved: the commit, told apart from one that was changed since."""
+"""The version that is proved: a commit, and whether it was changed since."""
 
 import subprocess
 

@@ -135,9 +135,9 @@ def test_data_frames_are_sides(spark):
 @pytest.mark.parametrize(
     ("name", "text", "words"),
     [
-        ("o.csv", "id\n1\n", "is no parquet"),
+        ("o.csv", "id\n1\n", "is not parquet"),
         ("o.parquet", "torn", "cannot be compared"),
-        ("missing", None, "there is no parquet"),
+        ("missing", None, "it has no parquet"),
     ],
 )
 def test_unreadable_sides_are_refused(spark, tmp_path, name, text, words):

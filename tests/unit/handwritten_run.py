@@ -69,8 +69,8 @@ def plan(**changes: Any) -> dict[str, Any]:
 
 def fault(name: str, verb: str, target: str, how: Any = None, **when: Any) -> dict[str, Any]:
     """One fault of a plan, as the phase that plans writes it."""
-    told = {"name": name, "verb": verb, "target": target, "when": when, "how": how or {}}
-    return told | {"trigger": sentence(when)}
+    fields = {"name": name, "verb": verb, "target": target, "when": when, "how": how or {}}
+    return fields | {"trigger": sentence(when)}
 
 
 def control(*anomalies: str, **changes: Any) -> dict[str, Any]:
@@ -117,9 +117,9 @@ DRIVER = driver(1)
 def struck(name: str, batch: int = 1, step: str = "decided", **proof: Any) -> dict[str, Any]:
     """A strike at a failpoint of a batch that is planned and not committed; it killed a driver."""
     moment = {"name": step, "batch": batch, "pid": DRIVER["pid"]}
-    told = {"dead": [DRIVER], "failpoint": step, "moment": moment}
-    told |= {"planned": batch, "committed": batch - 1} | proof
-    return did("fault.strike", name, batch=batch, **told)
+    fields = {"dead": [DRIVER], "failpoint": step, "moment": moment}
+    fields |= {"planned": batch, "committed": batch - 1} | proof
+    return did("fault.strike", name, batch=batch, **fields)
 
 
 STRIKE = struck("kill_driver")
@@ -163,17 +163,17 @@ def event_ms(offset: int) -> int:
 def good_recomputed() -> dict[str, Any]:
     """What the references said: nothing was late, and the engine's state is as it must be."""
     state = {"expected": 2, "found": 2, "differ": 0, "samples": []}
-    told = {"expected": 6, "late": 0, "delay_ms": DELAY_MS, "rests_on_log": True, "state": state}
-    return {"schema": 2} | told
+    fields = {"expected": 6, "late": 0, "delay_ms": DELAY_MS, "rests_on_log": True, "state": state}
+    return {"schema": 2} | fields
 
 
 def expected_of(
     column: str, anomaly: str | None, wrong: Any = 0, error: str = ""
 ) -> dict[str, Any]:
     """What became of one expectation; `wrong` is a count where it does not hold."""
-    told = {"type": "expect_column_values_to_be_between", "kwargs": {"column": column}}
+    fields = {"type": "expect_column_values_to_be_between", "kwargs": {"column": column}}
     seen = {"unexpected": bool(wrong), "samples": [wrong] if wrong else [], "observed": None}
-    return told | {"anomaly": anomaly, "success": not wrong and not error, "error": error} | seen
+    return fields | {"anomaly": anomaly, "success": not wrong and not error, "error": error} | seen
 
 
 def validation(differences: dict[str, Any], observed: int) -> dict[str, Any]:
@@ -245,16 +245,16 @@ class HandwrittenRun:
         if not isinstance(self.plan, dict) or not self.plan.get("queries"):
             return self.plan
         plan = copy.deepcopy(self.plan)
-        told, key, output, read = self.recomputed, ["key"], output_of(plan), input_of(plan)
+        recomputed, key, output, read = self.recomputed, ["key"], output_of(plan), input_of(plan)
         is_added = output["writes"] == "append"
         rows = {
             "columns": COLUMNS,
             "key": key,
             "version": "version",
             "compared_by": [*key, *(["version"] if is_added else [])],
-            "delay_ms": told.get("delay_ms"),
-            "rests_on_log": told.get("rests_on_log"),
-            "keeps_state": bool(told.get("state")),
+            "delay_ms": recomputed.get("delay_ms"),
+            "rests_on_log": recomputed.get("rests_on_log"),
+            "keeps_state": bool(recomputed.get("state")),
         }
         output["rows"] = rows if output["rows"] is None else output["rows"]
         read["options"] = {"events": len(self.ledger or []) - self.sentinels} | read["options"]
@@ -282,11 +282,11 @@ class HandwrittenRun:
         name = str(self.plan["run"]) if isinstance(self.plan, dict) else "nothing"
         sent = [at for at in self.ledger or [] if at is not None]
         covered = sum(at < committed_end(self.history) for at in sent)
-        told = {"batches": batches, "covered": covered, "uncovered": len(sent) - covered}
-        told |= made_of(run, "recomputed", name) | self.recomputed
-        if isinstance(told.get("state"), dict):
-            told["state"] = {"batch": batches - 1} | told["state"]
-        run.recomputed.write_text(json.dumps(told))
+        document = {"batches": batches, "covered": covered, "uncovered": len(sent) - covered}
+        document |= made_of(run, "recomputed", name) | self.recomputed
+        if isinstance(document.get("state"), dict):
+            document["state"] = {"batch": batches - 1} | document["state"]
+        run.recomputed.write_text(json.dumps(document))
         counts = {"expected": self.expected, "observed": self.observed}
         summary = {"differences": self.differences, "samples": self.samples, "rows": counts}
         summary |= made_of(run, "differences", name) | {"columns": self._compared()}
@@ -308,22 +308,22 @@ class HandwrittenRun:
         reads = [one["proof"] for one in self.history if one["op"] == "read" and one["proof"]]
         last = reads[-1].get("digest") if reads else None
         lines = []
-        for seq, told in enumerate([*self.history, *(ended if self.is_tied else [])], 1):
-            proof = dict(told["proof"])
-            if told["op"] == "poll" and told["outcome"] == "ok":
+        for seq, one in enumerate([*self.history, *(ended if self.is_tied else [])], 1):
+            proof = dict(one["proof"])
+            if one["op"] == "poll" and one["outcome"] == "ok":
                 proof.setdefault("since", seq - 1)
-            if told["op"] == "read" and proof.get("digest") == last:
+            if one["op"] == "read" and proof.get("digest") == last:
                 proof["digest"] = content_digest(run.observed) if self.observed else last
-            if told["op"] == "phase.end" and told["outcome"] == "ok" and self.is_tied:
-                proof = used_by(run, told["actor"]) | proof
-            if told["outcome"] == "ok":
-                proof = logged.get((told["op"], told.get("batch")), {}) | proof
+            if one["op"] == "phase.end" and one["outcome"] == "ok" and self.is_tied:
+                proof = used_by(run, one["actor"]) | proof
+            if one["outcome"] == "ok":
+                proof = logged.get((one["op"], one.get("batch")), {}) | proof
             clock = min(seq, len(self.history))
             mono, wall = self.clocks(clock) if self.clocks else (100 + clock / 2, 1.7e9 + clock / 2)
-            own = {name: told.get(name) for name in ("batch", "attempt")}
-            outcome = Outcome(told["outcome"])
+            own = {name: one.get(name) for name in ("batch", "attempt")}
+            outcome = Outcome(one["outcome"])
             record = Record(
-                seq, mono, wall, told["actor"], Op(told["op"]), outcome, **own, proof=proof
+                seq, mono, wall, one["actor"], Op(one["op"]), outcome, **own, proof=proof
             )
             lines.append(to_line(record))
         return lines
@@ -350,16 +350,16 @@ def committed_end(history: list[dict[str, Any]]) -> int:
 
 
 def write_logs(history: list[dict[str, Any]], run: RunDirectory) -> tuple[int, dict[Any, Any]]:
-    """Write the checkpoint's logs as the history tells them, and their archive.
+    """Write the checkpoint's logs as in the history, and their archive.
 
     Return the number of commits, and the watermarks that the history records beside each.
     """
     logged: dict[Any, Any] = {}
-    told = {one["batch"]: one for one in history if one["op"] == "batch.offsets"}
+    offsets = {one["batch"]: one for one in history if one["op"] == "batch.offsets"}
     done = {one["batch"] for one in history if one["op"] == "batch.commit"}
     watermark = 0
     write_file(run.checkpoint / "metadata", '{"id": "4be1f70a"}')
-    for batch, one in sorted(told.items()):
+    for batch, one in sorted(offsets.items()):
         ends = one["proof"].get("offsets") or {}
         end = ends.get("events", {}).get("0", 0)
         after = max(watermark, event_ms(end - 1) - DELAY_MS if end else 0)

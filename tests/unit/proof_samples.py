@@ -50,9 +50,9 @@ def case_of(sample: dict[str, Any], marks: Path) -> Case:
     return Case(fault, strike, heals[0] if heals else None, evidence)
 
 
-def record_of(told: dict[str, Any]) -> Record:
-    words = {"op": Op(told["op"]), "outcome": Outcome(told["outcome"])}
-    return Record(**{**told, **words, "mono": 0, "wall": 0})
+def record_of(fields: dict[str, Any]) -> Record:
+    words = {"op": Op(fields["op"]), "outcome": Outcome(fields["outcome"])}
+    return Record(**{**fields, **words, "mono": 0, "wall": 0})
 
 
 def samples_of(run: Path) -> list[dict[str, Any]]:
@@ -72,14 +72,14 @@ def samples_of(run: Path) -> list[dict[str, Any]]:
         parts = {"input": input_of(document), "output": output_of(document)}
         path = evidence.run.failpoints / f"{fault.name}.reached"
         mark = json.loads(path.read_text()) if path.exists() else None
-        told = {"fault": vars(fault), "plan": {"run": planned.run, **parts}, "mark": mark}
-        found.append(told | {"history": [*map(_told, history)]})
+        sample = {"fault": vars(fault), "plan": {"run": planned.run, **parts}, "mark": mark}
+        found.append(sample | {"history": [*map(_told, history)]})
     return found
 
 
 def _told(record: Record) -> dict[str, Any]:
-    told = {name: value for name, value in vars(record).items() if name not in ("mono", "wall")}
-    return {name: value for name, value in told.items() if value not in (None, {})}
+    fields = {name: value for name, value in vars(record).items() if name not in ("mono", "wall")}
+    return {name: value for name, value in fields.items() if value not in (None, {})}
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
-"""Compare: whether two multisets of rows are equal, and if not, in what.
+"""The comparison of two multisets of rows.
 
-A row that should be there and is not is `lost`; a copy too many is `duplicated`; a row whose key
-was never expected is `unexpected`; one whose key is right in number and wrong in value is
-`changed`. Every row of a side is counted once: the expected ones are matched, lost or changed, the
-observed ones matched, duplicated, unexpected or changed.
+A missing row is `lost`; a copy too many is `duplicated`; a row whose key was never expected is
+`unexpected`; a row with an expected key and a wrong value is `changed`. Every row of a side is
+counted once: an expected row is matched, lost or changed, an observed row matched, duplicated,
+unexpected or changed.
 """
 
 from onceproof.comparison.comparing import compare
-from onceproof.comparison.found import CLASSES, Differences
+from onceproof.comparison.result import CLASSES, Differences
 
 __all__ = ["CLASSES", "Differences", "compare"]

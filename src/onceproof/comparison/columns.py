@@ -1,4 +1,4 @@
-"""Which columns are compared with which: by name, never by place; what does not fit is an error."""
+"""The pairing of columns: by name, never by position; columns that do not match are an error."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from onceproof.comparison.kinds import NUMBERS, Kind, common
-from onceproof.errors import RequestError
+from onceproof.errors import RequestError, out_of_range, unknown
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of one side; `kind` is None for a type that is not compared, `native` its name."""
+    """A column of a side; `kind` is None for a type that is not compared, `native` its name."""
 
     name: str
     kind: Kind | None
@@ -30,22 +30,22 @@ class Pair:
 
     @property
     def name(self) -> str:
-        """Its name, the same on both sides."""
+        """The name, the same on both sides."""
         return self.expected.name
 
 
-# Columns whose numbers may be a little apart, each by what it is called in a step of the judge.
+# Columns whose numbers may differ by a tolerance, each by its name in a step.
 Near = Sequence[tuple[str, Pair]]
 
 
 def cell_columns(near: Near) -> list[str]:
-    """Return what tells apart the cells of rows that are equal but for what is near."""
+    """Return the columns that distinguish the cells of rows that are equal in exact values."""
     return [f"{name}_{part}" for name, _ in near for part in ("like", "step")]
 
 
 @dataclass(frozen=True)
 class Request:
-    """What to compare by; without a key, whole rows."""
+    """The options of a comparison; without a key, whole rows are compared."""
 
     key: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
@@ -54,9 +54,9 @@ class Request:
 
 @dataclass(frozen=True)
 class Plan:
-    """The columns of a comparison: by `key`, rows are the same thing; by the rest, they are right.
+    """The columns of a comparison: `key` identifies a row, the others are its values.
 
-    Where no key was named every column is of the key: then nothing can be `changed`.
+    Without a key every column is part of it: then no row can be `changed`.
     """
 
     key: tuple[Pair, ...]
@@ -65,7 +65,7 @@ class Plan:
     ignored: tuple[str, ...]
 
     def document(self) -> dict[str, object]:
-        """Say which column was taken for what."""
+        """Return the role of each column."""
         return {
             "key": [pair.name for pair in self.key],
             "values": [pair.name for pair in (*self.exact, *self.near)],
@@ -75,7 +75,7 @@ class Plan:
 
 
 def match(expected: Sequence[Column], observed: Sequence[Column], request: Request) -> Plan:
-    """Pair the columns of both sides, or raise `RequestError` with the name of what does not fit.
+    """Pair the columns of both sides, or raise `RequestError` with the name of a mismatch.
 
     An ignored column may be missing from a side, or be of any type.
     """
@@ -91,7 +91,7 @@ def match(expected: Sequence[Column], observed: Sequence[Column], request: Reque
     )
     pairs = [_pair(ours[name], theirs[name], request) for name in ours if name not in ignored]
     if not pairs:
-        raise RequestError("no column is left to compare: ignore fewer of them")
+        raise RequestError("no column is left to compare; ignore fewer")
     by_name = {pair.name: pair for pair in pairs}
     key = [by_name[name] for name in dict.fromkeys(request.key)] or pairs
     values = [pair for pair in pairs if pair not in key]
@@ -104,19 +104,18 @@ def match(expected: Sequence[Column], observed: Sequence[Column], request: Reque
 
 
 def _refuse_unknown(names: Iterable[str], request: Request) -> None:
-    known = dict.fromkeys(names)
-    listed = ", ".join(known)
+    columns = dict.fromkeys(names)
     for option, given in (
         ("--key", request.key),
         ("--ignore", request.ignore),
         ("--tolerance", request.tolerance),
     ):
         for name in given:
-            if name not in known:
-                raise RequestError(f"{option} {name} names no column: the columns are {listed}")
+            if name not in columns:
+                raise RequestError(f"{option}: {unknown('column', name, columns)}")
     for name in request.key:
         if name in request.ignore:
-            raise RequestError(f"column {name} is both the key and ignored: name it once")
+            raise RequestError(f"column {name} is both in the key and ignored; name it once")
     for name, allowed in request.tolerance.items():
         _refuse_tolerance(name, allowed, request)
 
@@ -124,13 +123,13 @@ def _refuse_unknown(names: Iterable[str], request: Request) -> None:
 def _refuse_tolerance(name: str, allowed: float, request: Request) -> None:
     if not request.key:
         raise RequestError(
-            f"--tolerance {name} needs a key: whole rows are equal or not, so name --key columns"
+            f"--tolerance {name} needs a key: whole rows have no tolerance; name --key columns"
         )
     if name in request.key or name in request.ignore:
-        raise RequestError(f"--tolerance {name} names a key or an ignored column: name a value")
+        raise RequestError(f"--tolerance {name} names a key or an ignored column; name a value")
     if not (math.isfinite(allowed) and allowed >= 0):
         raise RequestError(
-            f"--tolerance {name}={allowed:g} is no distance: write a number from 0, as in 1e-9"
+            out_of_range(f"--tolerance {name}", f"{allowed:g}", "a number from 0, as in 1e-9")
         )
 
 
@@ -138,7 +137,7 @@ def _refuse_missing(side: str, names: Sequence[str]) -> None:
     if names:
         words = f"column {names[0]} is" if len(names) == 1 else f"columns {', '.join(names)} are"
         options = " ".join(f"--ignore {name}" for name in names)
-        raise RequestError(f"{words} only in the {side} side: add to the other, or {options}")
+        raise RequestError(f"{words} only in the {side} side; add to the other, or {options}")
 
 
 def _pair(ours: Column, theirs: Column, request: Request) -> Pair:
@@ -147,17 +146,17 @@ def _pair(ours: Column, theirs: Column, request: Request) -> Pair:
         if column.kind is None:
             raise RequestError(
                 f"column {name} is {column.native} in the {side} side, a type that is not "
-                f"compared: cast it to text, or --ignore {name}"
+                f"compared; cast it to text, or --ignore {name}"
             )
     kind = common(ours.kind, theirs.kind) if ours.kind and theirs.kind else None
     if kind is None:
         raise RequestError(
             f"column {name} is {ours.native} in the expected side and {theirs.native} in the "
-            f"observed: cast one of them, or --ignore {name}"
+            f"observed; cast one of them, or --ignore {name}"
         )
     tolerance = request.tolerance.get(name)
     if tolerance is not None and kind.name not in NUMBERS:
         raise RequestError(
-            f"--tolerance {name} is for numbers, and {name} is {ours.native}: leave it out"
+            f"--tolerance {name} is for numbers, but {name} is {ours.native}; leave it out"
         )
     return Pair(kind, ours, theirs, tolerance)

@@ -1,4 +1,4 @@
-"""The comparison as a function: two places in, one answer out."""
+"""The comparison as a function of two places."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from onceproof.comparison.columns import Request
-from onceproof.comparison.engine_process import compare_apart
-from onceproof.comparison.found import Differences, Found, samples_of, write_details
-from onceproof.errors import RequestError
+from onceproof.comparison.engine_process import compare_in_process
+from onceproof.comparison.result import Differences, Result, samples_of, write_details
+from onceproof.errors import RequestError, invalid, out_of_range, unknown
 
 ENGINES = ("duckdb", "spark")
 LEAST_MEMORY = 250_000_000
@@ -38,9 +38,9 @@ def compare(
     write_of_each: int = 10_000,
     progress: Callable[[str], None] = _silent,
 ) -> Differences:
-    """Say in which rows two multisets of rows differ.
+    """Return the differences between two multisets of rows.
 
-    A side is what `onceproof diff` takes, or a DataFrame for the spark engine, whose session or
+    A side is what `onceproof diff` accepts, or a DataFrame for the spark engine, whose session or
     master is `spark`. Without a key, whole rows are compared. `write_to` is a folder for
     `differences.parquet`: the first `write_of_each` differing keys of every class, and their rows.
     Raises `RequestError` for what cannot be compared, and `EngineError` if DuckDB crashes: it runs
@@ -50,7 +50,7 @@ def compare(
     request = Request(tuple(key), tuple(ignore), tolerance or {})
     of_each = max(samples, write_of_each) if write_to else samples
     if engine not in ENGINES:
-        raise RequestError(f"engine {engine!r} is not known: write {' or '.join(ENGINES)}")
+        raise RequestError(unknown("engine", engine, ENGINES))
     if engine == "spark":
         from onceproof.comparison.on_spark.steps import compare_on_spark
 
@@ -61,27 +61,26 @@ def compare(
         columns, found = _on_duckdb(expected, observed, request, size, of_each, progress)
     if write_to:
         write_details(found.details, write_to)
-    shown = _shown(found, samples)
-    return Differences(found, columns, shown, engine, time.monotonic() - began)
+    return Differences(found, columns, _samples(found, samples), engine, time.monotonic() - began)
 
 
-def _shown(found: Found, samples: int) -> list[dict[str, Any]]:
+def _samples(found: Result, samples: int) -> list[dict[str, Any]]:
     try:
         return samples_of(found.details, samples)
     except UnicodeDecodeError as error:
         raise RequestError(
-            f"the sides hold text that is not UTF-8: {error}: write it as binary"
+            f"the sides have text that is not UTF-8 ({error}); write it as binary"
         ) from None
 
 
 def size_of(memory: str) -> int:
-    """Return a size as bytes, or raise `RequestError` if it is none or too small."""
+    """Return a size in bytes, or raise `RequestError` if it is invalid or too small."""
     parts = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMG]i?B)", memory)
     if not parts:
-        raise RequestError(f"memory {memory!r} is no size: write it as in 500MB or 2GB")
+        raise RequestError(invalid("memory", memory, "a size such as 500MB or 2GB"))
     size = int(float(parts[1]) * _UNITS[parts[2]])
     if size < LEAST_MEMORY:
-        raise RequestError(f"memory {memory} is too little: give at least 250MB")
+        raise RequestError(out_of_range("memory", memory, "at least 250MB"))
     return size
 
 
@@ -92,13 +91,13 @@ def _on_duckdb(
     memory_bytes: int,
     of_each: int,
     progress: Callable[[str], None],
-) -> tuple[Mapping[str, object], Found]:
+) -> tuple[Mapping[str, object], Result]:
     places = []
     for side, given in (("expected", expected), ("observed", observed)):
         if not isinstance(given, str | os.PathLike):
             raise RequestError(
-                f"the {side} side is a {type(given).__name__}: DuckDB reads files and tables, "
-                "the spark engine takes DataFrames"
+                f"the {side} side is a {type(given).__name__}, but DuckDB reads files and tables; "
+                "use the spark engine for DataFrames"
             )
         places.append(os.fspath(given))
-    return compare_apart(places[0], places[1], request, memory_bytes, of_each, progress)
+    return compare_in_process(places[0], places[1], request, memory_bytes, of_each, progress)

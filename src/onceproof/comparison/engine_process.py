@@ -1,7 +1,7 @@
-"""The comparison in a process of its own, so that a crash of the engine is an error and no more.
+"""The comparison in its own process, so that a crash of the engine is only an error.
 
-Run as a program, it takes a request on its input, writes what it does to its output, line by line,
-and the answer as the last line; rows that differ are a file in the scratch folder.
+Run as a program, it reads a request from its input and writes its progress to its output, line by
+line, and the answer as the last line; rows that differ are a file in the scratch folder.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from onceproof.comparison.columns import Request
-from onceproof.comparison.found import Found
+from onceproof.comparison.result import Result
 from onceproof.errors import EngineError, RequestError
 
-# -P: a file of the user's called duckdb.py is not imported in place of the library.
+# -P: a user's file duckdb.py is not imported instead of the library.
 COMMAND = (sys.executable, "-P", "-m", "onceproof.comparison.engine_process")
 _PR_SET_PDEATHSIG = 1
 _DETAILS = "details.arrow"
 
 
-def compare_apart(
+def compare_in_process(
     expected: str,
     observed: str,
     request: Request,
     memory_bytes: int,
     of_each: int,
     progress: Callable[[str], None],
-) -> tuple[Mapping[str, object], Found]:
-    """Compare two places, or raise `EngineError` if the process that does it crashes."""
+) -> tuple[Mapping[str, object], Result]:
+    """Compare two places, or raise `EngineError` if the process crashes."""
     with TemporaryDirectory(prefix="onceproof-diff-") as folder:
         order = {
             "parent": os.getpid(),
@@ -57,7 +57,7 @@ def compare_apart(
             raise EngineError(f"the comparison failed unexpectedly:\n{answer['failed']}")
         details = _read(Path(folder, _DETAILS)) if answer["has_details"] else None
         rows = answer["rows"]
-        return answer["columns"], Found(rows[0], rows[1], answer["counts"], details)
+        return answer["columns"], Result(rows[0], rows[1], answer["counts"], details)
 
 
 def _answer(order: dict[str, Any], errors: Path, progress: Callable[[str], None]) -> dict[str, Any]:
@@ -69,7 +69,7 @@ def _answer(order: dict[str, Any], errors: Path, progress: Callable[[str], None]
     ):
         try:
             with suppress(BrokenPipeError), child.stdin as given:  # type: ignore[union-attr]
-                given.write(json.dumps(order))  # a child that is dead tells why by its exit code
+                given.write(json.dumps(order))  # the exit code of a crashed child has the reason
             for line in child.stdout or ():
                 last = json.loads(line)
                 if "progress" in last:
@@ -82,15 +82,15 @@ def _answer(order: dict[str, Any], errors: Path, progress: Callable[[str], None]
     return last
 
 
-def _crash(code: int, said: str) -> str:
+def _crash(code: int, errors: str) -> str:
     how = f"exited with code {code}"
     if code < 0:
         how = f"was killed by {signal.Signals(-code).name}"
     if code == -signal.SIGKILL:
         how += ", as the kernel does when memory runs out"
-    last = "".join(f": {line.strip()}" for line in said.strip().splitlines()[-1:])
+    last = "".join(f": {line.strip()}" for line in errors.strip().splitlines()[-1:])
     return (
-        f"the process that compares the two sides {how}{last}; nothing was compared: try again, "
+        f"the process that compares the two sides {how}{last}; nothing was compared. Try again, "
         "with less --memory if memory ran out"
     )
 
@@ -107,9 +107,9 @@ def main() -> None:
     order = json.load(sys.stdin)
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != order["parent"]:
-        sys.exit("the process that asked for the comparison is gone")
+        sys.exit("the process that requested the comparison has ended")
     try:
-        answer = _carried_out(order)
+        answer = _compare(order)
     except RequestError as error:
         answer = {"refused": str(error)}
     except Exception:
@@ -117,7 +117,7 @@ def main() -> None:
     _write(answer)
 
 
-def _carried_out(order: Mapping[str, Any]) -> dict[str, Any]:
+def _compare(order: Mapping[str, Any]) -> dict[str, Any]:
     from onceproof.comparison.on_duckdb.engine import compare_on_duckdb
 
     scratch = Path(order["scratch"])
@@ -145,8 +145,8 @@ def _carried_out(order: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _write(said: Mapping[str, Any]) -> None:
-    sys.stdout.write(json.dumps(said) + "\n")
+def _write(document: Mapping[str, Any]) -> None:
+    sys.stdout.write(json.dumps(document) + "\n")
     sys.stdout.flush()
 
 

@@ -1,6 +1,6 @@
-"""Columns that folders name: `day=1/part.parquet` is a row of day 1.
+"""Columns in folder names: the rows of `day=1/part.parquet` have day 1.
 
-Only folders below the one that was named count, so no path around it can change a value.
+Only folders below the named one count, so that its own path cannot change a value.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class FolderColumn:
 
     @property
     def kind(self) -> Kind:
-        """Whole numbers or dates, if all values are so written; else text."""
+        """Whole numbers or dates, if all values have that form; else text."""
         held = {value for value in self.values if value is not None}
         if not held:
             return NOTHING
@@ -46,7 +46,7 @@ class FolderColumn:
 
 
 def folder_columns(side: str, files: Files) -> list[FolderColumn]:
-    """Return the columns that the folders name, or raise where not all files have the same."""
+    """Return the columns in folder names, or raise if not all files have the same ones."""
     named = [_named(side, files, path) for path in files.paths]
     refuse_other_names(side, files, list(zip(files.paths, named, strict=True)))
     return [FolderColumn(name, tuple(one[name] for one in named)) for name in named[0]]
@@ -63,14 +63,14 @@ def refuse_shadowed(
                 side,
                 files,
                 f"column {column.name} is in {files.paths[0]} and in the names of its folders, and "
-                "they may differ: rename one, or move the files out of these folders",
+                "they may differ; rename one, or move the files out of these folders",
             )
 
 
 def refuse_other_names(
     side: str, files: Files, named: Sequence[tuple[str, Sequence[str] | dict[str, str | None]]]
 ) -> None:
-    """Raise `RequestError` for a file whose names of columns are not those of the first."""
+    """Raise `RequestError` for a file whose column names differ from the first file's."""
     first = named[0][0], frozenset(named[0][1])
     for path, names in named[1:]:
         here = path, frozenset(names)
@@ -79,14 +79,14 @@ def refuse_other_names(
                 raise unreadable(
                     side,
                     files,
-                    f"column {more[0]} is in {one[0]} and not in {other[0]}: write it into all "
-                    "files, or compare these apart",
+                    f"column {more[0]} is in {one[0]} and not in {other[0]}; write it into all "
+                    "files, or compare them separately",
                 )
 
 
-def unreadable(side: str, files: Files, said: str) -> RequestError:
-    """Return the error that says why a side cannot be read."""
-    return RequestError(f"the {side} side {files.name} cannot be read: {said.splitlines()[0]}")
+def unreadable(side: str, files: Files, why: str) -> RequestError:
+    """Return the error for a side that cannot be read."""
+    return RequestError(f"the {side} side {files.name} cannot be read: {why.splitlines()[0]}")
 
 
 def _named(side: str, files: Files, path: str) -> dict[str, str | None]:
@@ -99,7 +99,7 @@ def _named(side: str, files: Files, path: str) -> dict[str, str | None]:
             raise unreadable(
                 side,
                 files,
-                f"{path} is in a folder {part}, which names no column of its own: write each "
+                f"{path} is in a folder {part}, which names no column of its own; write each "
                 "name=value once, with both parts",
             )
         found[name] = None if value == _NULL else value
@@ -107,7 +107,7 @@ def _named(side: str, files: Files, path: str) -> dict[str, str | None]:
 
 
 def _unescaped(text: str) -> str:
-    """Return what Spark and Hive wrote with `%` and two digits as the character it was."""
+    """Return a text of Spark or Hive with its `%XX` escapes replaced."""
     return re.sub("%([0-9a-fA-F]{2})", lambda found: chr(int(found[1], 16)), text)
 
 

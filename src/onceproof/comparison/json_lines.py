@@ -1,6 +1,6 @@
-"""JSON lines as they are: every member with JSON's own type, every number as it is written.
+"""An exact reader of JSON lines: members keep their JSON type, numbers their digits.
 
-DuckDB reads a member of several types as text, so that "1" is 1, and long numbers as doubles.
+DuckDB reads a member of several types as text, so that "1" equals 1, and long numbers as doubles.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ _WIDE = Kind("decimal", WIDEST_DECIMAL)
 _INTEGERS = (_INT64, _UINT64, _WIDE)
 _FLOATING, _BOOLEAN, _TEXT = Kind("floating", 64), Kind("boolean"), Kind("text")
 _LIMIT = 10**WIDEST_DECIMAL
-# Not kinds of a column: what is refused when it is compared.
+# Not kinds of a column: values that are refused when they are compared.
 AS_WRITTEN = Kind("values of several types")
 _LONG = Kind("integers of more than 38 digits")
 _BARE = Kind("struct")
 
 
 class Number(str):
-    """A number with a point or an exponent, as it is written."""
+    """A number with a point or an exponent, with its digits."""
 
     __slots__ = ()
 
 
 @dataclass
 class JsonLines:
-    """A side of JSON lines, and the kind that each member's values have together."""
+    """A side of JSON lines, and the common kind of each member's values."""
 
     side: str
     files: Files
@@ -45,30 +45,30 @@ class JsonLines:
 
     @classmethod
     def look(cls, side: str, files: Files) -> JsonLines:
-        """Read all lines, or raise `RequestError` for the first that is no JSON object."""
+        """Read all lines, or raise `RequestError` for the first that is not a JSON object."""
         found = cls(side, files)
-        for row in found.inside():
+        for row in found.objects():
             found.rows += 1
             for name, value in row.items():
-                known = found.kinds.setdefault(name, NOTHING)
+                before = found.kinds.setdefault(name, NOTHING)
                 kind = _kind_of(value)
-                if kind is not known:
-                    found.kinds[name] = together(known, kind)
+                if kind is not before:
+                    found.kinds[name] = merge(before, kind)
         folders = folder_columns(side, files)
         refuse_shadowed(side, files, list(found.kinds), folders)
         found.kinds |= {one.name: one.kind for one in folders}
         return found
 
     def lines(self) -> Iterator[Mapping[str, Any]]:
-        """Yield every row, with what its file's folders name."""
+        """Yield every row, with the columns of its file's folders."""
         folders = folder_columns(self.side, self.files)
         for number in range(len(self.files.paths)):
             named = {one.name: _folder_value(one.values[number], one.kind) for one in folders}
-            for row in self.inside(number):
+            for row in self.objects(number):
                 yield {**row, **named}
 
-    def inside(self, *numbers: int) -> Iterator[dict[str, Any]]:
-        """Yield the objects in these files, or in all of them."""
+    def objects(self, *numbers: int) -> Iterator[dict[str, Any]]:
+        """Yield the objects of these files, or of all files."""
         for path in (self.files.paths[i] for i in numbers or range(len(self.files.paths))):
             read = 0
             try:
@@ -78,12 +78,12 @@ class JsonLines:
                         if line.strip():
                             yield _parsed(line)
             except (ValueError, TypeError, RecursionError, OSError, EOFError, zlib.error) as error:
-                said = f"{path}, line {read}, is not JSON lines: {error}"
-                raise unreadable(self.side, self.files, said) from None
+                why = f"{path}, line {read}, is not JSON lines: {error}"
+                raise unreadable(self.side, self.files, why) from None
 
 
-def together(one: Kind, other: Kind) -> Kind:
-    """Return the kind of values of both kinds; members of objects may be left out."""
+def merge(one: Kind, other: Kind) -> Kind:
+    """Return the kind that covers both kinds; members of objects may be missing."""
     if one == other or other == NOTHING:
         return one
     if one == NOTHING:
@@ -93,22 +93,22 @@ def together(one: Kind, other: Kind) -> Kind:
     if {one, other} <= {*_INTEGERS, _FLOATING}:
         return _FLOATING
     if one.name == other.name == "list":
-        return Kind("list", parts=(("element", together(one.parts[0][1], other.parts[0][1])),))
+        return Kind("list", parts=(("element", merge(one.parts[0][1], other.parts[0][1])),))
     if one.name == other.name == "struct":
         parts = dict(one.parts)
         for name, kind in other.parts:
-            parts[name] = together(parts.get(name, NOTHING), kind)
+            parts[name] = merge(parts.get(name, NOTHING), kind)
         return Kind("struct", parts=tuple(parts.items()))
     return _LONG if _LONG in (one, other) and {one, other} <= {*_INTEGERS, _LONG} else AS_WRITTEN
 
 
-def refused(kind: Kind) -> str | None:
-    """Return why values of such a kind are not compared, or None if they are."""
+def refusal(kind: Kind) -> str | None:
+    """Return why values of a kind are not compared, or None if they are."""
     if kind in (AS_WRITTEN, _LONG):
         return f"JSON {kind.name}"
     if kind == _BARE:
         return "JSON objects without a member"
-    return next((why for _, part in kind.parts if (why := refused(part))), None)
+    return next((why for _, part in kind.parts if (why := refusal(part))), None)
 
 
 def _kind_of(value: Any) -> Kind:
@@ -124,7 +124,7 @@ def _kind_of(value: Any) -> Kind:
         return Kind("struct", parts=tuple(parts))
     element = NOTHING
     for item in value:
-        element = together(element, _kind_of(item))
+        element = merge(element, _kind_of(item))
     return Kind("list", parts=(("element", element),))
 
 
@@ -152,7 +152,7 @@ def _opened(path: str) -> Any:
 def _parsed(line: str) -> dict[str, Any]:
     found = _DECODER.decode(line)
     if type(found) is not dict:
-        raise ValueError(f"{line.strip()[:50]} is no object")
+        raise ValueError(f"{line.strip()[:50]} is not an object")
     return found
 
 
@@ -160,12 +160,12 @@ def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
-        raise ValueError(f"member {next(n for n in names if names.count(n) > 1)} is there twice")
+        raise ValueError(f"member {next(n for n in names if names.count(n) > 1)} is a duplicate")
     return found
 
 
 def _no_number(text: str) -> None:
-    raise ValueError(f"{text} is no JSON")
+    raise ValueError(f"{text} is not JSON")
 
 
 _DECODER = json.JSONDecoder(

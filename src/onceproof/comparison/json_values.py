@@ -1,4 +1,4 @@
-"""Values of JSON as values of a kind: exactly, or not at all."""
+"""The exact conversion of JSON values to a kind; inexact values are refused."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from onceproof.comparison.folders import unreadable
-from onceproof.comparison.json_lines import JsonLines, Number, refused
+from onceproof.comparison.json_lines import JsonLines, Number, refusal
 from onceproof.comparison.kinds import NOTHING, Kind, is_held
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _INSTANT = re.compile(
 
 
 class Unfit(ValueError):
-    """A value that its kind does not hold."""
+    """A value that does not fit its kind."""
 
 
 def is_castable(kind: Kind) -> bool:
@@ -40,13 +40,13 @@ def is_castable(kind: Kind) -> bool:
 def write_parquet(source: JsonLines, kinds: Mapping[str, Kind], target: Path) -> None:
     """Write all rows as parquet, every member as its kind, or raise `RequestError`.
 
-    What is not compared in any case is written as text.
+    Values that are never compared are written as text.
     """
     import pyarrow as pa
     import pyarrow.parquet as parquet
 
     schema = pa.schema(
-        [(name, pa.string() if refused(kind) else _arrow(kind)) for name, kind in kinds.items()]
+        [(name, pa.string() if refusal(kind) else _arrow(kind)) for name, kind in kinds.items()]
     )
     rows = source.lines()
     with parquet.ParquetWriter(target, schema) as writer:
@@ -59,24 +59,24 @@ def _cells(source: JsonLines, rows: Any, name: str, kind: Kind, schema: Any) -> 
     import pyarrow as pa
 
     try:
-        if refused(kind):
+        if refusal(kind):
             cells = [json.dumps(row[name]) if name in row else None for row in rows]
         else:
             cells = [as_kind(row.get(name), kind) for row in rows]
         return pa.array(cells, schema.field(name).type)
     except (Unfit, pa.ArrowException, OverflowError, UnicodeEncodeError) as error:
-        said = " ".join(str(error).split())
-        raise unreadable(source.side, source.files, f"in column {name}, {said}") from None
+        why = " ".join(str(error).split())
+        raise unreadable(source.side, source.files, f"in column {name}, {why}") from None
 
 
 def as_kind(value: Any, kind: Kind) -> Any:
-    """Return a JSON value as Arrow takes it for this kind, or raise `Unfit`."""
+    """Return a JSON value in Arrow's form for this kind, or raise `Unfit`."""
     if value is None:
         return None
     found = _READ[kind.name](value, kind) if kind.name in _READ else None
     if found is None:
-        shown = value if type(value) is Number else json.dumps(value)
-        raise Unfit(f"{kind} cannot hold {shown} exactly")
+        text = value if type(value) is Number else json.dumps(value)
+        raise Unfit(f"{kind} cannot hold {text} exactly")
     return found
 
 

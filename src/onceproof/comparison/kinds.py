@@ -1,7 +1,7 @@
-"""What a column holds, in words that both engines share: types of one kind compare by value.
+"""The kinds of columns, shared by both engines: values of one kind are compared by value.
 
 An INT32 and an INT64 are one kind, so are decimals of any scale and timestamps of any unit. Text
-that only looks like a number, or a timestamp without a zone beside one with it, is another kind.
+that looks like a number is another kind, and so is a timestamp without a zone beside one with it.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from decimal import Decimal
 WIDEST_DECIMAL = 38
 NUMBERS = ("integer", "decimal", "floating")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
-# So many digits tell every number of so many bits from all others.
+# The digits that distinguish all numbers of this many bits.
 _DIGITS = {64: 17, 32: 9}
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind, and how finely it holds its values.
+    """A kind of values, and its precision.
 
     `digits` are the bits of an integer (an unsigned one needs one more) or a float, the digits of a
     decimal, the decimals of a second in a time; `scale` is a decimal's. `parts` are a struct's
@@ -35,12 +35,12 @@ class Kind:
 
     @property
     def has_map(self) -> bool:
-        """Whether a map is somewhere in it, whose entries have no order."""
+        """Whether the kind contains a map, whose entries have no order."""
         return self.name == "map" or any(kind.has_map for _, kind in self.parts)
 
     @property
     def has_nothing(self) -> bool:
-        """Whether it is, or has a part that is, of every kind, since all its values are NULL."""
+        """Whether the kind or a part of it has only NULLs, which are of every kind."""
         return self.name == "nothing" or any(kind.has_nothing for _, kind in self.parts)
 
     def __str__(self) -> str:
@@ -55,7 +55,7 @@ NOTHING = Kind("nothing")
 
 
 def common(one: Kind, other: Kind) -> Kind | None:
-    """Return the kind that holds every value of both exactly, or None if there is none.
+    """Return the kind that holds every value of both exactly, or None if no kind does.
 
     A struct's fields are matched by name and come in the order of `one`.
     """
@@ -99,11 +99,11 @@ def _common_parts(one: Kind, other: Kind) -> Kind | None:
 
 
 def is_held(text: str, bits: int) -> bool:
-    """Return whether a float of so many bits holds this number, to the last digit written.
+    """Whether a float of this many bits holds a number to its last digit.
 
-    It does if it is the number exactly, as 0.5 is, or if the number has no more digits than tell
-    floats apart, and the float written with as many is the number again, as 0.1 is. A float of 32
-    bits also holds what tells the double of its value apart, as 0.10000000149011612. No float
+    It does if it equals the number exactly, as for 0.5, or if the number has no more digits than
+    distinguish floats, and the float printed with as many digits is the number, as for 0.1. A float
+    of 32 bits also holds the digits of the double of its value, as 0.10000000149011612. No float
     holds 9007199254740993, 0.10000000000000000001, 1e400 or 1e-400.
     """
     if not _NUMBER.fullmatch(text):

@@ -1,4 +1,4 @@
-"""Where a side's rows are: files of one format, or a table of a PostgreSQL database."""
+"""The place of a side's rows: files of one format, or a table of a PostgreSQL database."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SPARK_LOG = "_spark_metadata"
 
 @dataclass(frozen=True)
 class Files:
-    """The files of a side, in the order of their names; `name` is how the user called them.
+    """The files of a side, in the order of their names; `name` is the user's name for them.
 
     Folders `name=value` between `root` and a file are columns; folders above `root` never are.
     """
@@ -52,7 +52,7 @@ class PostgresTable:
 
     @property
     def name(self) -> str:
-        """The place without its password."""
+        """The address of the table without the password."""
         parts = urlsplit(self.address)
         host = parts.netloc.rpartition("@")[2]
         return urlunsplit((parts.scheme, host, parts.path, "", self.table))
@@ -62,18 +62,18 @@ Place = Files | PostgresTable
 
 
 def find_place(side: str, given: str | os.PathLike[str]) -> Place:
-    """Find what was named, or raise `RequestError` that says what to write instead.
+    """Return the place of a name, or raise `RequestError`.
 
-    A folder stands for all files in it and below, links included, except what `data_files` takes
-    for no data; a file of another format in it is an error.
+    A folder means all files in and below it, links included, except those that `data_files` skips;
+    a file of another format in it is an error.
     """
     text = os.fspath(given)
     if text.startswith(POSTGRES):
         address, _, table = text.partition("#")
         if not table:
             raise RequestError(
-                f"the {side} side {PostgresTable(address, '').name} names no table: write it "
-                "behind a #, as in postgresql://user@host/database#schema.table"
+                f"the {side} side {PostgresTable(address, '').name} names no table; write it "
+                "after a #, as in postgresql://user@host/database#schema.table"
             )
         return PostgresTable(address, unquote(table))
     try:
@@ -84,14 +84,14 @@ def find_place(side: str, given: str | os.PathLike[str]) -> Place:
         ) from None
     if not paths:
         raise RequestError(
-            f"the {side} side {text} cannot be read: there is no parquet, CSV or JSON lines file"
+            f"the {side} side {text} cannot be read: it has no parquet, CSV or JSON lines file"
         )
     formats = {path: _format(path) for path in paths}
     first = next(filter(None, formats.values()), None)
     for path, found in formats.items():
         if not found or found != first:
             raise RequestError(
-                f"the {side} side {text} cannot be read: {path} is not of one format with the "
+                f"the {side} side {text} cannot be read: {path} has another format than the "
                 f"rest; move it elsewhere, or name files that end in {', '.join(_FORMATS)}, "
                 f"or these and {' or '.join(_PACKED)}"
             )
@@ -114,7 +114,7 @@ def _paths(text: str) -> list[str]:
 
 
 def _root(text: str) -> str:
-    """Return the folder below which folders count: of a pattern, what is before its first sign."""
+    """Return the folder below which folder names count: of a pattern, the part before its signs."""
     path = Path(text)
     if path.is_dir():
         return text

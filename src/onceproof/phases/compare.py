@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from onceproof.comparison import Differences, compare
-from onceproof.comparison.found import samples_of, write_details
+from onceproof.comparison.result import samples_of, write_details
 from onceproof.documents import count, read_object
 from onceproof.errors import EngineError, EvidenceError, RequestError
 from onceproof.judging.origins import origins
@@ -43,7 +43,7 @@ def compare_run(run: RunDirectory, plan: Plan) -> Mapping[str, Any]:
     _refuse_unwritten(run, plan)
     made = made_of(run, "differences", plan.run)
     found = _compared(run, key_of(plan), part)
-    details = _with_origins(run, found.found.details)
+    details = _with_origins(run, found.result.details)
     write_details(details, part)
     summary = {
         **made,

@@ -43,7 +43,7 @@ def of_schema_1(document: Mapping[str, Any]) -> dict[str, Any]:
             ],
         }
     except KeyError as error:
-        raise EvidenceError(f"there is no {error} in the plan") from None
+        raise EvidenceError(f"the plan has no {error}") from None
     except (TypeError, AttributeError) as error:
         raise EvidenceError(f"the plan of schema 1 cannot be read: {error}") from None
 

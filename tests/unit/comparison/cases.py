@@ -1,6 +1,6 @@
 """Cases of two sides of nasty values, each known by its seed, and what a person would say of them.
 
-Every case lies below a folder `c0=5`, which names its first column and must not touch it. One in
+Every case is below a folder `c0=5`, which names its first column and must not touch it. One in
 eight has something planted in it that must be refused.
 """
 

@@ -65,7 +65,7 @@ def spoil(rows: list[dict], number: int, rng: Random) -> None:
 
 
 def tables(count: int) -> tuple[pa.Table, pa.Table]:
-    """Many pairs in one table a side, told apart by the pair's number."""
+    """Many pairs in one table a side, distinguished by the pair's number."""
     both = [pair(number) for number in range(count)]
     sides = ([row for one in both for row in one[side]] for side in (0, 1))
     expected, observed = (pa.Table.from_pylist(rows, SCHEMA) for rows in sides)

@@ -21,7 +21,7 @@ def in_this_process(monkeypatch):
             )
         return plan.document(), found
 
-    monkeypatch.setattr(comparison, "compare_apart", here)
+    monkeypatch.setattr(comparison, "compare_in_process", here)
 
 
 def parquet(folder, name, columns, **types):

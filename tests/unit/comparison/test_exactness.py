@@ -1,4 +1,4 @@
-"""What a file says is compared exactly or refused: no value is rounded, retyped or left out."""
+"""Values of files are compared exactly or refused: none is rounded, retyped or left out."""
 
 import datetime as dt
 import os
@@ -79,7 +79,7 @@ def test_folders_below_the_named_one_are_columns_of_every_format(tmp_path, form)
         assert differences(good, named) == EQUAL
         assert differences(named, bad) == DIFFERS
     in_it = tmp_path / "region=eu/side/day=1"
-    with pytest.raises(RequestError, match="column day is only in the expected side"):
+    with pytest.raises(RequestError, match=r"\bday\b.*\bexpected\b"):
         differences(good, in_it)
 
 
@@ -92,7 +92,7 @@ def test_a_column_in_a_file_and_in_its_folder_s_name_is_refused(tmp_path, name, 
     else:
         write(path, {"csv": "id,k\n1,2\n", "jsonl": '{"id": 1, "k": 2}\n'}[form])
     good = parquet(tmp_path, "good", {"id": [1], "k": [2]})
-    with pytest.raises(RequestError, match=f"column {name} is in .* and in the names of its fold"):
+    with pytest.raises(RequestError, match=rf"\b{name}\b.*\bfolders\b"):
         differences(good, tmp_path / "o")
     assert differences(good, path) == EQUAL
 
@@ -118,7 +118,7 @@ def test_values_of_folders_are_whole_numbers_dates_or_text(tmp_path, ours, their
 
 def test_one_column_twice_in_a_path_is_refused(tmp_path):
     side = table(tmp_path / "o/k=1/x/k=2/a.parquet", {"id": [1]}).parents[3]
-    with pytest.raises(RequestError, match="names no column of its own"):
+    with pytest.raises(RequestError, match=r"name=value"):
         differences(side, side)
 
 
@@ -140,7 +140,7 @@ def test_one_column_twice_in_a_path_is_refused(tmp_path):
 )
 def test_json_of_two_types_is_refused(tmp_path, ours, theirs):
     sides = json_sides(tmp_path, ours, theirs)
-    with pytest.raises(RequestError, match="column a"):
+    with pytest.raises(RequestError, match=r"\ba\b"):
         differences(*sides)
     assert differences(*sides, ignore=["a"]) == EQUAL
 
@@ -170,7 +170,7 @@ def test_json_beside_a_type_that_does_not_hold_it_is_refused(tmp_path, value, ki
     typed = parquet(tmp_path, "typed", {"id": [1], "a": [None]}, a=kind)
     lines = write(tmp_path / "o.jsonl", f'{{"id": 1, "a": {value}}}\n')
     for sides in ((typed, lines), (lines, typed)):
-        with pytest.raises(RequestError, match=r"in column a, .* cannot hold .* exactly"):
+        with pytest.raises(RequestError, match=r"\ba,.*\bexactly\b"):
             differences(*sides)
 
 
@@ -247,7 +247,7 @@ def test_a_number_that_no_double_holds_is_refused_wherever_it_becomes_one(tmp_pa
         (json_sides(tmp_path / "within", f"[{number}]", "[0.5]"), {}),
     ]
     for sides, options in refused:
-        with pytest.raises(RequestError, match=f"cannot hold {number}"):
+        with pytest.raises(RequestError, match=rf"{number}\b"):
             differences(*sides, **options)
 
 
@@ -287,7 +287,7 @@ def test_a_decimal_of_more_digits_than_are_compared_is_refused(tmp_path):
         parquet(tmp_path, name, {"id": [1], "a": [[Decimal("1" * 49 + end)]]}, a=pa.list_(kind))
         for name, end in (("e", "1"), ("o", "2"))
     )
-    with pytest.raises(RequestError, match="column a is a decimal of 60 digits"):
+    with pytest.raises(RequestError, match=r"\ba\b.*\b60\b"):
         differences(ours, theirs)
     assert differences(ours, theirs, ignore=["a"]) == EQUAL
 
@@ -309,7 +309,7 @@ def test_a_file_that_is_not_read_is_named(tmp_path, name):
     table(tmp_path / "e/a.parquet", {"id": [1]})
     shutil.copytree(tmp_path / "e", tmp_path / "o")
     shutil.copy(tmp_path / "e/a.parquet", tmp_path / "o" / name)
-    with pytest.raises(RequestError, match=f"o/{name} is not of one format with the rest"):
+    with pytest.raises(RequestError, match=rf"o/{name}\b"):
         differences(tmp_path / "e", tmp_path / "o")
 
 
@@ -320,7 +320,7 @@ def test_links_are_followed_but_not_in_circles(tmp_path):
     os.symlink(tmp_path / "x", tmp_path / "o/more")
     assert differences(tmp_path / "e", tmp_path / "o") == {"duplicated": 1}
     os.symlink(tmp_path / "o", tmp_path / "x/back")
-    with pytest.raises(RequestError, match="leads to a folder above"):
+    with pytest.raises(RequestError, match=r"\babove\b"):
         differences(tmp_path / "e", tmp_path / "o")
 
 
@@ -333,7 +333,7 @@ def test_an_offset_beside_a_time_without_a_zone_is_refused(tmp_path, end, form):
     typed = parquet(tmp_path, "e", {"id": [1], "a": [dt.datetime.fromisoformat("2024-01-01")]})
     value = f"2024-01-01 00:00:00{end}"
     text = {"csv": f"id,a\n1,{value}\n", "jsonl": f'{{"id": 1, "a": "{value}"}}'}[form]
-    with pytest.raises(RequestError, match="cannot hold"):
+    with pytest.raises(RequestError, match=r"\bhold\b"):
         differences(typed, write(tmp_path / f"o.{form}", text))
 
 
@@ -385,7 +385,7 @@ def test_int96_within_a_column_is_an_instant(tmp_path):
         differences(old, table(tmp_path / "o.parquet", {"id": [1], "s": inner(LATER)})) == DIFFERS
     )
     naive = inner(NOON.cast(pa.timestamp("us")))
-    with pytest.raises(RequestError, match="column s is INT96 within"):
+    with pytest.raises(RequestError, match=r"\bs\b.*\bINT96\b"):
         differences(old, table(tmp_path / "o.parquet", {"id": [1], "s": naive}))
 
 
@@ -398,7 +398,7 @@ def test_nanoseconds_of_int96_are_refused_where_they_are_compared(tmp_path, nest
     sides = [
         int96(tmp_path, name, {"id": [1], "a": column(1000 + n)}) for n, name in enumerate("eo")
     ]
-    with pytest.raises(RequestError, match=r"column a of .* is INT96 with nanoseconds"):
+    with pytest.raises(RequestError, match=r"\ba\b.*\bINT96\b.*\bnanoseconds\b"):
         differences(*sides)
     assert differences(*sides, ignore=["a"]) == EQUAL
     assert differences(sides[0], sides[0]) == EQUAL
@@ -407,5 +407,5 @@ def test_nanoseconds_of_int96_are_refused_where_they_are_compared(tmp_path, nest
 def test_a_delimiter_too_many_is_no_column_and_a_field_too_many_is_refused(tmp_path):
     good = write(tmp_path / "e.csv", "id,x\n1,a\n")
     for field in ("z", '""'):
-        with pytest.raises(RequestError, match="cannot be read"):
+        with pytest.raises(RequestError, match=r"\bread\b"):
             differences(good, write(tmp_path / "o.csv", f"id,x\n1,a,{field}\n"))

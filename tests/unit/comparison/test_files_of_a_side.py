@@ -34,28 +34,28 @@ def column(value, kind):
 
 
 @pytest.mark.parametrize(
-    ("first", "later", "said"),
+    ("first", "later", "types"),
     [
-        (pa.int64(), pa.float64(), "column v is BIGINT in .*part-0.*and DOUBLE in .*part-1"),
-        (pa.float32(), pa.float64(), "column v is FLOAT in .*and DOUBLE in"),
-        (pa.decimal128(9, 1), pa.decimal128(9, 2), r"is DECIMAL\(9,1\) in .*DECIMAL\(9,2\) in"),
-        (pa.int64(), pa.string(), "column v is BIGINT in .*and VARCHAR in"),
-        (pa.timestamp("us"), pa.timestamp("ns"), "column v is TIMESTAMP in .*TIMESTAMP_NS in"),
-        (pa.null(), pa.int64(), 'column v is "NULL" in .*BIGINT in'),
+        (pa.int64(), pa.float64(), r"\bv\b.*BIGINT.*part-0.*DOUBLE.*part-1"),
+        (pa.float32(), pa.float64(), r"\bv\b.*FLOAT.*DOUBLE"),
+        (pa.decimal128(9, 1), pa.decimal128(9, 2), r"DECIMAL\(9,1\).*DECIMAL\(9,2\)"),
+        (pa.int64(), pa.string(), r"\bv\b.*BIGINT.*VARCHAR"),
+        (pa.timestamp("us"), pa.timestamp("ns"), r"\bv\b.*TIMESTAMP\b.*TIMESTAMP_NS"),
+        (pa.null(), pa.int64(), r'\bv\b.*"NULL".*BIGINT'),
     ],
 )
-def test_files_with_a_column_of_two_types_are_refused(tmp_path, first, later, said):
+def test_files_with_a_column_of_two_types_are_refused(tmp_path, first, later, types):
     side = folder_of(tmp_path / "side", column(None, first), column(None, later))
     good = parquet(tmp_path, "good", column(None, first))
     for places, name in (((good, side), "observed"), ((side, good), "expected")):
-        with pytest.raises(RequestError, match=f"the {name} side .*{said}"):
+        with pytest.raises(RequestError, match=rf"\b{name}\b.*{types}"):
             differences(*places)
 
 
 def test_a_value_of_a_later_file_is_not_bent_into_the_type_of_the_first(tmp_path):
     good = parquet(tmp_path, "good", {"id": [1, 2], "v": [1, 2]})
     side = folder_of(tmp_path / "side", {"id": [1], "v": [1]}, {"id": [2], "v": [1.7]})
-    with pytest.raises(RequestError, match="column v is BIGINT in"):
+    with pytest.raises(RequestError, match=r"\bv\b.*BIGINT"):
         differences(good, side)
 
 
@@ -65,15 +65,15 @@ def test_a_column_that_one_file_has_and_another_has_not_is_refused(tmp_path, ext
     tables = [{"id": [1]}, {"id": [2]}]
     tables[extra]["w"] = [5]
     side = folder_of(tmp_path / "side", *tables)
-    said = f"column w is in .*part-{extra}.parquet and not in .*part-{1 - extra}.parquet"
-    with pytest.raises(RequestError, match=said):
+    files = rf"\bw\b.*part-{extra}\.parquet.*part-{1 - extra}\.parquet"
+    with pytest.raises(RequestError, match=files):
         differences(good, side, ignore=[])
 
 
 def test_a_column_that_only_the_folders_of_some_files_name_is_refused(tmp_path):
     side = folder_of(tmp_path / "side", {"id": [1]})
     folder_of(side / "day=2", {"id": [2]})
-    with pytest.raises(RequestError, match=r"column day is in .*day=2.* and not in .*part-0"):
+    with pytest.raises(RequestError, match=r"\bday\b.*day=2.*part-0"):
         differences(parquet(tmp_path, "good", {"id": [1, 2]}), side)
 
 
@@ -91,13 +91,13 @@ def test_files_may_differ_in_order_of_columns_width_of_integers_and_where_all_is
 
 def test_an_integer_that_the_first_file_s_type_cannot_hold_is_an_error(tmp_path):
     side = folder_of(tmp_path / "side", column(1, pa.int32()), column(2**40, pa.int64()))
-    with pytest.raises(RequestError, match="out of range"):
+    with pytest.raises(RequestError, match=r"\brange\b"):
         differences(parquet(tmp_path, "good", {"id": [2, 2], "v": [1, 2**40]}), side)
 
 
 def test_nested_columns_of_two_types_are_refused(tmp_path):
     side = folder_of(tmp_path / "side", column({"a": 1}, None), column({"a": 1.5}, None))
-    with pytest.raises(RequestError, match=r"column v is STRUCT\(a BIGINT\) in .*a DOUBLE"):
+    with pytest.raises(RequestError, match=r"\bv\b.*STRUCT\(a.BIGINT\).*DOUBLE"):
         differences(parquet(tmp_path, "good", column({"a": 1}, None)), side)
 
 
@@ -106,7 +106,7 @@ def test_csv_files_with_other_headers_are_refused(tmp_path, texts):
     side = lines_of(tmp_path / "side", "csv", *texts)
     good = lines_of(tmp_path / "good", "csv", "id\n1\n", "", "id\n2\n")
     assert differences(good, good) == {}
-    with pytest.raises(RequestError, match=r"column w is in .*\.csv and not in .*\.csv"):
+    with pytest.raises(RequestError, match=r"\bw\b.*\.csv.*\.csv"):
         differences(good, side)
 
 
@@ -120,7 +120,7 @@ def test_a_member_that_only_the_last_of_many_json_files_has_is_seen(tmp_path):
     texts = [f'{{"id": {number}}}\n' for number in range(40)]
     good = parquet(tmp_path, "good", {"id": list(range(40))})
     side = lines_of(tmp_path / "side", "jsonl", *texts[:-1], '{"id": 39, "w": 5}\n')
-    with pytest.raises(RequestError, match="column w is only in the observed side"):
+    with pytest.raises(RequestError, match=r"\bw\b.*\bobserved\b"):
         differences(good, side, memory="3GB")
 
 
@@ -142,5 +142,5 @@ def test_spark_reads_no_files_of_this_machine_with_other_columns_than_the_first(
     )
     refuse_others_of("observed", str(side), Frame(first, last))
     refuse_others_of("observed", str(side), Frame("s3a://lake/a.parquet", "s3a://lake/b.parquet"))
-    with pytest.raises(RequestError, match=r"column w is in .*a side/part-1.parquet and not in"):
+    with pytest.raises(RequestError, match=r"\bw\b.*side/part-1\.parquet"):
         refuse_others_of("observed", str(side), Frame(first, more))

@@ -111,11 +111,11 @@ def test_other_columns_stay_exact(tmp_path):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"tolerance": {"x": 1}}, "--tolerance x names no column"),
+        ({"tolerance": {"x": 1}}, "--tolerance: unknown column 'x'"),
         ({"tolerance": {"id": 1}}, "names a key or an ignored column"),
         ({"tolerance": {"s": 1}}, "is for numbers"),
-        ({"tolerance": {"v": -1}}, "is no distance"),
-        ({"tolerance": {"v": NAN}}, "is no distance"),
+        ({"tolerance": {"v": -1}}, "v -1 is out of range"),
+        ({"tolerance": {"v": NAN}}, "v nan is out of range"),
         ({"tolerance": {"v": 1}, "key": ()}, "needs a key"),
     ],
 )

@@ -113,7 +113,7 @@ def test_what_the_engines_own_hash_takes_for_equal_is_told_apart(tmp_path, ours,
     ],
 )
 def test_columns_of_two_kinds_are_an_error_that_names_the_column(tmp_path, kind, other):
-    with pytest.raises(RequestError, match=r"column v is .* cast one of them, or --ignore v"):
+    with pytest.raises(RequestError, match=r"\bv\b.*--ignore.v"):
         counts(
             tmp_path,
             {"id": [1], "v": [None]},
@@ -126,7 +126,7 @@ def test_columns_of_two_kinds_are_an_error_that_names_the_column(tmp_path, kind,
 def test_a_time_that_no_nanosecond_can_hold_is_an_error_and_not_a_difference(tmp_path):
     early = {"id": [1], "v": [dt.datetime.fromisoformat("1000-01-01")]}
     late = {"id": [1], "v": [dt.datetime.fromisoformat("2000-01-01")]}
-    with pytest.raises(RequestError, match="cannot be compared"):
+    with pytest.raises(RequestError, match=r"\bcompared\b"):
         counts(
             tmp_path, early, late, types={"v": pa.timestamp("us")}, other={"v": pa.timestamp("ns")}
         )

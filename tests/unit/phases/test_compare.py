@@ -185,7 +185,7 @@ def test_counts_that_do_not_add_up_are_an_error(run, monkeypatch):
 
     def miscounts(*sides, **options):
         found = honest(*sides, **options)
-        found.found.counts["lost"] += 1
+        found.result.counts["lost"] += 1
         return found
 
     monkeypatch.setattr(compare, "compare", miscounts)
@@ -220,7 +220,7 @@ def test_a_run_below_a_folder_that_names_a_column_is_compared_by_its_files(tmp_p
 
 def test_an_engine_that_crashes_is_an_error(run, monkeypatch):
     fault = "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"
-    monkeypatch.setattr(comparing, "compare_apart", engine_process.compare_apart)
+    monkeypatch.setattr(comparing, "compare_in_process", engine_process.compare_in_process)
     monkeypatch.setattr(engine_process, "COMMAND", (sys.executable, "-c", fault))
     with pytest.raises(EvidenceError, match="SIGSEGV"):
         copies(run, [(1, 10, 0)], [(1, 10, 0, 1)])

@@ -9,8 +9,8 @@ def run(sink, verdict="PASS", seed=0, reasons=()):
     differences = {"lost": 0, "duplicated": 0}
     faults = [{"landed": True}, {"landed": verdict == "PASS"}]
     name = f"copy_events__{sink}__kills"
-    told = {"scenario": name, "seed": seed, "verdict": verdict, "reasons": list(reasons)}
-    return told | {"faults": faults, "differences": differences}
+    result = {"scenario": name, "seed": seed, "verdict": verdict, "reasons": list(reasons)}
+    return result | {"faults": faults, "differences": differences}
 
 
 @pytest.mark.parametrize(

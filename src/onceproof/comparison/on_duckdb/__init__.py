@@ -1,1 +1,1 @@
-"""The comparison on DuckDB: what every run uses."""
+"""The comparison on DuckDB, which every run uses."""

@@ -1,4 +1,4 @@
-"""The comparison on one machine, from two places to an answer; it runs in a process of its own."""
+"""The comparison of two places on one machine; it runs in its own process."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from onceproof.comparison.columns import Plan, Request, match
-from onceproof.comparison.found import Found
 from onceproof.comparison.on_duckdb.parquet import refuse_nanoseconds
 from onceproof.comparison.places import SPARK_LOG, Files, PostgresTable, find_place
+from onceproof.comparison.result import Result
 from onceproof.database import open_database
 from onceproof.errors import RequestError
 
-# What Python and its libraries take, and what DuckDB takes and does not count (its read buffers).
+# The memory of Python and its libraries, and of DuckDB's read buffers, which it does not count.
 _BESIDE_BYTES = 140_000_000
 _BESIDE_SHARE = 0.1
-# Above it, an array of all buckets is quicker than a table of those that there are.
+# Above it, an array of all buckets is faster than a table of the existing ones.
 _FEW_BYTES = 1_000_000
 
 
@@ -29,8 +29,8 @@ def compare_on_duckdb(
     of_each: int,
     scratch: Path,
     progress: Callable[[str], None],
-) -> tuple[Plan, Found]:
-    """Compare two places; what does not fit into memory goes to the scratch folder."""
+) -> tuple[Plan, Result]:
+    """Compare two places; data that does not fit into memory goes to the scratch folder."""
     from onceproof.comparison.on_duckdb.sides import open_sides
     from onceproof.comparison.on_duckdb.steps import Side, find
 
@@ -58,8 +58,8 @@ def _on_disk(side: str, given: str, scratch: Path, progress: Callable[[str], Non
         return Files(place.name, "parquet", (str(target),), str(scratch))
     if place.has_spark_log:
         raise RequestError(
-            f"the {side} side {place.name} was written by a Spark stream, and only Spark reads in "
-            f"its {SPARK_LOG} which files count: use --engine spark"
+            f"the {side} side {place.name} was written by a Spark stream, and only Spark reads "
+            f"its {SPARK_LOG}; use --engine spark"
         )
     return place
 
@@ -82,8 +82,8 @@ def _opened(places: list[Files], scratch: Path, memory_bytes: int) -> Iterator[A
             yield connection
     except duckdb.OutOfMemoryException as error:
         raise RequestError(
-            f"{memory_bytes // 10**6} MB do not suffice: give --memory more"
+            f"{memory_bytes // 10**6} MB are not enough memory; raise --memory"
         ) from error
     except duckdb.Error as error:
-        said = str(error).splitlines()[0]
-        raise RequestError(f"the sides cannot be compared: {said}") from error
+        why = str(error).splitlines()[0]
+        raise RequestError(f"the sides cannot be compared: {why}") from error

@@ -1,9 +1,9 @@
 """DuckDB's types as kinds, and the expressions that bring a column into the kind it is compared in.
 
-Nothing here compares: two values are equal exactly if DuckDB says so of what `canonical` returns.
+Two values are equal exactly if DuckDB compares the results of `canonical` as equal.
 
-A row has two independent 64-bit hashes, from DuckDB's one. That is made for hash tables, and four
-of its habits would make different rows equal:
+A row has two independent 64-bit hashes, made from DuckDB's hash function. That is meant for hash
+tables, and four of its properties would make different rows equal:
 
 - text is mixed in blocks of 8 bytes whose high bits never reach the low ones: two texts that differ
   in their 8th and 16th byte only collide once in 256. The second hash reads the text four bytes
@@ -11,7 +11,7 @@ of its habits would make different rows equal:
 - the two halves of 128-bit numbers (wide decimals among them) are joined by exclusive or: 0 and
   -0.01 collide. They are hashed as text;
 - NULL, [] and [NULL], a struct of NULLs and NULL are one. Nested values bring their length and
-  their NULLs along; and one bigint has the hash of NULL, so the second hash is told of NULLs;
+  their NULLs along; and one bigint has the hash of NULL, so the second hash includes NULLs;
 - columns are joined by exclusive or: swapped between two rows, values leave a sum of the rows as it
   was once in 10^8 cases. The row's hash is hashed once more before it is summed.
 """
@@ -25,7 +25,7 @@ from onceproof.comparison.columns import Column
 from onceproof.comparison.kinds import NOTHING, Kind
 from onceproof.database import literal, quoted
 
-# A kind's digits: bits of an integer (one more where it is unsigned), decimals of a second.
+# A kind's digits: bits of an integer (one more if it is unsigned), decimals of a second.
 _FLAT = {
     "boolean": Kind("boolean"),
     "tinyint": Kind("integer", 8),
@@ -103,7 +103,7 @@ def written(kind: Kind) -> str:
 def canonical(column: Column, kind: Kind) -> str:
     """Return the SQL that reads a column as this kind, with a map's entries in the order of keys.
 
-    INT96 is how Spark writes an instant; DuckDB reads it as UTC without saying so.
+    Spark writes instants as INT96, which DuckDB reads as UTC without a zone.
     """
     value = quoted(column.name)
     if column.native != written(kind):
@@ -112,7 +112,7 @@ def canonical(column: Column, kind: Kind) -> str:
 
 
 def _sorted(value: str, kind: Kind, depth: int = 0) -> str:
-    """Return a value whose maps are lists of entries, sorted; nested maps as well."""
+    """Return a value with its maps, also nested ones, as sorted lists of entries."""
     if not kind.has_map:
         return value
     if kind.name == "struct":
@@ -160,7 +160,7 @@ def _value(name: str, kind: Kind, which: int, depth: int = 0) -> str:
 
 
 def _is_wide(kind: Kind) -> bool:
-    """Whether DuckDB holds it in 128 bits."""
+    """Whether DuckDB stores the kind in 128 bits."""
     return kind.name == "decimal" and kind.digits > 18
 
 
@@ -169,22 +169,22 @@ def _nested_hash(name: str, kind: Kind, which: int, depth: int) -> str:
         fields = [
             (f"({name})." + f'"{part.replace(chr(34), chr(34) * 2)}"', k) for part, k in kind.parts
         ]
-        inner = ", ".join(_told(field, k, which, depth) for field, k in fields)
+        inner = ", ".join(_hashed(field, k, which, depth) for field, k in fields)
         return f"hash({_SALT}, {name} is null, {inner})"
     one = f"x{depth}"
     if kind.name == "list":
-        inner = _told(one, kind.parts[0][1], which, depth + 1)
+        inner = _hashed(one, kind.parts[0][1], which, depth + 1)
     else:
         (_, key), (_, held) = kind.parts
         parts = (
-            _told(f"({one}).key", key, which, depth + 1),
-            _told(f"({one}).value", held, which, depth + 1),
+            _hashed(f"({one}).key", key, which, depth + 1),
+            _hashed(f"({one}).value", held, which, depth + 1),
         )
         inner = f"hash({', '.join(parts)})"
     items = f"list_transform({name}, lambda {one}: {inner})"
     return f"hash({_SALT}, coalesce(len({name}), -1), {items})"
 
 
-def _told(name: str, kind: Kind, which: int, depth: int) -> str:
-    """Return the hash of a part, which knows a NULL from every value."""
+def _hashed(name: str, kind: Kind, which: int, depth: int) -> str:
+    """Return the hash of a part, in which NULL differs from every value."""
     return f"hash({name} is null, {_value(name, kind, which, depth)})"

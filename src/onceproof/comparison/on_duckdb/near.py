@@ -1,10 +1,10 @@
-"""Which rows of a key are equal where numbers may be a little apart, on DuckDB.
+"""The pairing of a key's rows whose numbers may differ by a tolerance, on DuckDB.
 
-Rows fall into cells, so that rows of two cells are never near. In most cells all values are near to
-one another: any row is then paired with any. In one that is a chain, whose ends are farther apart
-than the tolerance, rows are paired one to one in the order of their values, from its lower end or
-from its upper one, whichever pairs more, and a pair counts if both of it are near. So no pair is
-made that is not near; all rows are paired if they can be at all, where one column is a chain.
+Rows are grouped into cells; rows of different cells are never near. In most cells all values are
+near each other: any two rows can be paired. In a chain, whose ends are farther apart than the
+tolerance, rows are paired one to one in the order of their values, from the lower or the upper end,
+whichever gives more pairs, and a pair counts only if its rows are near. So only near rows are
+paired; if one column is a chain, all rows are paired that can be.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from onceproof.comparison.columns import Near, Pair
 
 
 def stepped(rows: str, exact: Sequence[str], near: Near) -> str:
-    """Number the near values: a step begins where the one before is farther than the tolerance.
+    """Number the near values: a step begins if the previous value is beyond the tolerance.
 
-    NULL and NaN are near to nothing but themselves. Of equal values any may come first, so the sum
-    takes in all of them (a frame by range, SQL's default).
+    NULL and NaN are near only themselves. Equal values have no order, so the sum includes all of
+    them (a frame by range, SQL's default).
     """
     within = list(exact)
     for name, pair in near:
@@ -44,9 +44,9 @@ def stepped(rows: str, exact: Sequence[str], near: Near) -> str:
 
 
 def cell(near: Near, over: str = "") -> str:
-    """Return what a cell is, as aggregates or windows.
+    """Return the columns of a cell, as aggregates or windows.
 
-    `a` and `z` are its rows of either side, `far_` says of a near column that it is a chain.
+    `a` and `z` are its rows of either side, `far_` is true for a near column that is a chain.
     """
     parts = [f"count(*) filter (w = 1) {over} as a", f"count(*) filter (w = -1) {over} as z"]
     for name, pair in near:
@@ -56,7 +56,7 @@ def cell(near: Near, over: str = "") -> str:
 
 
 def near_values(near: Near, over: str = "") -> str:
-    """Return what is needed beside `cell` to pair the rows of a chain: their near values."""
+    """Return the near values, which pairing the rows of a chain needs beside `cell`."""
     values = ", ".join(f"'{name}': {name}_wide" for name, _ in near)
     sides = (("ours", 1), ("theirs", -1))
     lists = (f"list({{{values}}}) filter (w = {w}) {over} as {side}" for side, w in sides)
@@ -64,14 +64,14 @@ def near_values(near: Near, over: str = "") -> str:
 
 
 def is_chain(near: Near) -> str:
-    """Return whether the rows of a cell have to be paired one by one."""
+    """Return the SQL of whether the rows of a cell must be paired one by one."""
     if not near:
         return "false"
     return f"least(a, z) > 0 and ({' or '.join(f'far_{name}' for name, _ in near)})"
 
 
 def paired(near: Near) -> str:
-    """Return how many rows of a cell have an equal on the other side, from `cell` and `listed`."""
+    """Return the number of a cell's rows with an equal row on the other side."""
     fewer = "least(a, z)"
     if not near:
         return fewer
@@ -81,9 +81,9 @@ def paired(near: Near) -> str:
 
 
 def _pairs(near: Near, ours: str, theirs: str) -> str:
-    """Return how many near pairs these parts of the sides make, in their order.
+    """Return the number of near pairs of these parts of the sides, in order.
 
-    They are ordered by the columns that are a chain: in the others all of them are near.
+    Rows are ordered by the columns that are a chain: in other columns all of them are near.
     """
     order = ", ".join(f"'o_{name}': case when far_{name} then r.{name} end" for name, _ in near)
     sides = (

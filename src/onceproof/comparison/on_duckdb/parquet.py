@@ -1,11 +1,11 @@
-"""Files of parquet as DuckDB reads them: many as one, where each has the columns of the first.
+"""Parquet files as DuckDB reads them: as one table, if all have the columns of the first.
 
-DuckDB takes names and types from the first file, casts what later ones hold (1.7 becomes 2 beside
-an integer) and leaves out columns that only they have. So the columns of every file are looked at
-first, which costs a read of its footer.
+DuckDB takes names and types from the first file, casts the values of later ones (1.7 becomes 2 in
+an integer column) and leaves out columns that only they have. So the columns of every file are
+checked first, which costs a read of its footer.
 
-Some of what a file stores DuckDB reads as something less: a decimal of more than 38 digits as a
-double, and INT96, how Spark once wrote instants, as a timestamp without a zone, in microseconds.
+DuckDB reads some types inexactly: a decimal of more than 38 digits as a double, and INT96, which
+older versions of Spark wrote for instants, as a timestamp without a zone, in microseconds.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from onceproof.database import listed, quoted, read_parquet
 from onceproof.errors import RequestError
 
 PLACE = "file_index", "file_row_number"
-# What tells the columns of files apart, of each node of their schemas.
+# The properties of a schema node in which the columns of files may differ.
 _NODE = (
     "name, type, type_length, num_children, precision, converted_type, logical_type, duckdb_type"
 )
@@ -42,7 +42,7 @@ INT96 = "INT96"
 class Source:
     """A side to select from: its SQL, its columns and its files.
 
-    Rows of parquet have a place, `file_index` and `file_row_number`, by which they are found again.
+    Rows of parquet have a place, `file_index` and `file_row_number`, to find them again.
     """
 
     sql: str
@@ -57,7 +57,7 @@ def open_parquet(connection: Any, side: str, files: Files) -> Source:
     refuse_shadowed(side, files, [column.name for column in inside], folders)
     for name in PLACE:
         if name in {*(one.name.lower() for one in inside), *(one.name.lower() for one in folders)}:
-            raise unreadable(side, files, f"DuckDB numbers rows in {name}, rename that column")
+            raise unreadable(side, files, f"DuckDB numbers rows in column {name}; rename it")
     sql = read_parquet(files.paths, "file_row_number=true")
     if folders:
         cells = (f"{one.sql}::{written(one.kind)} as {quoted(one.name)}" for one in folders)
@@ -67,10 +67,10 @@ def open_parquet(connection: Any, side: str, files: Files) -> Source:
 
 
 def refuse_others(connection: Any, side: str, files: Files) -> list[Column]:
-    """Raise `RequestError` for a file whose columns are not those of the first; return those.
+    """Return the columns of the first file; raise `RequestError` for a file with other columns.
 
-    Integers may be of other width, since one that is too large is an error when it is read, and a
-    later file's column may hold NULLs only.
+    Integers may have another width, since reading one that is too large is an error, and a later
+    file's column may have NULLs only.
     """
     import duckdb
 
@@ -93,13 +93,13 @@ def refuse_others(connection: Any, side: str, files: Files) -> list[Column]:
                     side,
                     files,
                     f"column {name} is {column.native} in {files.paths[0]} and "
-                    f"{other[name].native} in {path}: write all files with one type",
+                    f"{other[name].native} in {path}; write all files with one type",
                 )
     return list(first.values())
 
 
 def describe(connection: Any, side: str, files: Files, sql: str) -> list[Column]:
-    """Return the columns of what this SQL reads, or raise `RequestError`."""
+    """Return the columns of a query, or raise `RequestError`."""
     import duckdb
 
     try:
@@ -109,13 +109,13 @@ def describe(connection: Any, side: str, files: Files, sql: str) -> list[Column]
 
 
 def _columns(connection: Any, side: str, files: Files, path: str) -> Mapping[str, Column]:
-    """Return the columns that are in a file itself, by its own types."""
+    """Return the columns in the file itself, with its own types."""
     columns = describe(connection, side, files, read_parquet([path]))
     return {column.name: column for column in as_stored(connection, path, columns)}
 
 
 def _is_read_as(column: Column, first: Column) -> bool:
-    """Whether a column is read as the first file's is, to the last digit, or not at all."""
+    """Whether a column is read like the first file's, to the last digit, or refused."""
     if column == first or column.kind == NOTHING:
         return True
     both = column.kind, first.kind
@@ -123,7 +123,7 @@ def _is_read_as(column: Column, first: Column) -> bool:
 
 
 def as_stored(connection: Any, path: str, columns: Sequence[Column]) -> list[Column]:
-    """Return the columns of a file by what it stores; one that is not read exactly has no kind."""
+    """Return the columns of a file as stored; a column that is not read exactly has no kind."""
     return [
         _as_stored(column, nodes)
         for column, nodes in zip(columns, _stored(connection, path), strict=True)
@@ -131,21 +131,21 @@ def as_stored(connection: Any, path: str, columns: Sequence[Column]) -> list[Col
 
 
 def refuse_nanoseconds(side: str, files: Files, plan: Plan) -> None:
-    """Raise `RequestError` for a compared INT96 whose nanoseconds would be cut off."""
+    """Raise `RequestError` for a compared INT96 whose nanoseconds would be lost."""
     columns = (pair.expected if side == "expected" else pair.observed for pair in _pairs(plan))
     names = [column.name for column in columns if column.native.startswith(INT96)]
     refuse_nanoseconds_in(side, files, names)
 
 
 def refuse_nanoseconds_in(side: str, files: Files, names: Sequence[str]) -> None:
-    """Raise `RequestError` if one of these INT96 columns holds nanoseconds."""
+    """Raise `RequestError` if one of these INT96 columns has nanoseconds."""
     for path, name in itertools.product(files.paths, names):
         if _is_cut(path, name):
             raise unreadable(
                 side,
                 files,
-                f"column {name} of {path} is INT96 with nanoseconds, and it is compared in "
-                f"microseconds: write it as TIMESTAMP(NANOS), or --ignore {name}",
+                f"column {name} of {path} is INT96 with nanoseconds, but is compared in "
+                f"microseconds; write it as TIMESTAMP(NANOS), or --ignore {name}",
             )
 
 
@@ -163,7 +163,7 @@ def _is_cut(path: str, name: str) -> bool:
             for ns, us in zip(*(_times(batch[0]) for batch in batches), strict=True):
                 if ns.type == us.type:
                     continue
-                # 64 bits wrap around in both alike, so what is left is right at any time.
+                # 64 bits overflow equally in both, so the remainder is always right.
                 thousands = pc.multiply(us.cast(pa.int64()), 1000)
                 rest = pc.subtract(ns.cast(pa.int64()), thousands)
                 if pc.any(pc.not_equal(rest, 0)).as_py():
@@ -172,7 +172,7 @@ def _is_cut(path: str, name: str) -> bool:
 
 
 def _times(array: Any) -> Iterator[Any]:
-    """Yield the timestamps within an array, however deep they are."""
+    """Yield the timestamps in an array, at any depth."""
     from pyarrow import types
 
     if types.is_timestamp(array.type):
@@ -195,8 +195,8 @@ def _as_stored(column: Column, stored: tuple[str, list[tuple[str, int]]]) -> Col
     name, leaves = stored
     if column.name != name:
         raise RequestError(
-            f"column {name} is {column.name} to DuckDB, which knows no two names that differ in "
-            "case only: rename one"
+            f"column {name} is {column.name} in DuckDB, where names that differ only in "
+            "case are the same; rename one"
         )
     for _, digits in leaves:
         if digits > WIDEST_DECIMAL:
@@ -208,7 +208,7 @@ def _as_stored(column: Column, stored: tuple[str, list[tuple[str, int]]]) -> Col
 
 
 def _with_instants(kind: Kind, leaves: Iterator[tuple[str, int]]) -> Kind:
-    """Return a kind whose parts that are INT96 in the file, leaf by leaf, are instants."""
+    """Return a kind in which the parts stored as INT96, leaf by leaf, are instants."""
     if kind.parts:
         parts = tuple((name, _with_instants(part, leaves)) for name, part in kind.parts)
         return replace(kind, parts=parts)
@@ -232,8 +232,8 @@ def _stored(connection: Any, path: str) -> list[tuple[str, list[tuple[str, int]]
 
     def node() -> tuple[str, int | None, tuple[str, int]]:
         name, native, children, digits, logical = next(nodes)
-        said = re.search(r"precision=(\d+)", logical or "")
-        return name, children, (native, max(digits or 0, int(said[1]) if said else 0))
+        precision = re.search(r"precision=(\d+)", logical or "")
+        return name, children, (native, max(digits or 0, int(precision[1]) if precision else 0))
 
     found = []
     for _ in range(of_root or 0):

@@ -33,7 +33,7 @@ _TYPES = {
 
 @dataclass(frozen=True)
 class _Field:
-    """A column: the SQL that reads it, PostgreSQL's type of that, and the type in the file."""
+    """A column: the SQL that reads it, its type in PostgreSQL, and its type in the file."""
 
     name: str
     sql: Any
@@ -42,10 +42,10 @@ class _Field:
 
 
 def copy_to_parquet(table: PostgresTable, target: Path) -> None:
-    """Copy a table, as it is in one transaction, or raise `RequestError` if it cannot be read.
+    """Copy a table in one transaction, or raise `RequestError` if it cannot be read.
 
-    Types that parquet has not (uuid, json, arrays, ranges ...) are read as PostgreSQL writes them
-    as text. A numeric without a scale gets the largest that its values have.
+    Types that parquet lacks (uuid, json, arrays, ranges ...) are read as PostgreSQL's text of them.
+    A numeric without a scale gets the largest scale of its values.
     """
     refuse_missing([PSYCOPG])
     import psycopg
@@ -57,8 +57,8 @@ def copy_to_parquet(table: PostgresTable, target: Path) -> None:
             fields = [_field(connection, table, column) for column in _columns(connection, table)]
             _copy(connection, table, fields, target)
     except (psycopg.Error, decimal.InvalidOperation, ValueError) as error:
-        said = " ".join(str(error).split())
-        raise RequestError(f"the table {table.name} cannot be read: {said}") from error
+        why = " ".join(str(error).split())
+        raise RequestError(f"the table {table.name} cannot be read: {why}") from error
 
 
 def _named(table: PostgresTable) -> Any:
@@ -119,9 +119,9 @@ def _decimal(connection: Any, table: PostgresTable, name: str, modifier: int) ->
         scale, before, is_odd = connection.execute(query).fetchone()
         digits = before + scale
         if is_odd:
-            raise ValueError(f"column {name} holds NaN or Infinity, which no decimal is")
+            raise ValueError(f"column {name} has NaN or Infinity, which a decimal cannot be")
     if digits > WIDEST_DECIMAL:
-        raise ValueError(f"column {name} needs {digits} digits, and a decimal has at most 38")
+        raise ValueError(f"column {name} needs {digits} digits, but a decimal has at most 38")
     return pa.decimal128(digits, scale)
 
 

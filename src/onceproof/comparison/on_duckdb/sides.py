@@ -1,9 +1,8 @@
-"""Both sides as DuckDB reads them, and what a file without types is taken for.
+"""Both sides as DuckDB reads them, with the types of files that have none.
 
-Text is never guessed at: it is read as a value of a type exactly, or not at all. A CSV side beside
-one with types takes those, and a value that does not fit them exactly is an error; two CSV sides
-are compared as text. JSON has types of its own: text beside a number is an error, and two JSON
-sides have the types that fit both of them.
+Types of text are never guessed. A CSV side takes the types of the other side, and a value that does
+not fit exactly is an error; two CSV sides are compared as text. JSON has its own types: text beside
+a number is an error, and two JSON sides have the types that fit both.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from onceproof.comparison.folders import (
     refuse_shadowed,
     unreadable,
 )
-from onceproof.comparison.json_lines import AS_WRITTEN, JsonLines, refused, together
+from onceproof.comparison.json_lines import AS_WRITTEN, JsonLines, merge, refusal
 from onceproof.comparison.json_values import is_castable as is_castable_json
 from onceproof.comparison.json_values import write_parquet
 from onceproof.comparison.kinds import NOTHING, Kind, is_held
@@ -34,16 +33,16 @@ _TYPED_FIRST = ("parquet", "json", "csv", "tsv")
 _DAY = r"[0-9]{1,6}-[0-9]{1,2}-[0-9]{1,2}"
 _TIME = r"[0-9]{1,2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,%d}0*)?)?"
 _OFFSET = r" ?(Z|UTC|[+-][0-9]{2}(:[0-9]{2}){0,2})"
-# So few digits, and so small an exponent, that the number's own text tells it from all others.
+# Up to this many digits and this exponent, a number's text identifies it.
 _SHORT = {64: (15, r"([eE][+-]?[0-9]{1,2})?"), 32: (6, r"([eE][+-]?[0-9])?")}
 
 
 def open_sides(
     connection: Any, expected: Files, observed: Files, request: Request, scratch: Path
 ) -> tuple[Source, Source]:
-    """Return both sides as parquet, which what is text becomes first, in the scratch folder.
+    """Return both sides as parquet; text files are converted in the scratch folder first.
 
-    Columns with a tolerance are numbers, even where both sides are CSV; ignored ones are text.
+    Columns with a tolerance are numbers, even if both sides are CSV; ignored ones are text.
     """
     sides = {"expected": expected, "observed": observed}
     if any(files.is_text for files in sides.values()):
@@ -53,7 +52,7 @@ def open_sides(
     }
     blank = [side for side, found in lines.items() if not found.rows]
     if len(blank) == 2:
-        raise RequestError("neither side has a line, so nothing says which columns they have")
+        raise RequestError("neither side has a line, so the columns are unknown")
     leader, other = sorted(
         sides, key=lambda side: (side in blank, _TYPED_FIRST.index(sides[side].format))
     )
@@ -75,17 +74,17 @@ def open_sides(
 def _json_kinds(
     lines: Mapping[str, JsonLines], side: str, leader: Source | None, other: JsonLines | None
 ) -> dict[str, Kind]:
-    """Return what each member of a JSON side is read as."""
+    """Return the kind in which each member of a JSON side is read."""
     own = lines[side].kinds
     if leader is None:
         theirs = other.kinds if other else {}
-        return {name: together(kind, theirs.get(name, NOTHING)) for name, kind in own.items()}
+        return {name: merge(kind, theirs.get(name, NOTHING)) for name, kind in own.items()}
     adopted = {column.name: column.kind for column in leader.columns}
     if not lines[side].rows:
         return {name: kind or Kind("text") for name, kind in adopted.items()}
     if leader.files.format == "json":
         theirs = lines["expected" if side == "observed" else "observed"].kinds
-        return {name: together(kind, theirs.get(name, NOTHING)) for name, kind in own.items()}
+        return {name: merge(kind, theirs.get(name, NOTHING)) for name, kind in own.items()}
     return {name: _adopted(adopted.get(name), kind) for name, kind in own.items()}
 
 
@@ -98,9 +97,10 @@ def _of_json(connection: Any, lines: JsonLines, kinds: dict[str, Kind], target: 
         raise unreadable(lines.side, lines.files, "its objects have no member")
     write_parquet(lines, kinds, target)
     source = _scratch(connection, lines.side, lines.files, target)
-    why = {name: refused(kind) for name, kind in kinds.items()}
+    why = {name: refusal(kind) for name, kind in kinds.items()}
     columns = (
-        replace(c, kind=None, native=said) if (said := why[c.name]) else c for c in source.columns
+        replace(c, kind=None, native=reason) if (reason := why[c.name]) else c
+        for c in source.columns
     )
     return replace(source, columns=tuple(columns))
 
@@ -120,7 +120,7 @@ def _text(
         kind = kinds.get(column.name) or Kind("text")
         is_text = column.name in request.ignore or not is_castable(kind)
         columns.append(_column(column.name, Kind("text") if is_text else kind))
-    casts = (f"{strictly(c.name, c.kind or NOTHING)} as {quoted(c.name)}" for c in columns)
+    casts = (f"{strict_cast(c.name, c.kind or NOTHING)} as {quoted(c.name)}" for c in columns)
     return Source(f"(select {', '.join(casts)} from {reader})", tuple(columns), files)
 
 
@@ -135,7 +135,7 @@ def _as_parquet(connection: Any, side: str, files: Files, text: Source, target: 
 
 
 def _scratch(connection: Any, side: str, files: Files, target: Path) -> Source:
-    """Open what a side was copied to; `files` stay those that the user named."""
+    """Open the copy of a side; `files` remain those that the user named."""
     copied = replace(files, format="parquet", paths=(str(target),), root=str(target.parent))
     return replace(open_parquet(connection, side, copied), files=files)
 
@@ -151,9 +151,9 @@ def _header(connection: Any, side: str, files: Files, reader: str) -> Sequence[C
 
 
 def _refuse_other_headers(connection: Any, side: str, files: Files) -> None:
-    """Raise for a CSV file whose header names other columns than the first's.
+    """Raise for a CSV file whose header has other columns than the first file's.
 
-    DuckDB leaves out a column that only later files have. A file without a line has no rows either.
+    DuckDB leaves out a column that only later files have. A file without a line has no rows.
     """
     headers = []
     for path in files.paths:
@@ -171,8 +171,8 @@ def is_castable(kind: Kind) -> bool:
     return kind.name not in ("binary", "time") and not kind.parts
 
 
-def strictly(name: str, kind: Kind) -> str:
-    """Return the cast of a text that is refused where it would lose something."""
+def strict_cast(name: str, kind: Kind) -> str:
+    """Return a cast of text that raises if it would lose information."""
     value = quoted(name)
     fits = _floating(value, kind) if kind.name == "floating" else _matches(value, kind)
     if not fits:
@@ -185,12 +185,12 @@ def strictly(name: str, kind: Kind) -> str:
 
 
 def prepare(connection: Any) -> None:
-    """Define what the SQL of `strictly` calls."""
+    """Define the functions in the SQL of `strict_cast`."""
     connection.create_function("is_held", is_held, ["VARCHAR", "INTEGER"], "BOOLEAN")
 
 
 def csv_reader(side: str, files: Files) -> str:
-    """Return the SQL that reads CSV as text: no line is skipped, a quoted nothing is no NULL."""
+    """Return the SQL that reads CSV as text: no skipped line, and quoted empty text is not NULL."""
     delimiter = "\t" if files.format == "tsv" else ","
     packed = {packing(path) or "none" for path in files.paths}
     compression = f", compression='{packed.pop()}'" if len(packed) == 1 else ""
@@ -221,7 +221,7 @@ def _matches(value: str, kind: Kind) -> str | None:
 
 
 def _floating(value: str, kind: Kind) -> str:
-    """Return whether a float holds a number: by its length, and only else by its value."""
+    """Return the SQL of whether a float holds a number: by its length, or else by its value."""
     digits, exponent = _SHORT[kind.digits]
     pattern = rf"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+){exponent}|(?i)[+-]?(nan|inf|infinity)"
     return (

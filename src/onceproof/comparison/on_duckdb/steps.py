@@ -2,9 +2,9 @@
 
 1. Fingerprints: rows fall into buckets by the hash of their key; a bucket's fingerprint is its
    number of rows and the sums of two hashes of them. If all agree, the sides are equal.
-2. Keys: the rows of the buckets that differ are taken out, grouped by key and value, and counted.
-   Where that is more than memory likes, they are written to disk by ranges of buckets first, and
-   each range is counted alone.
+2. Keys: the rows of the buckets that differ are selected, grouped by key and value, and counted.
+   If they exceed the memory, they are written to disk by ranges of buckets first, and each range
+   is counted separately.
 3. Details: real values of the first differing keys of every class, from the same rows.
 """
 
@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from onceproof.comparison.columns import Pair, Plan, cell_columns
-from onceproof.comparison.found import CLASSES, COUNTS, ROWS_PER_KEY, Found
 from onceproof.comparison.on_duckdb.kinds import canonical, row_hashes
 from onceproof.comparison.on_duckdb.near import cell, is_chain, near_values, paired, stepped
 from onceproof.comparison.on_duckdb.parquet import PLACE, Source
+from onceproof.comparison.result import CLASSES, COUNTS, ROWS_PER_KEY, Result
 from onceproof.database import literal, quoted, read_parquet
 
 BUCKETS = 1 << 16
-# What a row of a differing bucket takes while it is examined, roughly; above it, DuckDB spills.
+# The approximate memory of a row of a differing bucket; above it, DuckDB spills to disk.
 _BYTES_A_ROW = 256
 _FEWEST_ROWS = 100_000
 Progress = Callable[[str], None]
@@ -31,7 +31,7 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Side:
-    """A side as the steps read it: its columns renamed, so that no name can be in the way.
+    """A side as the steps read it, with renamed columns to avoid name clashes.
 
     `c0`, `c1` ... are the compared columns in their canonical form, `f` and `n` the row's place.
     """
@@ -42,18 +42,18 @@ class Side:
 
     @property
     def compared(self) -> str:
-        """The compared columns only: the first step reads no other."""
+        """The compared columns: the first step reads no other."""
         return f"(select {', '.join(self._canonical())} from {self.source.sql})"
 
     @property
     def placed(self) -> str:
-        """The compared columns, and where the row stands."""
+        """The compared columns, and the row's place."""
         place = f"{PLACE[0]} as f, {PLACE[1]} as n"
         return f"(select {', '.join(self._canonical())}, {place} from {self.source.sql})"
 
     @property
     def rows(self) -> str:
-        """The rows as they stand, and where."""
+        """The original rows, and their places."""
         fields = ", ".join(f"{literal(c.name)}: {quoted(c.name)}" for c in self.source.columns)
         place = f"{PLACE[0]} as f, {PLACE[1]} as n"
         return f"(select {{{fields}}} as line, {place} from {self.source.sql})"
@@ -74,10 +74,10 @@ def find(
     of_each: int,
     scratch: Path,
     progress: Progress,
-) -> Found:
+) -> Result:
     """Compare both sides and keep details of the first `of_each` differing keys of every class.
 
-    What does not fit into memory goes to the scratch folder.
+    Data that does not fit into memory goes to the scratch folder.
     """
     plan = sides[0].plan
     progress("fingerprints of all rows")
@@ -88,7 +88,7 @@ def find(
     ).fetchone()
     counts = dict.fromkeys(CLASSES, 0)
     if not differing:
-        return Found(expected, observed, counts, None)
+        return Result(expected, observed, counts, None)
     progress(f"{differing:,} rows in question")
     keys = Keys(sides, bucket_of(plan), of_each)
     at_once = max(_FEWEST_ROWS, memory_bytes // _BYTES_A_ROW)
@@ -99,7 +99,7 @@ def find(
         for one, rows in keys.examine(connection, part).items():
             counts[one] += rows
     progress("details")
-    return Found(expected, observed, counts, keys.details(connection))
+    return Result(expected, observed, counts, keys.details(connection))
 
 
 def bucket_of(plan: Plan) -> str:
@@ -126,7 +126,7 @@ def _fingerprint(connection: Any, sides: tuple[Side, Side]) -> None:
 
 
 def _bits(connection: Any) -> str:
-    """Return which buckets differ, as a string of bits."""
+    """Return the differing buckets as a string of bits."""
     bits = bytearray(b"0" * BUCKETS)
     for (bucket,) in connection.execute("select bucket from fingerprints where differs").fetchall():
         bits[bucket] = ord("1")
@@ -134,9 +134,9 @@ def _bits(connection: Any) -> str:
 
 
 class Keys:
-    """The rows of the buckets that differ, taken once, counted part by part.
+    """The rows of the differing buckets, selected once and counted part by part.
 
-    A part is a range of buckets, so all rows of a key are in one.
+    A part is a range of buckets, so that all rows of a key are in one part.
     """
 
     def __init__(self, sides: tuple[Side, Side], bucket: str, of_each: int) -> None:
@@ -149,7 +149,7 @@ class Keys:
         self.has_details = False
 
     def take(self, connection: Any, bits: str, parts: int, scratch: Path) -> None:
-        """Take the rows of the buckets whose bit is set: one part stays in memory, more on disk."""
+        """Select the rows of the buckets whose bit is set: one part in memory, several on disk."""
         connection.execute("set variable wanted = ?::bit", [bits])
         for side in self.sides:
             if parts == 1:
@@ -164,7 +164,7 @@ class Keys:
                 self.folders.append(folder)
 
     def examine(self, connection: Any, part: int) -> dict[str, int]:
-        """Count the differences of a part, and keep the places of what details will show."""
+        """Count the differences of a part, and keep the places of the rows for details."""
         for side, folder in zip(self.sides, self.folders, strict=False):
             files = [str(path) for path in (folder / f"part={part}").glob("*")]
             rows = self._rows(side) + " limit 0"
@@ -214,7 +214,7 @@ class Keys:
         return [(f"c{start + i}", pair) for i, pair in enumerate(self.plan.near)]
 
     def _both(self) -> str:
-        """Return the rows of both sides, with where they came from."""
+        """Return the rows of both sides, with their side."""
         columns = ", ".join([*self.key, "h1", "h2", *(name for name, _ in self._near())])
         halves = (
             f"select {w} as w, f, n, {columns} from rows_{side.name}"
@@ -225,7 +225,7 @@ class Keys:
     def _differing(self, rows: str = "", *, by_one: bool = False) -> str:
         """Return the SQL of the keys that differ, and of those with a cell that is a chain.
 
-        How the rows of a chain pair is counted `by_one`; else as if all of them were near.
+        The pairs of a chain are counted exactly if `by_one`, else as if all its rows were near.
         """
         key, near = ", ".join(self.key), self._near()
         kept = cell(near) + (near_values(near) if by_one else "")
@@ -239,7 +239,7 @@ class Keys:
         )
 
     def _pair_chains(self, connection: Any) -> None:
-        """Count the keys again that have a chain: values of all keys are too many to list."""
+        """Count the keys with a chain again, exactly: all keys have too many values to list."""
         chained = "(from differing where chained)"
         if self._near() and connection.execute(f"from {chained} limit 1").fetchone():
             rows = f"(select x.* from {self._both()} x semi join {chained} c on {self._equal('c')})"
@@ -249,16 +249,16 @@ class Keys:
             connection.execute("insert into differing from counted")
 
     def _cells(self) -> str:
-        """Return the columns by which rows of a key count as equal, the key first."""
+        """Return the columns in which equal rows agree, the key first."""
         return ", ".join([*self.key, "h1", "h2", *cell_columns(self._near())])
 
     def _stepped(self, rows: str) -> str:
         return stepped(rows, [*self.key, "h1", "h2"], self._near())
 
     def _gather(self, connection: Any) -> None:
-        """Keep the lowest differing keys of every class, and where those of their rows stand.
+        """Keep the lowest differing keys of every class, and the places of their rows.
 
-        Only rows that have no equal on the other side are kept, and of a key a few.
+        Only a few rows of a key are kept, and only those without an equal row on the other side.
         """
         order, near = ", ".join(f"{name} nulls first" for name in self.key), self._near()
         lowest = " union all ".join(
@@ -282,7 +282,7 @@ class Keys:
         self.has_details = True
 
     def _lists(self, side: Side) -> str:
-        """Return the join that adds a side's rows, read once more where they stand."""
+        """Return the join that adds a side's rows, read again from their places."""
         w = 1 if side is self.sides[0] else -1
         key = ", ".join(f"x.{name}" for name in self.key)
         return (

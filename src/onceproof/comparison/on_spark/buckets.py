@@ -1,6 +1,6 @@
 """Step one on Spark: the fingerprints of both sides by bucket, and the rows of those that differ.
 
-Each task sums up its own rows, so that a shuffle moves a few numbers a bucket and not the rows.
+Each task sums up its own rows, so that the shuffle moves a few numbers per bucket, not the rows.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SIDES = {"expected": 1, "observed": -1}
 
 @dataclass(frozen=True)
 class Fingerprints:
-    """The rows of each side, which buckets differ, and how many rows those hold."""
+    """The number of rows of each side, the differing buckets, and their number of rows."""
 
     expected: int
     observed: int
@@ -31,7 +31,7 @@ class Buckets:
     """Both sides as the steps read them, row by row, each with its bucket.
 
     `c0`, `c1` ... are the compared columns in their canonical form, `w` is the side, `b` the
-    bucket; `expected` or `observed` holds the row as it stands.
+    bucket; `expected` or `observed` is the original row.
     """
 
     def __init__(self, expected: Any, observed: Any, plan: Plan) -> None:
@@ -46,7 +46,7 @@ class Buckets:
     def fingerprints(self) -> Fingerprints:
         """Count and sum up the rows of every bucket.
 
-        A hash is summed in halves of 32 bits, which no number of rows makes overflow.
+        A hash is summed in halves of 32 bits, so that the sum cannot overflow.
         """
         from pyspark.sql import functions as F
 
@@ -95,7 +95,7 @@ class Buckets:
 
 
 def _is_in(buckets: Iterable[int]) -> Any:
-    """Return whether a row's bucket is one of these: a bit of a constant, written as one text."""
+    """Return the condition that a row's bucket is one of these: a bit of a constant."""
     from pyspark.sql import functions as F
 
     words = [0] * ((1 << BUCKET_BITS) // _WORD_BITS)

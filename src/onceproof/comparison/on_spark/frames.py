@@ -1,7 +1,7 @@
-"""Sides as DataFrames: which files Spark reads, and which columns their folders name.
+"""Sides as DataFrames: the files that Spark reads, and the columns in their folder names.
 
-Left to itself, Spark leaves out files in folders below that name no column, lets a folder's value
-replace the file's, and guesses at the types of such values by rules of its own.
+By default Spark skips files in subfolders that name no column, replaces a file's value by its
+folder's, and guesses the types of such values by its own rules.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _GUESSES = "spark.sql.sources.partitionColumnTypeInference.enabled"
 
 
 def frame_of(session: Any, side: str, given: Any) -> Any:
-    """Return a side as a DataFrame, or raise `RequestError` for what is not read exactly."""
+    """Return a side as a DataFrame, or raise `RequestError` if it cannot be read exactly."""
     if not isinstance(given, str | os.PathLike):
         return given
     text = os.fspath(given)
@@ -35,11 +35,11 @@ def frame_of(session: Any, side: str, given: Any) -> Any:
     place = find_place(side, text)
     if not isinstance(place, Files) or place.format != "parquet":
         raise RequestError(
-            f"the {side} side {place.name} is no parquet: the spark engine reads parquet and "
-            "DataFrames, the duckdb engine the rest"
+            f"the {side} side {place.name} is not parquet, but the spark engine reads only parquet "
+            "and DataFrames; use the duckdb engine"
         )
     if place.has_spark_log:
-        reader, paths = session.read, [text]  # Spark looks for the log before it takes patterns
+        reader, paths = session.read, [text]  # Spark looks for the log before it expands patterns
     else:
         reader = session.read.option("basePath", place.root)
         paths = [_escaped(path) for path in place.paths]
@@ -59,7 +59,7 @@ def frame_of(session: Any, side: str, given: Any) -> Any:
 def refuse_others_of(side: str, name: str, frame: Any) -> list[Column]:
     """Raise `RequestError` for a file of this machine that Spark does not read exactly.
 
-    Spark takes the columns of one file for those of all. Returns the columns in the files.
+    Spark assumes the columns of one file for all. Return the columns in the files.
     """
     files = _files(name, frame)
     if not files.paths:
@@ -69,7 +69,7 @@ def refuse_others_of(side: str, name: str, frame: Any) -> list[Column]:
 
 
 def refuse_cut(side: str, given: Any, frame: Any, plan: Plan) -> None:
-    """Raise `RequestError` for a compared INT96 of this machine whose nanoseconds Spark cuts."""
+    """Raise `RequestError` for a compared INT96 of this machine whose nanoseconds Spark drops."""
     if not isinstance(given, str | os.PathLike):
         return
     compared = {pair.name for pair in (*plan.key, *plan.exact, *plan.near)}
@@ -79,42 +79,42 @@ def refuse_cut(side: str, given: Any, frame: Any, plan: Plan) -> None:
 
 
 def _elsewhere(session: Any, side: str, text: str) -> Any:
-    """Read files of another machine: columns of all files, so that none is left out."""
+    """Read files of another machine, with the columns of all files."""
     reader = session.read.option("mergeSchema", "true")
     frame = reader.parquet(text)
     whole = reader.option("recursiveFileLookup", "true").parquet(text)
     if left_out := sorted(set(whole.inputFiles()) - set(frame.inputFiles())):
         raise RequestError(
             f"the {side} side {text} cannot be read: {left_out[0]} is in a folder that names no "
-            "column, and Spark leaves it out: move it to the others"
+            "column, and Spark skips it; move it to the others"
         )
     parts = {part for one in frame.inputFiles() for part in one.split("/")[:-1] if "=" in part}
     named = {part.partition("=")[0].lower() for part in parts - set(text.split("/"))}
     if shadowed := sorted(named & {name.lower() for name in whole.columns}):
         raise RequestError(
             f"the {side} side {text} cannot be read: column {shadowed[0]} is in the files and in "
-            "the names of their folders: rename one"
+            "the names of their folders; rename one"
         )
     refuse_others_of(side, text, frame)
     return frame
 
 
 def _logged(text: str, frame: Any) -> Files:
-    """Return the files that a log of Spark's names; folders count below the named one."""
+    """Return the files in Spark's log; folder names count below the named folder."""
     files, root = _files(text, frame), os.path.abspath(text)
     is_below = all(Path(path).is_relative_to(root) for path in files.paths)
     return replace(files, root=root) if is_below else files
 
 
 def _typed(side: str, frame: Any, folders: list[FolderColumn], name: str) -> Any:
-    """Return the frame with the columns that folders name, as the kinds that DuckDB takes."""
+    """Return the frame with the columns in folder names, in the kinds that DuckDB uses."""
     from pyspark.sql import functions as F
 
     for column in folders:
         if column.name not in frame.columns:
             raise RequestError(
                 f"the {side} side {name} cannot be read: Spark takes no column {column.name} from "
-                "the names of its folders: write name=value folders directly below each other"
+                "its folder names; write name=value folders directly below each other"
             )
         value = F.col(_quoted(column.name)).cast(written(column.kind))
         frame = frame.withColumn(column.name, F.lit(None) if column.kind == NOTHING else value)
@@ -122,7 +122,7 @@ def _typed(side: str, frame: Any, folders: list[FolderColumn], name: str) -> Any
 
 
 def _files(name: str, frame: Any) -> Files:
-    """Return the files that a frame reads, if all are of this machine; else none."""
+    """Return the files that a frame reads if all are on this machine, else no files."""
     read = [urlsplit(one) for one in frame.inputFiles()]
     is_local = all(one.scheme in ("", "file") for one in read)
     paths = tuple(sorted(unquote(one.path) for one in read)) if is_local else ()
@@ -134,5 +134,5 @@ def _quoted(name: str) -> str:
 
 
 def _escaped(path: str) -> str:
-    """Return a path whose signs Hadoop does not take for a pattern."""
+    """Return a path escaped for Hadoop's patterns."""
     return re.sub(r"([\\\[\]{}*?])", r"\\\1", path)

@@ -1,8 +1,8 @@
 """Spark's types as kinds, and the expressions by which a column is compared and hashed.
 
-Spark's hash of 64 bits takes a seed, so two seeds are two independent hashes. It passes over NULLs,
-and a list and its only item are one to it: so every part says whether it is NULL, and every list
-how long it is.
+Spark's 64-bit hash takes a seed, so two seeds give two independent hashes. It skips NULLs, and a
+list and its only item have the same hash: so the hash includes whether each part is NULL, and the
+length of every list.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def row_hashes(columns: Sequence[tuple[str, Kind]]) -> tuple[Any, Any]:
 
 
 def bucket_hash(columns: Sequence[tuple[str, Kind]], bits: int) -> Any:
-    """Return a hash of so many bits of these canonical columns, independent of a row's two."""
+    """Return a hash of this many bits of these canonical columns, independent of a row's two."""
     from pyspark.sql import functions as F
 
     return F.shiftrightunsigned(_hash(_BUCKET_SEED, columns), 64 - bits).cast("int")
@@ -110,24 +110,24 @@ def bucket_hash(columns: Sequence[tuple[str, Kind]], bits: int) -> Any:
 def _hash(seed: int, columns: Sequence[tuple[str, Kind]]) -> Any:
     from pyspark.sql import functions as F
 
-    parts = [part for name, kind in columns for part in _told(F.col(name), kind)]
+    parts = [part for name, kind in columns for part in _hashed(F.col(name), kind)]
     return F.xxhash64(F.lit(seed), *parts)
 
 
-def _told(value: Any, kind: Kind) -> list[Any]:
-    """Return what of a value is hashed: whether it is NULL, how long it is, what it holds."""
+def _hashed(value: Any, kind: Kind) -> list[Any]:
+    """Return the hashed parts of a value: whether it is NULL, its length, and its content."""
     from pyspark.sql import functions as F
 
     if not kind.parts:
         return [value.isNull(), value]
     if kind.name == "struct":
-        inner = [part for name, of in kind.parts for part in _told(value.getField(name), of)]
+        inner = [part for name, of in kind.parts for part in _hashed(value.getField(name), of)]
         return [value.isNull(), *inner]
     fields = kind.parts
 
     def item(one: Any) -> Any:
         if kind.name == "list":
-            return F.struct(*_told(one, fields[0][1]))
-        return F.struct(*(part for name, of in fields for part in _told(one.getField(name), of)))
+            return F.struct(*_hashed(one, fields[0][1]))
+        return F.struct(*(part for name, of in fields for part in _hashed(one.getField(name), of)))
 
     return [value.isNull(), F.size(value), F.transform(value, item)]

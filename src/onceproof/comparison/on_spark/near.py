@@ -1,7 +1,7 @@
-"""Which rows of a key are equal where numbers may be a little apart, on Spark.
+"""The pairing of a key's rows whose numbers may differ by a tolerance, on Spark.
 
-The rule is that of DuckDB's: rows fall into cells, and those of a cell that is a chain are
-paired one to one in the order of their values.
+The rule is that of DuckDB: rows are grouped into cells, and the rows of a chain are paired one to
+one in the order of their values.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ _LISTS = {"a": ("ours", SIDES["expected"]), "z": ("theirs", SIDES["observed"])}
 
 
 def stepped(rows: Any, exact: Sequence[str], near: Near) -> Any:
-    """Number the near values: a step begins where the one before is farther than the tolerance.
+    """Number the near values: a step begins if the previous value is beyond the tolerance.
 
-    NULL and NaN are near to nothing but themselves. Of equal values any may come first, so the sum
-    takes in all of them (a frame by range, SQL's default).
+    NULL and NaN are near only themselves. Equal values have no order, so the sum includes all of
+    them (a frame by range, SQL's default).
     """
     from pyspark.sql import Window
     from pyspark.sql import functions as F
@@ -47,10 +47,10 @@ def stepped(rows: Any, exact: Sequence[str], near: Near) -> Any:
 
 
 def cell(near: Near, over: Any = None) -> dict[str, Any]:
-    """Return what is needed of a cell to pair its rows: aggregates, or windows `over` the cell.
+    """Return the columns of a cell that pairing its rows needs: aggregates, or windows `over` it.
 
-    `a` and `z` are its rows of either side; where there are near columns, `ours` and `theirs` are
-    those rows' values, and `far_` says of a column that it is a chain.
+    `a` and `z` are its rows of either side; with near columns, `ours` and `theirs` are the values
+    of those rows, and `far_` is true for a column that is a chain.
     """
     from pyspark.sql import functions as F
 
@@ -71,7 +71,7 @@ def cell(near: Near, over: Any = None) -> dict[str, Any]:
 
 
 def paired(near: Near) -> Any:
-    """Return how many rows of a cell have an equal on the other side, from what `cell` returns."""
+    """Return the number of a cell's rows with an equal row on the other side."""
     from pyspark.sql import functions as F
 
     fewer = F.least("a", "z")
@@ -85,9 +85,9 @@ def paired(near: Near) -> Any:
 
 
 def _pairs(near: Near, fewer: Any, starts: dict[str, Any]) -> Any:
-    """Return how many near pairs the sides make from these places of their order on.
+    """Return the number of near pairs of the sides, in order from these places.
 
-    They are ordered by the columns that are a chain: in the others all of them are near.
+    Rows are ordered by the columns that are a chain: in other columns all of them are near.
     """
     from pyspark.sql import functions as F
 

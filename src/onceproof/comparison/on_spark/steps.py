@@ -1,9 +1,9 @@
 """The comparison on Spark, for sides that outgrow one machine, in the steps of DuckDB's.
 
-What costs most on Spark is to bring all rows together by their key. Fingerprints are sums that each
-task makes of its own rows: two scans of both sides, the second for the rows in question, take less
-than half as long as that shuffle, and equal sides, which need one, a third. Where the rows in
-question are few they are kept, so that the details read no side again.
+The most expensive step on Spark is to shuffle all rows by key. Fingerprints are sums that each task
+computes over its own rows: two scans of both sides, the second for the rows in question, take less
+than half as long as that shuffle, and equal sides, which need one scan, a third. If the rows in
+question are few they are cached, so that the details do not read a side again.
 
 Columns are named as on DuckDB: `c0`, `c1` ... the compared ones, `h1` and `h2` the hashes of those
 that must be exact, `w` the side.
@@ -17,15 +17,15 @@ from functools import reduce
 from typing import Any
 
 from onceproof.comparison.columns import Plan, Request, cell_columns, match
-from onceproof.comparison.found import CLASSES, COUNTS, ROWS_PER_KEY, Found
 from onceproof.comparison.on_spark.buckets import SIDES, Buckets
 from onceproof.comparison.on_spark.frames import frame_of, refuse_cut
 from onceproof.comparison.on_spark.kinds import columns_of
 from onceproof.comparison.on_spark.near import cell, paired, stepped
+from onceproof.comparison.result import CLASSES, COUNTS, ROWS_PER_KEY, Result
 from onceproof.errors import RequestError
 from onceproof.setup.libraries import PYSPARK, refuse_missing
 
-# Rows in question are kept between the steps if they are this share of all; more are read again.
+# Rows in question are cached between the steps up to this share of all; more are read again.
 _FEW = 0.25
 _ROWS_A_PART = 500_000
 
@@ -37,8 +37,8 @@ def compare_on_spark(
     spark: Any,
     of_each: int,
     progress: Callable[[str], None],
-) -> tuple[Plan, Found]:
-    """Compare two DataFrames, or what parquet paths hold, in a session or on a master."""
+) -> tuple[Plan, Result]:
+    """Compare two DataFrames or parquet paths, in a session or on a master."""
     refuse_missing([PYSPARK])
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
@@ -53,14 +53,14 @@ def compare_on_spark(
             return plan, _find(Buckets(frames[0], frames[1], plan), of_each, progress)
     except UnicodeDecodeError as error:
         raise RequestError(
-            f"the sides cannot be compared: a text is not UTF-8 ({error}): write it as binary"
+            f"the sides cannot be compared: a text is not UTF-8 ({error}); write it as binary"
         ) from error
     except PySparkException as error:
-        said = str(error).splitlines()[0]
-        raise RequestError(f"the sides cannot be compared: {said}") from error
+        why = str(error).splitlines()[0]
+        raise RequestError(f"the sides cannot be compared: {why}") from error
     except Py4JJavaError as error:
-        said = str(error.java_exception.getMessage()).splitlines()[0]
-        raise RequestError(f"the sides cannot be compared: {said}") from error
+        why = str(error.java_exception.getMessage()).splitlines()[0]
+        raise RequestError(f"the sides cannot be compared: {why}") from error
 
 
 @contextmanager
@@ -86,7 +86,7 @@ def _session(given: Any) -> Iterator[Any]:
         made.stop()
 
 
-def _find(buckets: Buckets, of_each: int, progress: Callable[[str], None]) -> Found:
+def _find(buckets: Buckets, of_each: int, progress: Callable[[str], None]) -> Result:
     progress("fingerprints of all rows")
     of_all = buckets.fingerprints()
     counts = dict.fromkeys(CLASSES, 0)
@@ -102,7 +102,7 @@ def _find(buckets: Buckets, of_each: int, progress: Callable[[str], None]) -> Fo
             if any(counts.values()) and of_each:
                 progress("details")
                 details = step.details(differing, of_each)
-    return Found(of_all.expected, of_all.observed, counts, details)
+    return Result(of_all.expected, of_all.observed, counts, details)
 
 
 def _kept(rows: Any, stack: ExitStack) -> Any:
@@ -121,7 +121,7 @@ def _counts(differing: Any) -> dict[str, int]:
 
 
 class Keys:
-    """The rows in question of both sides, brought together by key."""
+    """The rows in question of both sides, grouped by key."""
 
     def __init__(self, rows: Any, plan: Plan) -> None:
         self.rows = rows
@@ -134,7 +134,7 @@ class Keys:
     def differing(self, parts: int) -> Any:
         """Return the keys that differ, with their rows in each side and of each class.
 
-        The rows are brought together by key in so many parts.
+        The rows are grouped by key in this many parts.
         """
         from pyspark.sql import functions as F
 
@@ -184,7 +184,7 @@ class Keys:
         return stepped(rows, [*self.key, "h1", "h2"], self.near)
 
     def _with_lists(self, picked: Any) -> Any:
-        """Add to the keys, of each side, their rows that have no equal on the other."""
+        """Add to the keys the rows of each side that have no equal row on the other."""
         from pyspark.sql import Window
         from pyspark.sql import functions as F
 

@@ -1,4 +1,4 @@
-"""What a comparison finds, in the same words whichever engine looked."""
+"""The result of a comparison, the same for all engines."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from pathlib import Path
 from typing import Any
 
 CLASSES = ("lost", "duplicated", "unexpected", "changed")
-# How a key counts, in SQL: e and o are its rows in each side, m those with an equal on the other.
+# The counts of a key in SQL: e and o are its rows in each side, m those with an equal row.
 COUNTS = {
     "lost": "greatest(e - o, 0)",
     "duplicated": "case when e > 0 then greatest(o - e, 0) else 0 end",
     "unexpected": "case when e = 0 then o else 0 end",
     "changed": "least(e, o) - m",
 }
-# Of a key, how many rows of each side are shown or written.
+# The most rows of each side that are shown or written for a key.
 ROWS_PER_KEY = 10
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
 @dataclass(frozen=True)
-class Found:
-    """An engine's answer.
+class Result:
+    """The result of an engine.
 
     `counts` are rows of each class. `details` is an Arrow table of the first differing keys of each
     class, one row for a class of a key: `class`, `rows`, `key`, `expected_rows`, `observed_rows`,
-    and in `expected` and `observed` the rows that have no equal on the other side.
+    and in `expected` and `observed` the rows without an equal row on the other side.
     """
 
     expected_rows: int
@@ -41,7 +41,7 @@ class Found:
 class Differences:
     """The result of a comparison; `equal` rests on two 64-bit hashes: docs/test-a-job/diff.md."""
 
-    found: Found
+    result: Result
     columns: Mapping[str, object]
     samples: list[dict[str, Any]]
     engine: str
@@ -50,12 +50,12 @@ class Differences:
     @property
     def counts(self) -> Mapping[str, int]:
         """The rows of each class, zero included."""
-        return self.found.counts
+        return self.result.counts
 
     @property
     def rows(self) -> Mapping[str, int]:
         """The rows of each side."""
-        return {"expected": self.found.expected_rows, "observed": self.found.observed_rows}
+        return {"expected": self.result.expected_rows, "observed": self.result.observed_rows}
 
     @property
     def equal(self) -> bool:
@@ -76,7 +76,7 @@ class Differences:
 
 
 def samples_of(details: Any, of_each: int) -> list[dict[str, Any]]:
-    """Return the first differing keys of every class as plain values that JSON can hold."""
+    """Return the first differing keys of every class as values for JSON."""
     if details is None:
         return []
     classes = details["class"].to_pylist()
@@ -91,7 +91,7 @@ def samples_of(details: Any, of_each: int) -> list[dict[str, Any]]:
 
 
 def write_details(details: Any, folder: Path) -> None:
-    """Write the details as parquet; nothing but the folder, where there are none."""
+    """Write the details as parquet; without details, create only the folder."""
     import pyarrow.parquet as pq
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -102,9 +102,9 @@ def write_details(details: Any, folder: Path) -> None:
 
 
 def _held(value: Any) -> Any:
-    """Return a value of Arrow's as Python's.
+    """Return an Arrow value as a Python value.
 
-    For an instant, and where it filters, Arrow loads pandas: that takes as long as a million rows.
+    For an instant Arrow would load pandas, which takes as long as comparing a million rows.
     """
     from pyarrow import types
 
@@ -122,7 +122,7 @@ def _held(value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON has it: what JSON cannot hold is its text."""
+    """Return a value for JSON; a value without a JSON form becomes text."""
     if isinstance(value, Mapping):
         return {str(name): _plain(held) for name, held in value.items()}
     if isinstance(value, float):
