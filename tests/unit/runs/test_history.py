@@ -80,7 +80,7 @@ def spoiled(path, number, **fields):
         ({"attempt": -1}, "below 0"),
         ({"proof": []}, "type dict"),
         ({"colour": "red"}, "unknown fields: colour"),
-        ({"op": "poll", "proof": {"poll": 1, "rows": 2}}, "no 'since' in line 2"),
+        ({"op": "poll", "proof": {"poll": 1, "rows": 2}}, "has no 'since'"),
         ({"op": "read", "proof": {"rows": -1, "digest": "d"}}, "below 0"),
         ({"op": "decision", "proof": {"decided": "commit"}}, "has no batch"),
     ],
