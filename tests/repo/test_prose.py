@@ -41,7 +41,6 @@ PENDING = (
     "src/onceproof/documents.py",
     "src/onceproof/judging/",
     "src/onceproof/past/",
-    "src/onceproof/scenario/",
     "src/onceproof/web/",
     "tests/model/",
     "tests/mutants/",
@@ -56,7 +55,6 @@ PENDING = (
     "tests/unit/past/",
     "tests/unit/proof_samples.py",
     "tests/unit/prove/",
-    "tests/unit/scenario/",
     "tests/unit/verdict_entries.py",
     "tests/unit/web/",
 )

@@ -62,8 +62,8 @@ def test_a_plan_is_explained_without_a_run(tmp_path):
         "The code under test is build 7.",
         "kill_driver: kill the driver; trigger: failpoint written of batch 3. Proof: its processes",
         "The sink declares at-least-once; the run is held to exactly-once.",
-        "It is claimed: duplicated must appear, and nothing else that is not allowed.",
-        "a fault leaves no proof, or strikes when all is committed;",
+        "It is claimed: duplicated must appear, and no other class that is not allowed.",
+        "a fault has no proof, or strikes when all input is committed;",
     ):
         assert printed in out
     assert list(tmp_path.iterdir()) == []

@@ -1,4 +1,4 @@
-"""From the fields of one scenario to the scenario."""
+"""Construction of a scenario from its fields."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from onceproof.runs.plan import (
     Writes,
 )
 from onceproof.scenario import checks
-from onceproof.scenario.commands import OF_THE_JOB, default_command, named
+from onceproof.scenario.commands import OF_THE_JOB, default_command, placeholders_in
 from onceproof.scenario.draft import Draft
 from onceproof.scenario.fields import OUTPUT, RUNTIME, SCENARIO, TAKEN_ONCE, WORKLOAD
 from onceproof.scenario.model import Scenario
@@ -41,11 +41,11 @@ _AS_THEY_ARE = ("name", "tags", "restart", "ends", "last_words", "unexplained")
 
 
 def build(owner: Item, items: Mapping[str, Item]) -> Scenario | None:
-    """Return the scenario; None, with complaints noted, where something is wrong with it."""
+    """Return the scenario; None, with complaints noted, if it has mistakes."""
     before = len(owner.page.complaints)
     draft = Draft(owner, items, read_fields(owner, items, SCENARIO))
     sink, workload = _sink_class(draft), _workload(draft)
-    job, wanted = _job(draft), _wanted(draft)
+    job, wanted = _job(draft), _reference_part(draft)
     reference = _reference(draft, *wanted) if wanted else None
     claim = _claim(draft, sink)
     check_secrets(draft)
@@ -98,19 +98,18 @@ def _reference(draft: Draft, name: str, declared: Options) -> Reference | None:
 
 
 def _find(draft: Draft, find: Callable[[], T], name: str, *path: str) -> T | None:
-    """Return what a name stands for; None, and a complaint, where it cannot be had."""
+    """Return the result of `find`; None, and a complaint, if it fails."""
     try:
         return find()
     except RequestError as error:
         draft.refuse(str(error), *path)
-    except Exception as error:  # whatever the user's own module raises while it is imported
-        said = f"{name!r} cannot be imported: {type(error).__name__}: {error}"
-        draft.refuse(f"{said}; mend that module, or write another", *path)
+    except Exception as error:  # of a user's module while it is imported
+        message = f"{name!r} cannot be imported: {type(error).__name__}: {error}"
+        draft.refuse(f"{message}; fix that module, or use another", *path)
     return None
 
 
 def _workload(draft: Draft) -> InputPart | None:
-    """Return it with every option."""
     if not draft.has("workload"):
         return None
     values = draft.values["workload"]
@@ -141,16 +140,16 @@ def _claim(draft: Draft, sink: type[sinks.Sink] | None) -> Claim | None:
             frozenset(map(Anomaly, draft.values["anomalies"])),
         )
     except RequestError as error:
-        name, _, said = str(error).partition(": ")
+        name, _, message = str(error).partition(": ")
         if name in draft.items:
-            draft.refuse(said, name)
+            draft.refuse(message, name)
         else:
             draft.refuse(str(error), "anomalies")
         return None
 
 
 def _job(draft: Draft) -> JobPart | None:
-    """Return the job; it is told those of its settings that its command takes."""
+    """Return the job with those of its settings that its command takes."""
     if not draft.has("pipeline", "sink", "name", "source_options"):
         return None
     given = {name: draft.values[name] for name in OF_THE_JOB if name in draft.values}
@@ -158,13 +157,13 @@ def _job(draft: Draft) -> JobPart | None:
     if command is None:
         source = draft.values["source_options"]
         return JobPart(name, default_command(name, given, draft.sink_options, source), given)
-    used = {one: value for one, value in given.items() if one in named(command)}
+    used = {one: value for one, value in given.items() if one in placeholders_in(command)}
     pipeline = draft.values["pipeline"]
     return JobPart(name, command, pipeline["options"] | used, _runtime(draft, pipeline))
 
 
-def _wanted(draft: Draft) -> tuple[str, Options] | None:
-    """Return the reference's name, and what is declared of the rows."""
+def _reference_part(draft: Draft) -> tuple[str, Options] | None:
+    """Return the reference's name, and the declared traits of the rows."""
     if not draft.has("pipeline", "name"):
         return None
     if draft.own_command is None:
@@ -218,7 +217,7 @@ def _faults(draft: Draft) -> tuple[FaultPart, ...]:
 
 
 def _located_options(draft: Draft) -> Options:
-    """Return the sink's options; of an output's, names of files hold in any folder."""
+    """Return the sink's options, with absolute names of an output's files."""
     known = place_of(draft.sink_name).options if draft.sink_name in OUTPUTS else {}
     found = draft.sink_options
     for name, field in known.items():
@@ -228,7 +227,7 @@ def _located_options(draft: Draft) -> Options:
 
 
 def _runtime(draft: Draft, pipeline: Options) -> Options:
-    """Return what the job runs on; names of files hold in any folder."""
+    """Return the job's runtime, with absolute names of files."""
     found = {one: pipeline[one] for one in RUNTIME if one in pipeline}
     if "jars" in found:
         found["jars"] = tuple(whole(jar, draft.folder) for jar in found["jars"])

@@ -1,4 +1,4 @@
-"""Scenario files: read, by name or by path, and the catalogue of our own."""
+"""Scenario files, read by name or path, and the catalogue."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from onceproof.schema.values import Item, Page, Written, compose
 
 _WRITE = "a scenario; docs/test-a-job/scenarios.md has its fields"
 _ENDINGS = (".yaml", ".yml")
-_DEEP = ("workload", "limits")  # of these, defaults give what is not said, key by key
+_DEEP = ("workload", "limits")  # defaults of these are merged key by key
 
 
 def read_file(path: Path, shown: str = "", only: str = "") -> list[Scenario]:
-    """Return a file's scenarios; `shown` is the name by which people know the file.
+    """Return a file's scenarios; `shown` is the file's name for display.
 
-    A file with mistakes raises one `RequestError` that names each of them with its line.
+    A file with mistakes raises one `RequestError` with all of them and their lines.
     """
     folder = str(path.resolve().parent)
     found = read_text(_text(path, shown), shown or str(path), folder, only)
@@ -31,7 +31,7 @@ def read_file(path: Path, shown: str = "", only: str = "") -> list[Scenario]:
 
 
 def names_in(path: Path, shown: str = "") -> list[str]:
-    """Return the names of a file's scenarios, of which none is built and nothing else is read."""
+    """Return the names of a file's scenarios, without building them."""
     root = compose(_text(path, shown), Page(shown or str(path)), _WRITE)
     fields = root.fields() or {}
     parts = (fields["scenarios"].items() or []) if "scenarios" in fields else [root]
@@ -39,9 +39,9 @@ def names_in(path: Path, shown: str = "") -> list[str]:
 
 
 def read_text(text: str, file: str, folder: str = ".", only: str = "") -> list[Scenario]:
-    """Return the scenarios of a file's text, or the one of this name alone.
+    """Return the scenarios of a file's text, or only the one named `only`.
 
-    Files that it names are named from its folder.
+    Names of files in it are relative to `folder`.
     """
     root = compose(text, Page(file, folder), _WRITE)
     found: list[Scenario] = []
@@ -68,7 +68,7 @@ def read_fields_of(fields: Mapping[str, Any], folder: str, file: str) -> Scenari
     found = build(root, root.fields() or {})
     root.page.check()
     if found is None:
-        raise RequestError(f"{root.page.file} is no scenario, and does not say why")
+        raise RequestError(f"{root.page.file} is not a scenario, for an unknown reason")
     return replace(found, folder=folder)
 
 
@@ -80,7 +80,7 @@ def _text(path: Path, shown: str) -> str:
 
 
 def _scenarios(root: Item) -> list[tuple[Item, dict[str, Item]]]:
-    """Return each scenario of a file, and its fields with the defaults put under them."""
+    """Return each scenario of a file, and its fields merged with the defaults."""
     fields = root.fields() or {}
     if "scenarios" not in fields:
         return [(root, fields)] if root.is_mapping else []
@@ -88,12 +88,12 @@ def _scenarios(root: Item) -> list[tuple[Item, dict[str, Item]]]:
         fields[name].refuse(unknown("key", name, ("scenarios", "defaults")))
     defaults = (fields["defaults"].fields() if "defaults" in fields else None) or {}
     for name in defaults.keys() & {*_DEEP}:
-        defaults[name].fields()  # complains, whether a scenario has its own or not
+        defaults[name].fields()  # notes complaints, whether scenarios override it or not
     parts = fields["scenarios"].items() or []
     if "name" in defaults:
-        defaults["name"].refuse("cannot be shared: write a name in each scenario")
+        defaults["name"].refuse("cannot be shared; write a name in each scenario")
     if parts == []:
-        fields["scenarios"].refuse("holds no scenario: write at least one")
+        fields["scenarios"].refuse("is empty; write at least one scenario")
     return [(part, _merge(defaults, own)) for part in parts if (own := part.fields()) is not None]
 
 
@@ -101,11 +101,11 @@ def _merge(defaults: Mapping[str, Item], own: Mapping[str, Item]) -> dict[str, I
     merged = dict(defaults) | dict(own)
     for name in _DEEP:
         if name in defaults and name in own and defaults[name].is_mapping and own[name].is_mapping:
-            merged[name] = _under(defaults[name], own[name])
+            merged[name] = _with_defaults(defaults[name], own[name])
     return merged
 
 
-def _under(defaults: Item, own: Item) -> Item:
+def _with_defaults(defaults: Item, own: Item) -> Item:
     given, node = own.held.value, own.held
     names = {key.value for key, _ in given}
     pairs = [*given, *((key, one) for key, one in defaults.held.value if key.value not in names)]
@@ -114,7 +114,7 @@ def _under(defaults: Item, own: Item) -> Item:
 
 
 def load_catalogue(folder: Path | None = None) -> list[Scenario]:
-    """Return every scenario of a folder, ours by default, in the order of files and lines.
+    """Return every scenario of a folder, by default the catalogue's, by file and line.
 
     Mistakes of all files are raised at once.
     """
@@ -138,7 +138,7 @@ def load_catalogue(folder: Path | None = None) -> list[Scenario]:
 
 
 def _files(folder: Path | None = None) -> list[tuple[Path, str]]:
-    """Return each file of the catalogue, and the name by which people know it."""
+    """Return each file of the catalogue, and its name for display."""
     paths = sorted((folder or catalogue_folder()).glob("*.yaml"))
     return [(path, f"{FOLDER}/{path.name}") for path in paths]
 
@@ -148,19 +148,19 @@ def _twice(file: str, name: str, other: str) -> str:
 
 
 def catalogue_names() -> list[str]:
-    """Return the names of all scenarios of the catalogue; none of them is built."""
+    """Return the names of all scenarios of the catalogue, without building them."""
     return [name for file in _files() for name in names_in(*file)]
 
 
 def with_tag(tag: str, catalogue: Sequence[Scenario]) -> list[Scenario]:
-    """Return the scenarios that have a tag, or raise if none has: then it is a mistake."""
+    """Return the scenarios with a tag, or raise `RequestError` if there is none."""
     if found := [one for one in catalogue if tag in one.tags]:
         return found
     raise RequestError(unknown("tag", tag, {name for one in catalogue for name in one.tags}))
 
 
 def find_scenario(text: str) -> Scenario:
-    """Return the one scenario that is asked for: NAME, FILE, or FILE::NAME."""
+    """Return the scenario NAME, FILE, or FILE::NAME."""
     if not is_in_file(text):
         return _find_by_name(text)
     path, _, name = text.partition(IN_FILE)
@@ -168,13 +168,13 @@ def find_scenario(text: str) -> Scenario:
     if not name and len(found) > 1:
         names = ", ".join(one.name for one in found)
         raise RequestError(
-            f"{path} holds {len(found)} scenarios: write {path}{IN_FILE}NAME with one of {names}"
+            f"{path} has {len(found)} scenarios; write {path}{IN_FILE}NAME with one of {names}"
         )
     return _pick(found, name or found[0].name, path)
 
 
 def _find_by_name(name: str) -> Scenario:
-    """Return a scenario of the catalogue; nothing else in the files is built."""
+    """Return a scenario of the catalogue, without building others."""
     files: dict[str, list[tuple[Path, str]]] = {}
     for file in _files():
         for one in names_in(*file):
@@ -188,7 +188,7 @@ def _find_by_name(name: str) -> Scenario:
 
 
 def is_in_file(text: str) -> bool:
-    """Whether this asks for a scenario of a file, FILE or FILE::NAME, and not of the catalogue."""
+    """Whether this names a scenario of a file, FILE or FILE::NAME, and not of the catalogue."""
     path = text.partition(IN_FILE)[0]
     return path.endswith(_ENDINGS) or "/" in path
 

@@ -1,4 +1,4 @@
-"""The command that starts the job under test, with placeholders for what only a run knows."""
+"""The command that starts the job under test, with placeholders for values of the run."""
 
 from __future__ import annotations
 
@@ -8,22 +8,21 @@ from typing import Any
 
 PLACEHOLDERS = {
     "python": "the job's `python`, or the one that Onceproof runs on",
-    "jobs": "the folder of our own jobs",
+    "jobs": "the folder of the catalogue's jobs",
     "here": "the folder of the scenario file; the job itself is started in the run's directory",
     "bootstrap": "the brokers' addresses, host:port,host:port",
     "topic": "the input's topic",
     "checkpoint": "the folder of the job's checkpoint",
     "sink": "the sink's name",
-    "target": "what the sink writes to: schema.table, the path of an output's folder, or a topic",
+    "target": "the sink's target: schema.table, the path of an output's folder, or a topic",
     "address": "the store's address",
-    "jdbc": "the same as JDBC wants it",
+    "jdbc": "the store's address for JDBC",
     "reference": "the reference, module:attribute",
 }
-ENTRY = "{jobs}/stream.py"  # starts any pipeline of ours, by the name that follows
-# Fields of a scenario that a job is started with, where it takes them.
+ENTRY = "{jobs}/stream.py"  # starts a pipeline of the catalogue by the name that follows
+# Fields of a scenario that become arguments of the job, if it takes them.
 OF_THE_JOB = ("state_store", "max_offsets", "trigger", "source")
-# Doubled brackets are themselves, as in Python's format strings; ${NAME} is a variable of the
-# environment.
+# A doubled bracket is a bracket, as in Python's format strings; ${NAME} is an environment variable.
 _PLACEHOLDER = re.compile(r"\$\{[A-Za-z_]\w*\}|\{\{|\}\}|\{([^{}]*)\}", re.ASCII)
 _BRACKET = re.compile(r"(\$\{[A-Za-z_]\w*\})|([{}])", re.ASCII)
 
@@ -34,23 +33,23 @@ def default_command(
     of_the_sink: Mapping[str, Any],
     of_the_source: Mapping[str, Any],
 ) -> tuple[str, ...]:
-    """Return the command of a pipeline of ours, with its options, its sink's and its source's."""
-    told = ("bootstrap", "topic", "checkpoint", "sink", "target", "address")
+    """Return the command of a catalogue's pipeline, with the options of it, its sink and source."""
+    names = ("bootstrap", "topic", "checkpoint", "sink", "target", "address")
     return (
         *("{python}", ENTRY, pipeline),
-        *(word for name in told for word in (f"--{name}", f"{{{name}}}")),
-        *_told("--set", options),
-        *_told("--sink-set", of_the_sink),
-        *_told("--source-set", dict(sorted(of_the_source.items()))),
+        *(word for name in names for word in (f"--{name}", f"{{{name}}}")),
+        *_flags("--set", options),
+        *_flags("--sink-set", of_the_sink),
+        *_flags("--source-set", dict(sorted(of_the_source.items()))),
     )
 
 
-def _told(flag: str, options: Mapping[str, Any]) -> list[str]:
+def _flags(flag: str, options: Mapping[str, Any]) -> list[str]:
     return [word for name, value in options.items() for word in (flag, f"{name}={_escaped(value)}")]
 
 
-def named(command: Sequence[str]) -> set[str]:
-    """Return the names of all placeholders in a command."""
+def placeholders_in(command: Sequence[str]) -> set[str]:
+    """Return the names of a command's placeholders."""
     return {
         found[1]
         for word in command
@@ -60,7 +59,7 @@ def named(command: Sequence[str]) -> set[str]:
 
 
 def has_lone_bracket(word: str) -> bool:
-    """Whether a bracket is neither part of a placeholder nor doubled."""
+    """Whether a bracket is not doubled and not part of a placeholder."""
     return bool({"{", "}"} & set(_PLACEHOLDER.sub("", word)))
 
 

@@ -1,7 +1,7 @@
-"""The files that decide what a run is expected to write: their digests, by path-independent names.
+"""Digests of the files that determine a run's expected rows, by path-independent names.
 
-They are the reference, the workload, the sink's own functions, input files, the suites, and
-Onceproof's own references and workloads.
+They are the reference, the workload, the sink's functions, input files, the suites, and Onceproof's
+own references and workloads.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _LIBRARIES += [Path(one) for one in site.getsitepackages()]
 
 
 def expectations_of(scenario: Scenario) -> dict[str, Any]:
-    """Return the suites: of the differences always, of the output where the pipeline has one."""
+    """Return the suites: that of the differences, and that of the output if there is one."""
     folder = expectations_folder()
     found = {"differences": read_object(folder / "differences.json")}
     own = folder / f"{scenario.job.name}.json"
@@ -42,11 +42,11 @@ def expectations_of(scenario: Scenario) -> dict[str, Any]:
 
 
 def deciding_files(one: Scenario | Plan) -> list[Path]:
-    """Return the user's files that a scenario, or the work of a plan, is expected to write by.
+    """Return the user's files that determine the expected rows of a scenario or plan.
 
     They are the modules of the reference, the workload, the sink and the functions in their
-    options, the modules of the user's that those import, and each file that an option names.
-    Onceproof's own modules and installed packages are left out.
+    options, the user's modules that those import, and each file that an option names. Onceproof's
+    own modules and installed packages are excluded.
     """
     found: set[Path] = set()
     for name in (one.output.reference, one.input.workload, one.output.sink):
@@ -60,7 +60,7 @@ def deciding_files(one: Scenario | Plan) -> list[Path]:
 
 
 def digests_of(files: list[Path], suites: Mapping[str, Any]) -> dict[str, str]:
-    """Return the digest of each file by its name, of the suites, and of Onceproof's own part."""
+    """Return digests of the files by name, of the suites, and of Onceproof's own modules."""
     by_name: dict[str, list[str]] = defaultdict(list)
     for path in files:
         by_name[path.name].append(file_digest(path))
@@ -73,7 +73,7 @@ def digests_of(files: list[Path], suites: Mapping[str, Any]) -> dict[str, str]:
 
 
 def suites_digest(suites: Any) -> dict[str, str]:
-    """Return the digest of the suites of a plan, by the name that it has among the others."""
+    """Return the digest of the suites of a plan, under its name."""
     text = json.dumps(suites, sort_keys=True)
     return {"the suites": hashlib.sha256(text.encode()).hexdigest()}
 
@@ -96,11 +96,11 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _modules_of(place: str) -> set[Path]:
-    """Return the file of a `module:attribute`, and those of the user's modules that it imports."""
+    """Return the file of a `module:attribute`, and the user's modules that it imports."""
     try:
         first = module_of(place)
     except (ImportError, AttributeError, ValueError, OSError, OnceproofError):
-        return set()  # no such module: the text is something else
+        return set()  # not a module, but another text
     found: set[Path] = set()
     waiting = [first]
     while waiting:

@@ -1,4 +1,4 @@
-"""The fields of a fault in a scenario file: what is done, to whom, when and how."""
+"""The fields of a fault in a scenario file: verb, target, moment and options."""
 
 from __future__ import annotations
 
@@ -6,18 +6,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from onceproof.errors import invalid
 from onceproof.faults.registry import all_targets, find_target, options, verbs
 from onceproof.faults.triggers import TRIGGERS
 from onceproof.runs.plan import DEMANDS
 from onceproof.schema.kinds import Field, Kind, Shape, Word, text
-from onceproof.schema.values import BAD, Item
+from onceproof.schema.values import BAD, Item, Unplain
 
-NAME = text(r"[a-z][a-z0-9_]{0,59}", "at most 60 small letters, digits and _")
+NAME = text(r"[a-z][a-z0-9_]{0,59}", "at most 60 lower-case letters, digits and _")
 
 
 @dataclass(frozen=True)
 class Registered:
-    """A kind of value that is made of the registry of mechanisms whenever it is asked."""
+    """A kind of value that is made from the registry of mechanisms at each use."""
 
     kind: Callable[[], Kind]
 
@@ -26,13 +27,13 @@ class Registered:
         return self.kind().read(item)
 
     def schema(self) -> dict[str, Any]:
-        """Return the schema of what there is."""
+        """Return the schema of the registered values."""
         return self.kind().schema()
 
 
 @dataclass(frozen=True)
 class Target:
-    """What a fault strikes, by its role."""
+    """The target of a fault, by its role."""
 
     def read(self, item: Item) -> Any:
         """Return the text."""
@@ -42,7 +43,7 @@ class Target:
         return BAD
 
     def schema(self) -> dict[str, Any]:
-        """Return the words, and those with a number as patterns."""
+        """Return the words, with patterns for those with a number."""
         patterns = [name.replace("<partition>", "[0-9]+") for name in all_targets()]
         return {"type": "string", "pattern": f"^({'|'.join(patterns)})$"}
 
@@ -56,22 +57,20 @@ MOMENT = {name: one.field for name, one in TRIGGERS.items()}
 
 @dataclass(frozen=True)
 class When:
-    """Exactly one trigger; `batch` may stand beside those that take it."""
+    """A trigger, with `batch` beside those that take it."""
 
     def read(self, item: Item) -> Any:
-        """Return the mapping as it stands."""
+        """Return the mapping."""
         values = Shape(MOMENT).read(item)
         if values is BAD or set(values) in _moments():
             return values
-        told = " and ".join(values) or "nothing"
-        item.refuse(
-            f"{told} cannot be one moment: write exactly one of {', '.join(MOMENT)}"
-            " (batch may stand beside failpoint and visible)"
-        )
+        given = " and ".join(values) or "nothing"
+        choices = f"exactly one of {', '.join(MOMENT)} (batch may accompany failpoint and visible)"
+        item.refuse(invalid("moment", Unplain(given), choices))
         return BAD
 
     def schema(self) -> dict[str, Any]:
-        """Return one object for each moment that there can be."""
+        """Return an object for each possible moment."""
         return {
             "oneOf": [
                 Shape(
@@ -89,13 +88,13 @@ def _moments() -> list[set[str]]:
 
 FAULT = Shape(
     {
-        "do": Field(Registered(lambda: Word(verbs())), "what is done"),
-        "target": Field(Target(), "to whom it is done"),
-        "when": Field(When(), "the moment at which it strikes"),
-        "how": Field(Registered(_how), "how it is done, where the verb leaves that open", {}),
+        "do": Field(Registered(lambda: Word(verbs())), "the verb"),
+        "target": Field(Target(), "the target"),
+        "when": Field(When(), "the moment"),
+        "how": Field(Registered(_how), "options of the verb", {}),
         "effect": Field(
-            Word(DEMANDS), "the least effect that it must have; left out: any, also none", ""
+            Word(DEMANDS), "the least effect that it must have (default: any, also none)", ""
         ),
-        "name": Field(NAME, "its name in the report, made from verb and target", None),
+        "name": Field(NAME, "its name in the report (default: verb and target)", None),
     }
 )

@@ -1,6 +1,6 @@
-"""Every field of a scenario file: its kind, what it is, and what holds where it is left out.
+"""Every field of a scenario file: its kind, its description, and its default.
 
-The reader, the JSON schema and the page of the fields are all made from these tables.
+The reader and the JSON schema are made from these tables.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ TAKEN_ONCE = "taken_once"
 OURS = tuple(one.name for one in WORKLOADS)
 LONGEST_NAME = 120
 _THREE_WORDS = "[a-z][a-z0-9_]*?__[a-z][a-z0-9_]*?__[a-z][a-z0-9_]*"
-_NAMES = f"pipeline__sink__fault, at most {LONGEST_NAME} small letters, digits and _"
+_NAMES = f"pipeline__sink__fault, at most {LONGEST_NAME} lower-case letters, digits and _"
 
 
 @dataclass(frozen=True)
 class Element:
-    """A name of ours, or the `module:attribute` of somebody else's."""
+    """A name of the catalogue, or the `module:attribute` of a user's."""
 
     ours: tuple[str, ...]
 
@@ -61,15 +61,15 @@ _UNITS = ("milliseconds", "seconds", "minutes", "millisecond", "second", "minute
 
 @dataclass(frozen=True)
 class Every:
-    """A time between the starts of two batches; a continuous trigger is refused."""
+    """The time between the starts of two batches; a continuous trigger is refused."""
 
     def read(self, item: Item) -> Any:
         """Return the text."""
         named = item.fields() if item.is_mapping else None
         if "continuous" in (named or ()) or "continuous" in str(item.plain()).lower():
             item.refuse(
-                "a continuous trigger has no batches, so nothing of ours can write exactly once"
-                " under it: write a time such as 6 seconds, or leave it out"
+                "a continuous trigger has no batches, on which exactly-once sinks rely; use a time"
+                " such as 6 seconds, or omit it"
             )
             return BAD
         return _TIME.read(item)
@@ -79,28 +79,28 @@ class Every:
         return _TIME.schema()
 
 
-_TIME = text(rf"[1-9]\d* ({'|'.join(_UNITS)})", "a time such as 6 seconds, or leave it out")
+_TIME = text(rf"[1-9]\d* ({'|'.join(_UNITS)})", "a time such as 6 seconds, or omit it")
 _COLUMN = text(r"[^\0`]+", "the name of a column")
 _PLACE = text(r"(key|value)(\..+)?", "key, value, or value.FIELD where that is JSON")
-# Of a job's output: its key, what of it is compared, and where in the input the key stands.
+# Of a job's output: its key, the compared columns, and the place of the key in the input.
 OUTPUT = {
-    "key": Field(Many(_COLUMN), "the columns that tell the rows of its output apart", None),
+    "key": Field(Many(_COLUMN), "the key columns of its output", None),
     "columns": Field(
-        Shape({}, others=Word(tuple(TYPES))), "what is compared of a row, with its type", None
+        Shape({}, others=Word(tuple(TYPES))), "the compared columns, with their types", None
     ),
     "from": Field(
         Shape({}, others=_PLACE),
-        "where in the input a column of the key stands; left out: value.COLUMN",
+        "the place of a key column in the input (default: value.COLUMN)",
         None,
     ),
 }
-# What a job runs on, where that is not what Onceproof runs on.
+# The runtime of a job, if it is not that of Onceproof.
 RUNTIME = {
     "python": Field(NONEMPTY, "the interpreter of the driver and its workers", None),
-    "spark_home": Field(NONEMPTY, "the folder of its Spark; left out: that of its pyspark", None),
-    "jars": Field(Many(NONEMPTY), "jars on its class path, in place of ours", None),
-    "master": Field(NONEMPTY, "the master it is given; left out: the stack's", None),
-    "env": Field(Shape({}, others=ANY), "what is in its environment beside ours", None),
+    "spark_home": Field(NONEMPTY, "the folder of its Spark (default: that of its pyspark)", None),
+    "jars": Field(Many(NONEMPTY), "jars on its class path, instead of the default ones", None),
+    "master": Field(NONEMPTY, "its master (default: the stack's)", None),
+    "env": Field(Shape({}, others=ANY), "its additional environment variables", None),
 }
 PIPELINE = Shape(
     {
@@ -110,30 +110,28 @@ PIPELINE = Shape(
         ),
         "reference": Field(
             Element(WORDS),
-            "what it should have written: `each_once`, `calm`, or `module:attribute`",
+            "the reference for its rows: `each_once`, `calm`, or `module:attribute`",
         ),
         **OUTPUT,
-        "starting": Field(
-            Word((EARLIEST, LATEST)), "where in the topic its query begins to read", EARLIEST
-        ),
+        "starting": Field(Word((EARLIEST, LATEST)), "the first offsets of its query", EARLIEST),
         **RUNTIME,
         "options": Field(
-            Shape({}, others=ANY), "values for placeholders of your own in the command", {}
+            Shape({}, others=ANY), "values for your own placeholders in the command", {}
         ),
     }
 )
-SINK = Shape({"name": Field(Element((*SINKS, *OUTPUTS)), "which sink")}, others=ANY)
+SINK = Shape({"name": Field(Element((*SINKS, *OUTPUTS)), "the sink")}, others=ANY)
 WORKLOAD = Shape(
     {
-        "name": Field(Element(OURS), "which workload", "page_views"),
+        "name": Field(Element(OURS), "the workload", "page_views"),
         "partitions": Field(whole(1, 1000), "partitions of its topic", 4),
     },
     others=Tree(),
 )
 LIMITS = Shape(
     {
-        "run_s": Field(whole(1), "seconds that the run may take", 300),
-        "stall_s": Field(whole(1), "seconds that the job may make no progress", 60),
+        "run_s": Field(whole(1), "seconds for the whole run", 300),
+        "stall_s": Field(whole(1), "seconds without progress of the job", 60),
     }
 )
 _GUARANTEE = Word(tuple(one.value for one in Guarantee))
@@ -145,62 +143,63 @@ SCENARIO = Shape(
             text(f"(?=.{{,{LONGEST_NAME}}}$){_THREE_WORDS}", _NAMES),
             "its name: `<pipeline>__<sink>__<fault>`, or `__calm` without faults",
         ),
-        "tags": Field(Many(NAME), "words by which scenarios are picked", ()),
+        "tags": Field(Many(NAME), "words to select scenarios by", ()),
         "pipeline": Field(
-            Either(Word(tuple(REFERENCES)), PIPELINE), "a pipeline of ours, or a job of yours"
+            Either(Word(tuple(REFERENCES)), PIPELINE),
+            "a pipeline of the catalogue, or a job of yours",
         ),
         "workload": Field(
             WORKLOAD, "the events that are sent", {"name": "page_views", "partitions": 4}
         ),
         "sink": Field(
             Either(Element((*SINKS, *OUTPUTS)), SINK),
-            "where the pipeline writes, and how it is read",
+            "the sink that the pipeline writes to, or its output",
         ),
         "source_options": Field(
             Shape({}, others=ANY),
-            "options of Spark's Kafka source, for a pipeline of ours: `failOnDataLoss: false`",
+            "options of Spark's Kafka source, for the catalogue's pipelines: `failOnDataLoss`",
             {},
         ),
         "state_store": Field(
-            Word(("hdfs", "rocksdb", "rocksdb_changelog")), "where Spark keeps its state", "hdfs"
+            Word(("hdfs", "rocksdb", "rocksdb_changelog")), "Spark's state store", "hdfs"
         ),
-        "max_offsets": Field(whole(1), "records that a batch reads at most", 2000),
+        "max_offsets": Field(whole(1), "the maximum of records in a batch", 2000),
         "trigger": Field(
             Every(),
-            "how often a batch begins; left out: as soon as the one before has ended",
+            "the time between batches (default: none, a batch starts when the previous one ended)",
             None,
         ),
         "source": Field(
             Word(("kafka", TAKEN_ONCE)),
-            "where a pipeline of ours reads; left out: the topic itself, which can be read again",
+            "the source of a catalogue's pipeline (default: the topic, which can be replayed)",
             None,
         ),
-        "faults": Field(Many(FAULT), "what strikes, and when", ()),
+        "faults": Field(Many(FAULT), "the faults", ()),
         "restart": Field(
-            restart.Restart(), "how the job is started again after it died", restart.DEFAULT
+            restart.Restart(), "the restart strategy after a crash of the job", restart.DEFAULT
         ),
-        "limits": Field(LIMITS, "how long we are ready to wait", {"run_s": 300, "stall_s": 60}),
+        "limits": Field(LIMITS, "limits of time", {"run_s": 300, "stall_s": 60}),
         "ends": Field(
             Word((OVER, FAILED)),
-            "how the job must end: with all input committed, or given up by its restart strategy",
+            "the end of the job: all input committed, or given up by its restart strategy",
             OVER,
         ),
         "last_words": Field(
-            text(r".{1,200}", "a regular expression of up to 200 letters"),
-            "with `ends: failed`, what the log of its last attempt must end in; left out: anything",
+            text(r".{1,200}", "a regular expression of up to 200 characters"),
+            "with `ends: failed`, the end of the log of its last attempt (default: anything)",
             "",
         ),
         "unexplained": Field(
             Word((REFUSED, ALLOWED)),
-            "whether attempts and tasks may fail where no planned fault explains it",
+            "whether attempts and tasks may fail without a planned fault as the cause",
             REFUSED,
         ),
         "hold_to": Field(
             _GUARANTEE,
-            "the guarantee it is judged by; left out: the sink's, or a weaker source's",
+            "the guarantee that it is judged by (default: the sink's, or a weaker source's)",
             None,
         ),
-        "claims": Field(_VERDICT, "the verdict that it must get", Grade.PASS.value),
-        "anomalies": Field(Many(_ANOMALY), "with FAIL, the classes that must appear", ()),
+        "claims": Field(_VERDICT, "the claimed verdict", Grade.PASS.value),
+        "anomalies": Field(Many(_ANOMALY), "with FAIL, the anomalies that must appear", ()),
     }
 )

@@ -1,4 +1,4 @@
-"""A scenario is jobs, inputs, queries and faults, as data; it claims the verdict it must get."""
+"""A scenario as data: jobs, inputs, queries and faults, and the claimed verdict."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from onceproof.runs.plan import ALLOWED, FaultPart, Parts, Plan
 from onceproof.scenario.commands import ENTRY, OF_THE_JOB
 from onceproof.verdict import Claim
 
-FOLDER = "scenarios"  # the catalogue, by the name that people know it by
+FOLDER = "scenarios"  # the catalogue's name for display
 IN_FILE = "::"
 Fields = dict[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scenario(Parts):
-    """One scenario, checked, every default filled in; what only a run knows is empty in its parts.
+    """A checked scenario with all defaults; values that only a run has are empty in its parts.
 
-    `folder` is the folder of its file. `is_ours` says that its job is one of the catalogue's. The
-    job's options hold `state_store`, `max_offsets`, `trigger` and `source`, where its command takes
-    them. Where its faults were `drawn` from the seed, so many, `origin` finds the scenario they
-    were drawn for.
+    `folder` is the folder of its file. `is_ours`: its job is one of the catalogue's. The job's
+    options have `state_store`, `max_offsets`, `trigger` and `source`, if its command takes them.
+    `drawn` counts faults that were drawn from the seed; `origin` is the address of the scenario
+    that they were drawn for.
     """
 
     name: str
@@ -38,9 +38,9 @@ class Scenario(Parts):
 
     @classmethod
     def of(cls, fields: Mapping[str, Any], *, folder: str = ".", file: str = "") -> Scenario:
-        """Return the scenario with these fields, or raise `RequestError` with all that is wrong.
+        """Return the scenario with these fields, or raise `RequestError` with every mistake.
 
-        Files that it names are named from the `folder`. `file` is where it may be found again.
+        Names of files are relative to `folder`. `file` is for the scenario's address.
         """
         from onceproof.scenario.catalogue import read_fields_of
 
@@ -48,13 +48,13 @@ class Scenario(Parts):
 
     @property
     def address(self) -> str:
-        """What finds this scenario again: its name, or file and name where it is not ours."""
+        """The argument that finds this scenario: its name in the catalogue, or FILE::NAME."""
         if self.origin:
             return self.origin
         return self.name if self.in_catalogue else f"{self.file}{IN_FILE}{self.name}"
 
     def fields(self) -> Fields:
-        """Return every field, as a file may have it; read again, they make the same scenario."""
+        """Return every field as in a file; `of` makes the same scenario from them."""
         options = self.job.options
         own = {name: value for name, value in options.items() if name not in OF_THE_JOB}
         job = {**_job(self), **({"options": own} if own else {})}
@@ -65,7 +65,7 @@ class Scenario(Parts):
 def fields_of(plan: Plan) -> Fields:
     """Return the fields of the scenario that a plan was made from, every default filled in.
 
-    The command of a job that is not ours has its options filled in, so they are not told again.
+    The command of a user's job has its options filled in, so they are not repeated.
     """
     options = plan.job.options
     is_ours = plan.job.name in REFERENCES and ENTRY in plan.job.command

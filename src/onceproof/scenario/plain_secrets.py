@@ -1,7 +1,7 @@
-"""Secrets that a scenario file holds by value are refused; the values are never repeated.
+"""Detection of secrets in plain text in a scenario file; errors never contain their values.
 
-A secret is known by the name of what holds it (`DB_PASSWORD`, `sasl.jaas.config`) or by its form
-(an address with a password, a private key, a token). What is doubtful is taken for no secret.
+A secret is recognized by the name of its field (`DB_PASSWORD`, `sasl.jaas.config`) or by its form
+(an address with a password, a private key, a token). In doubt a value is not a secret.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from onceproof.variables import without_names
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _SURE = {"password", "passwd", "passphrase", "pwd", "secret", "secrets", "credentials", "jaas"}
 _KEYS = {"api", "access", "account", "private", "secret", "shared", "signing", "encryption"}
-# The last word of a name that holds something about a secret, and not the secret.
+# Last words of names for facts about a secret instead of the secret.
 _ABOUT = {
     *("alg", "algorithm", "arn", "class", "column", "count", "dir", "enabled", "endpoint", "env"),
     *("file", "folder", "format", "id", "interval", "length", "limit", "location", "max", "min"),
@@ -51,45 +51,45 @@ def check_secrets(draft: Draft) -> None:
     if isinstance(pipeline, Mapping):
         for name in ("env", "options"):
             _check_tree(draft, pipeline.get(name, {}), "pipeline", name)
-        for number, said in _in_command(pipeline["command"]):
-            _refuse(draft, said, "pipeline", "command", number)
+        for number, what in _in_command(pipeline["command"]):
+            _refuse(draft, what, "pipeline", "command", number)
 
 
 def _check_tree(draft: Draft, given: Mapping[str, Any], *path: str) -> None:
     for name, value in given.items():
         if isinstance(value, Mapping):
             _check_tree(draft, value, *path, name)
-        elif said := secret_in(name, value):
-            _refuse(draft, said, *path, name)
+        elif what := secret_in(name, value):
+            _refuse(draft, what, *path, name)
 
 
-def _refuse(draft: Draft, said: str, *path: str | int) -> None:
+def _refuse(draft: Draft, what: str, *path: str | int) -> None:
     draft.refuse(
-        f"{said} is written in plain: write ${{NAME}} in its place, and set NAME in the"
-        " environment of the command (for Airflow, in that of its workers)",
+        f"{what} is in plain text; write ${{NAME}} instead, and set NAME in the environment of the"
+        " command (for Airflow, in that of its workers)",
         str(path[0]),
         *path[1:],
     )
 
 
 def _in_command(words: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """Yield the number of each word that holds a secret: `--password X`, `--password=X`, a form."""
+    """Yield the number of each word with a secret: `--password X`, `--password=X`, or by form."""
     flag = ""
     for number, word in enumerate(words):
         is_flag = word.startswith("-")
         if found := _FLAG.fullmatch(word):
-            said = secret_in(found[1], found[2])
+            what = secret_in(found[1], found[2])
         elif flag and not is_flag and "{" not in word:
-            said = secret_in(flag, word)
+            what = secret_in(flag, word)
         else:
-            said = secret_in("", word)
+            what = secret_in("", word)
         flag = word.lstrip("-") if is_flag and not found else ""
-        if said:
-            yield number, said
+        if what:
+            yield number, what
 
 
 def secret_in(name: str, value: Any) -> str:
-    """Say what secret a value is, by the name of what holds it or by its form; empty if none."""
+    """Return a description of the secret in a value, by its name or form; empty if none."""
     if isinstance(value, bool) or value == "":
         return ""
     text = without_names(str(value))
@@ -97,7 +97,7 @@ def secret_in(name: str, value: Any) -> str:
         if form.search(text):
             return what
     if text != str(value) or str(value).startswith("{"):
-        return ""  # it has a variable or a placeholder where the secret would be
+        return ""  # a variable or a placeholder is in the place for the secret
     if _is_sure(name) or (_is_likely(name) and _looks_made_up(text)):
         return f"the value of {name}"
     return "a random token" if _TOKEN.fullmatch(text) and _is_random(text) else ""
@@ -125,7 +125,7 @@ def _is_likely(name: str) -> bool:
 
 
 def _looks_made_up(text: str) -> bool:
-    """Whether a text could be a key: long, one word, with letters and digits and no path."""
+    """Whether a text could be a key: one long word with letters and digits, not a path."""
     return (
         len(text) >= 12
         and re.fullmatch(r"[\w+=~-]+", text) is not None

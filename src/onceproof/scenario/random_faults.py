@@ -1,4 +1,4 @@
-"""Faults drawn from a seed by weight: those that fit a scenario, one after another or at once.
+"""Faults drawn from a seed by weight, that fit a scenario, in sequence or at once.
 
 The same scenario, seed and number give the same faults.
 """
@@ -11,7 +11,7 @@ from random import Random
 from typing import Any
 
 from onceproof import failpoints
-from onceproof.errors import RequestError
+from onceproof.errors import RequestError, out_of_range
 from onceproof.faults import At, Draw
 from onceproof.faults.registry import draws
 from onceproof.runs.plan import OVER, FaultPart
@@ -26,16 +26,16 @@ _LEAST_SHARE, _MOST_SHARE = 0.05, 0.7
 
 
 def with_random_faults(scenario: Scenario, seed: int, count: int) -> Scenario:
-    """Return the scenario with so many faults in place of its own, and restarts enough for them.
+    """Return the scenario with this many random faults instead of its own, and enough restarts.
 
-    It is another scenario, with a name of its own: what it shows is no evidence for the first.
+    It is another scenario with another name, so its runs are no evidence for the original.
     """
     if not 1 <= count <= MOST:
-        raise RequestError(f"--random {count} is out of range: take 1 to {MOST}")
+        raise RequestError(out_of_range("--random", count, f"1 to {MOST}"))
     if scenario.claim.verdict is not Grade.PASS or scenario.ends != OVER:
         raise RequestError(
-            f"{scenario.name} claims what its own faults show: draw faults for a scenario that"
-            " claims PASS, such as one without faults"
+            f"{scenario.name} has a claim for its own faults; use a scenario that claims PASS, such"
+            " as one without faults"
         )
     rng = Random(f"{seed} {scenario.name} {count}")
     pipeline, sink, _ = scenario.name.split("__", 2)
@@ -50,7 +50,7 @@ def with_random_faults(scenario: Scenario, seed: int, count: int) -> Scenario:
 
 
 def fitting(scenario: Scenario) -> list[Draw]:
-    """Return what can be done to this scenario's job, sink and stack."""
+    """Return the draws that are possible with this scenario's job, sink and stack."""
     kind = find_sink(scenario.output.sink, scenario.output.options)
     return [
         one
@@ -76,7 +76,7 @@ def _draw(scenario: Scenario, rng: Random, count: int) -> tuple[FaultPart, ...]:
 
 
 def _when(scenario: Scenario, one: Draw, at: float, rng: Random) -> Mapping[str, Any]:
-    """Return the moment at this share of the input: as a share, or in the batch that reads it."""
+    """Return the moment at this share of the input, or in the batch that reads it."""
     if one.at is At.SHARE:
         return {"committed": round(at, 2)}
     events = scenario.input.options["events"]
@@ -87,7 +87,7 @@ def _when(scenario: Scenario, one: Draw, at: float, rng: Random) -> Mapping[str,
 
 
 def _steps(scenario: Scenario, one: Draw) -> list[str]:
-    """Return the steps of the sink at which this can be done; of a task for a fault in it."""
+    """Return the steps of the sink at which the fault is possible."""
     kind = find_sink(scenario.output.sink, scenario.output.options)
     return [
         step

@@ -1,6 +1,6 @@
 """The JSON schema of scenario files, made from the tables that read them.
 
-`python -m onceproof.scenario.schema docs/schemas/scenario.json` writes it anew.
+`python -m onceproof.scenario.schema docs/schemas/scenario.json` writes it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def file_schema() -> dict[str, Any]:
 
 
 def _workload() -> dict[str, Any]:
-    """Return a workload of ours with its options; of somebody else's anything is taken."""
+    """Return the catalogue's workloads with their options; a user's may have any."""
     shape = WORKLOAD.schema()
     theirs = {"type": "object", "required": ["name"], "properties": {"name": ELEMENT.schema()}}
     ours = {"enum": list(OURS), "default": OURS[0]}
@@ -61,7 +61,7 @@ def _workload() -> dict[str, Any]:
 
 
 def _options() -> dict[str, Any]:
-    """Return the options of all workloads of ours: of each what those that have it agree on."""
+    """Return the options of all workloads; of each the part that is the same in all of them."""
     found: dict[str, Any] = {}
     for workload in WORKLOADS:
         for name, option in {**SENDING, **workload.options}.items():

@@ -1,4 +1,4 @@
-"""A plan as sentences for people: what would be sent, started, struck and judged."""
+"""A plan as sentences: the input, the job, the faults and the verdict."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _sent(plan: Plan) -> list[str]:
     workload = plan.input
     options = workload.options
     rate = options.get("rate")
-    pace = f"{rate:,} records a second" if rate else "as fast as it goes"
+    pace = f"{rate:,} records a second" if rate else "as fast as possible"
     others = {k: v for k, v in options.items() if k not in ("events", "producers", "rate")}
     latest = plan.query.starting == LATEST
     return [
@@ -44,12 +44,12 @@ def _sent(plan: Plan) -> list[str]:
 
 
 def _ends(options: Mapping[str, Any]) -> str:
-    """Return how the input ends, and what it costs where nothing ends it."""
+    """Return how the input ends, and the consequence if nothing ends it."""
     if options.get("sentinel", True):
-        return "A sentinel ends the input; every send and its acknowledgement stand in the ledger."
+        return "A sentinel ends the input; the ledger has every send and its acknowledgement."
     return (
-        "No sentinel ends the input: windows that are open at the end stay open, and what they"
-        " would have emitted never comes. A job without windows needs none."
+        "No sentinel ends the input: windows that are open at the end stay open, and their rows are"
+        " never emitted. A job without windows needs no sentinel."
     )
 
 
@@ -60,9 +60,9 @@ def _started(plan: Plan) -> list[str]:
     return [
         shlex.join(plan.job.command),
         f"The code under test is {plan.subject}.",
-        f"When it dies it is started again by {strategy}{f' ({numbers})' if numbers else ''}.",
+        f"After a crash it is restarted by {strategy}{f' ({numbers})' if numbers else ''}.",
         *(
-            [f"It must fail for good: that strategy has to give up{_last_words(plan)}."]
+            [f"It must fail for good: the strategy must give up{_last_words(plan)}."]
             if plan.fails_for_good
             else []
         ),
@@ -70,16 +70,16 @@ def _started(plan: Plan) -> list[str]:
 
 
 def _last_words(plan: Plan) -> str:
-    return f", and the job to say {plan.last_words!r} last" if plan.last_words else ""
+    return f", and the job's log must end with {plan.last_words!r}" if plan.last_words else ""
 
 
 def _struck(plan: Plan) -> list[str]:
-    said = [
+    lines = [
         f"{fault.name}: {fault.verb} {target_words(fault.target)}{_how(fault)}; trigger:"
         f" {fault.trigger}. Proof: {proof_words(fault.verb, fault.target)}.{_effect(fault)}"
         for fault in plan.faults
     ]
-    return said or ["Nothing: this is a calm run."]
+    return lines or ["Nothing: this is a calm run."]
 
 
 def _effect(fault: FaultPart) -> str:
@@ -87,32 +87,32 @@ def _effect(fault: FaultPart) -> str:
 
 
 def _how(fault: FaultPart) -> str:
-    told = [f"{name} {value}" for name, value in fault.how.items()]
-    return f" ({', '.join(told)})" if told else ""
+    options = [f"{name} {value}" for name, value in fault.how.items()]
+    return f" ({', '.join(options)})" if options else ""
 
 
 def _judged(plan: Plan) -> list[str]:
     output = plan.output
     return [
-        f"What readers of {output.sink} ({output.store}, {output.family}) see at the end against"
+        f"The visible rows of {output.sink} ({output.store}, {output.family}) at the end against"
         f" {_expected(plan)}.",
         f"The sink declares {output.guarantee}; the run is held to {plan.hold_to}.",
         *_compared(output.declared),
-        "Beside it: what a reader saw during the faults, the state in the checkpoint, late rows.",
+        "Also: the rows visible during the faults, the state in the checkpoint, late rows.",
     ]
 
 
 def _expected(plan: Plan) -> str:
     reference = plan.output.reference
     if not plan.output.declared:
-        kind = {"append": "every row that was emitted", "upsert": "the newest row of each key"}
+        kind = {"append": "every emitted row", "upsert": "the newest row of each key"}
         of = kind[plan.output.writes]
         return f"{reference}, replayed over the offsets that the job read: {of}"
-    said = {
+    words = {
         EACH_ONCE: "every key of the input, once",
-        CALM: "what a run of the same seed without faults leaves, which goes first",
+        CALM: "the output of a run of the same seed without faults, which goes first",
     }
-    return said.get(reference, f"what {reference} makes of all that was sent")
+    return words.get(reference, f"the result of {reference} for the whole input")
 
 
 def _compared(output: Mapping[str, Any]) -> list[str]:
@@ -122,23 +122,23 @@ def _compared(output: Mapping[str, Any]) -> list[str]:
         *output["key"],
         *(one for one in output.get("columns", {}) if one not in output["key"]),
     ]
-    rest = "" if len(columns) > len(output["key"]) else ": a wrong value beside it is not seen"
+    rest = "" if len(columns) > len(output["key"]) else ": wrong values elsewhere are not detected"
     return [
         f"Of each row {', '.join(columns)} is compared{rest}.",
-        "Its rows tell no batch, so who is to blame is inferred from the batch that has read the"
-        " key; torn batches and zombies are not looked for.",
+        "Its rows have no batch, so the cause of a wrong row is inferred from the batch that read"
+        " the key; torn batches and zombies are not checked.",
     ]
 
 
 def _passes(plan: Plan) -> str:
     if plan.claims is Grade.PASS and plan.fails_for_good:
         return (
-            "is claimed: every fault left its proof, the restart strategy gave up, and of what was"
-            " committed nothing is wrong."
+            "is claimed: every fault has its proof, the restart strategy gave up, and the committed"
+            " rows are correct."
         )
     if plan.claims is Grade.PASS:
         return (
-            "is claimed: every fault left its proof, all input was committed, and nothing is wrong."
+            "is claimed: every fault has its proof, all input is committed, all rows are correct."
         )
     return "is not claimed: this is a negative control, and as claimed only with FAIL."
 
@@ -147,13 +147,13 @@ def _fails(plan: Plan) -> list[str]:
     promise = plan.claim.promise
     illegal = [one for one in Anomaly if not promise.allows(one)]
     legal = [one for one in Anomaly if promise.allows(one)]
-    said = [f"Any row that is {_words(illegal)}."]
+    lines = [f"Any row that is {_words(illegal)}."]
     if legal:
-        said.append(f"Counted, and allowed: {_words(legal)}.")
+        lines.append(f"Counted, and allowed: {_words(legal)}.")
     if plan.claims is Grade.FAIL:
         names = ", ".join(plan.anomalies)
-        said.append(f"It is claimed: {names} must appear, and nothing else that is not allowed.")
-    return said
+        lines.append(f"It is claimed: {names} must appear, and no other class that is not allowed.")
+    return lines
 
 
 def _words(anomalies: Iterable[Anomaly]) -> str:
@@ -161,14 +161,14 @@ def _words(anomalies: Iterable[Anomaly]) -> str:
 
 
 def _unknown(plan: Plan) -> list[str]:
-    proof = ["a fault leaves no proof, or strikes when all is committed;"] if plan.faults else []
+    proof = ["a fault has no proof, or strikes when all input is committed;"] if plan.faults else []
     if any(fault.effect for fault in plan.faults):
         proof.append("a fault has less effect on the job than it must have;")
     if not plan.unexplained_allowed:
-        proof.append("an attempt dies, or a task fails, and no planned fault explains it;")
+        proof.append("an attempt or a task fails without a planned fault as the cause;")
     return [
         *proof,
         f"the run takes longer than {plan.limits.run_s} s, or the job makes no progress for"
         f" {plan.limits.stall_s} s;",
-        "anything that should be read is missing.",
+        "evidence is missing.",
     ]

@@ -1,7 +1,7 @@
-"""The first scenario of somebody's job: a commented file, made of the command that starts the job.
+"""The first scenario of a user's job: a commented file, made from the command that starts it.
 
-What the command names of the outside (brokers, topic, checkpoint, store, output) becomes a
-placeholder, so that a run has its own of each and touches nothing of the user's.
+Brokers, topic, checkpoint, store and output in the command become placeholders, so that a run has
+its own of each and does not touch the user's.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from onceproof.errors import RequestError
+from onceproof.errors import RequestError, invalid
 from onceproof.scenario.commands import has_lone_bracket
 from onceproof.sinks import OUTPUTS
 from onceproof.sinks.outputs import InitOutput, place_of
 
-_SAID_BY_FORM = {
+_PLACEHOLDER_BY_FORM = {
     "bootstrap": re.compile(r"[\w.-]+:\d{2,5}(,[\w.-]+:\d{2,5})*"),
     "jdbc": re.compile(r"jdbc:postgresql:\S+"),
     "address": re.compile(r"postgres(ql)?://\S+"),
 }
-# Where a job runs is the stack's to say, and what stands in a command wins over it.
+# Removed: the stack determines where a job runs, and flags in the command would override it.
 _OF_THE_CLUSTER = ("--master", "--deploy-mode")
 _PYTHON = re.compile(r"python[\d.]*")
 _SENT_WITHIN_S = 10
@@ -34,7 +34,7 @@ _NO_LETTERS = re.compile(r"[^a-z0-9]+")
 
 @dataclass(frozen=True)
 class Answers:
-    """What a user says of a job. `output` is `KIND:PLACE`, `records` a file of sample records."""
+    """A user's answers. `output` is `KIND:PLACE`, `records` a file of sample records."""
 
     command: str
     topic: str
@@ -44,12 +44,12 @@ class Answers:
 
     @property
     def kind(self) -> str:
-        """What the output is: one of `OUTPUTS`."""
+        """The kind of the output: one of `OUTPUTS`."""
         return self.output.partition(":")[0]
 
     @property
     def place(self) -> str:
-        """Where the output is, as the command names it; empty where the command says {target}."""
+        """The output's place, as in the command; empty if the command contains {target}."""
         return self.output.partition(":")[2]
 
     @property
@@ -58,30 +58,29 @@ class Answers:
         try:
             return shlex.split(self.command)
         except ValueError as error:
-            raise RequestError(f"the command {self.command!r} has {error}") from None
+            raise RequestError(f"invalid command {self.command!r}: {error}") from None
 
     @property
     def pipeline(self) -> str:
-        """What the job is called: its first Python file, else its program."""
+        """The job's name: that of its first Python file, else of its program."""
         files = [word for word in self.words if word.endswith((".py", ".jar"))]
         name = _NO_LETTERS.sub("_", Path((files or self.words)[0]).stem.lower()).strip("_")
         return name if name[:1].isalpha() else f"job_{name}".rstrip("_")
 
 
 def kinds() -> str:
-    """Return what can be said of an output, in words: `KIND:PLACE` of each kind."""
+    """Return the forms of an output: `KIND:PLACE` of each kind."""
     return ", ".join(f"{name}:{place_of(name).example}" for name in OUTPUTS)
 
 
 def starter(answers: Answers, here: Path) -> str:
-    """Return the text of the scenario file that is to stand in the folder `here`."""
+    """Return the text of the scenario file for the folder `here`."""
     _refuse_wrong(answers)
     python, command = _interpreter(_command(answers, here))
-    if missing := [name for name in NEEDED if not any(f"{{{name}}}" in one for one in command)]:
-        told = ", ".join(f"{{{name}}} for {NEEDED[name]}" for name in missing)
+    if absent := [name for name in NEEDED if not any(f"{{{name}}}" in one for one in command)]:
+        names = ", ".join(f"{{{name}}} for {NEEDED[name]}" for name in absent)
         raise RequestError(
-            f"the command {shlex.join(command)} never says {told}: a run has its own of each, so"
-            " the job must take them from its command; write them into it"
+            f"the command {shlex.join(command)} lacks {names}; add them, as each run has its own"
         )
     is_own = any("{target}" in word for word in command)
     return TEXT.format(
@@ -98,17 +97,17 @@ def starter(answers: Answers, here: Path) -> str:
 
 def _refuse_wrong(answers: Answers) -> None:
     if not answers.words:
-        raise RequestError("the command is empty: write the words that start the job")
+        raise RequestError("the command is empty; write the words that start the job")
     if answers.kind not in OUTPUTS:
-        raise RequestError(f"output {answers.output!r} is none that can be read: write {kinds()}")
+        raise RequestError(invalid("output", answers.output, f"one of {kinds()}"))
     if "," in answers.topic or not answers.topic:
-        raise RequestError(f"topic {answers.topic!r}: a run has one input topic, so write one")
+        raise RequestError(invalid("topic", answers.topic, "one topic"))
     if not answers.key or not all(answers.key):
-        raise RequestError("the key is empty: name the columns that tell the output's rows apart")
+        raise RequestError("the key is empty; write the key columns of the output")
 
 
 def _command(answers: Answers, here: Path) -> list[str]:
-    """Return the command with placeholders for what a run has of its own."""
+    """Return the command with placeholders for the values of a run."""
     found: list[str] = []
     words = iter(answers.words)
     for word in words:
@@ -129,27 +128,27 @@ def _interpreter(command: list[str]) -> tuple[str, list[str]]:
 
 
 def _placed(word: str, before: str, answers: Answers, here: Path) -> str:
-    """Return a word, or the value behind its `=`, as the placeholder that stands for it."""
+    """Return a word with its value, or the value behind its `=`, as a placeholder."""
     if re.search(r"\{\w+\}", word) and not has_lone_bracket(word):
         return word
     is_flag = re.match(r"--?[\w-]+=", word)
     flag, sign, value = word.partition("=") if is_flag else (before, "", word)
-    said = _said(flag, value, answers)
-    if said is None and Path(value).is_file() and not Path(value).is_absolute():
-        said = f"{{here}}/{os.path.relpath(Path(value).resolve(), here.resolve())}"
-    if said is None:
-        said = value.replace("{", "{{").replace("}", "}}")
-    return f"{flag}={said}" if sign else said
+    found = _placeholder(flag, value, answers)
+    if found is None and Path(value).is_file() and not Path(value).is_absolute():
+        found = f"{{here}}/{os.path.relpath(Path(value).resolve(), here.resolve())}"
+    if found is None:
+        found = value.replace("{", "{{").replace("}", "}}")
+    return f"{flag}={found}" if sign else found
 
 
-def _said(flag: str, value: str, answers: Answers) -> str | None:
+def _placeholder(flag: str, value: str, answers: Answers) -> str | None:
     if value == answers.topic:
         return "{topic}"
     if answers.place and value == answers.place and place_of(answers.kind).named_by:
         return "{target}"
     if flag.startswith("-") and "checkpoint" in flag.lower():
         return "{checkpoint}"
-    forms = (name for name, form in _SAID_BY_FORM.items() if form.fullmatch(value))
+    forms = (name for name, form in _PLACEHOLDER_BY_FORM.items() if form.fullmatch(value))
     return next((f"{{{name}}}" for name in forms), None)
 
 
@@ -158,21 +157,21 @@ def _workload(answers: Answers, here: Path) -> Iterator[str]:
         first, *others = answers.key
         fields = {first: "id", **dict.fromkeys(others, "int 1 100"), "amount": "int 1 100"}
         yield "name: template"
-        yield "# What the job parses: a JSON object of these fields. Write those that yours needs."
+        yield "# A record is a JSON object of these fields. Write those that your job needs."
         yield f"value: {json.dumps(fields, ensure_ascii=False)}"
         yield "events: 10000"
         yield f"rate: 500   {_WHY_SLOWLY}"
         return
     path = Path(answers.records)
     if not path.is_file():
-        raise RequestError(f"there is no file of records {answers.records}: write JSON lines")
+        raise RequestError(f"file of records {answers.records} does not exist; write JSON lines")
     try:
         count = sum(1 for line in path.read_text(encoding="utf-8").splitlines() if line.strip())
     except UnicodeDecodeError as error:
-        raise RequestError(f"{path} cannot be read ({error}): write it in UTF-8") from None
+        raise RequestError(f"{path} cannot be read ({error}); use UTF-8") from None
     yield "name: records"
     yield f"file: {json.dumps(os.path.relpath(path.resolve(), here.resolve()))}"
-    yield "# Each line once. With more events the file is sent again, and so are its keys."
+    yield "# Each line once. With more events the file and its keys are sent again."
     yield f"rate: {max(1, count // _SENT_WITHIN_S)}   {_WHY_SLOWLY}"
 
 
@@ -180,46 +179,46 @@ def _sink(answers: Answers, here: Path, *, is_own: bool) -> Iterator[str]:
     place = place_of(answers.kind)
     yield f"name: {answers.kind}"
     if place.named_by and is_own:
-        yield "# A run has one of its own, which the command is told as {target}."
+        yield "# A run has its own, which the command gets as {target}."
     elif place.named_by:
-        yield "# The command does not say where it writes, so it is there that readers look."
+        yield "# The command does not contain the output, so the job's own output is read."
         yield f"{place.named_by}: {json.dumps(answers.place or 'NAME')}"
         if "empty" in place.options:
-            yield "# empty: true   # where it may be emptied before each run"
+            yield "# empty: true   # if it may be emptied before each run"
     yield from place.starter(InitOutput(answers.place, answers.key, here, is_own))
 
 
-# What a command must say, as placeholders, since each run has its own.
+# Placeholders that a command must contain, since each run has its own.
 NEEDED = {
     "bootstrap": "the brokers' addresses",
     "topic": "the topic that it reads",
     "checkpoint": "the folder of its checkpoint",
 }
 TEXT = """\
-# The driver of this job dies twice in the middle of its work and is started again from its
-# checkpoint; then every key of the input must be in the output, and as often as it should be.
+# The driver of this job is killed twice in the middle of its work and restarted from its
+# checkpoint; then every key of the input must be in the output exactly once.
 #
-#   onceproof doctor THIS_FILE     says what is missing before anything starts
-#   onceproof explain THIS_FILE    says in sentences what a run does and is judged by
-#   onceproof run THIS_FILE        runs it, and judges it
+#   onceproof doctor THIS_FILE     check requirements before anything starts
+#   onceproof explain THIS_FILE    describe what a run does and how it is judged
+#   onceproof run THIS_FILE        run and judge it
 name: {pipeline}__{kind}__crashes
 
 pipeline:
-  # Started in the run's directory. What stands in curly brackets is filled in for each run, so it
-  # reads a topic of the run's own and keeps its checkpoint there; {{here}} is this file's folder.
+  # Started in the run's directory. Curly brackets are filled in for each run, so the job reads a
+  # topic of the run and has its checkpoint there; {{here}} is this file's folder.
   command:
 {command}
-  # each_once: every key of the input once in the output. Else `calm`, the same input without the
-  # kill; or FILE.py:FUNCTION, of a DataFrame of events.
+  # each_once: every key of the input once in the output. Or `calm`: the same input without faults;
+  # or FILE.py:FUNCTION, of a DataFrame of events.
   reference: each_once
   key: {key}
-  # Where the key stands in the input, unless it is a field of that name in the value's JSON object:
+  # The place of the key in the input, unless it is a field of that name in the value's JSON object:
   # from: {{{first}: value.order.id}}      # or `key`, the record's key
-  # What else of a row is compared, with its type, where the reference is `calm` or a function:
+  # Other compared columns with their types, if the reference is `calm` or a function:
   # columns: {{amount: double}}
-  # Nothing is sent before the query has looked where it begins: its startingOffsets may be either.
+  # Nothing is sent before the query has its first offsets: its startingOffsets may be either.
   starting: latest
-  # What {{python}} is, where it is not the Python that Onceproof runs on:
+  # The interpreter of {{python}}, if it is not that of Onceproof:
   {python}
 
 workload:
@@ -231,7 +230,7 @@ sink:
 faults:
   # In its third batch, after the offsets are written and before it is committed.
   - {{do: kill, target: driver, when: {{batch: 2}}}}
-  # Later once more: a batch is in the output whole, and only its commit is lost with the driver.
+  # Later again: a batch is in the output, and only its commit is lost with the driver.
   - {{do: lose, target: commit, when: {{failpoint: commit_logged, batch: 4}}}}
 
 limits: {{run_s: 180, stall_s: 60}}

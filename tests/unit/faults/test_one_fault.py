@@ -94,7 +94,7 @@ def test_a_scenario_file_may_ask_for_it_and_its_plan_holds_it(tmp_path):
         ("do: skew", "do: kill", "unknown fault 'kill' of 'clock'; choose one of kill of driver"),
         ("target: clock", "target: clocks", "did you mean 'clock'"),
         ("committed: 0.5", "failpoint: written", "write no step"),
-        ("faults:", "restart: {strategy: none}\nfaults:", "its driver is struck 1 times"),
+        ("faults:", "restart: {strategy: none}\nfaults:", "driver is struck 1 times"),
     ],
 )
 def test_a_mistake_in_it_is_refused_with_its_own_words(good, bad, message):

@@ -1,4 +1,4 @@
-"""What finding a scenario takes: one file of the catalogue, one sink, and no client of Kafka."""
+"""Finding a scenario reads one file of the catalogue and one sink, without a Kafka client."""
 
 import subprocess
 import sys
@@ -52,7 +52,7 @@ OTHER = ONE.replace("append", "upsert")
 
 @pytest.fixture
 def files(tmp_path, monkeypatch):
-    """Writes the files of a catalogue, which is then the one in use."""
+    """Write the files of a catalogue and use it."""
     monkeypatch.setattr(catalogue, "catalogue_folder", lambda: tmp_path)
 
     def write(**texts):
@@ -66,18 +66,15 @@ def test_only_the_file_that_holds_the_name_is_built(files):
     files(a=ONE, b=OTHER.replace("sink: upsert_table", "sink: no_such_sink"))
     assert find_scenario("copy_events__append_table__calm").in_catalogue
     for look in (load_catalogue, lambda: find_scenario("copy_events__upsert_table__calm")):
-        with pytest.raises(RequestError, match=r"b.yaml:3: sink: unknown value 'no_such_sink'"):
+        with pytest.raises(RequestError, match=r"b\.yaml:3:.*'no_such_sink'"):
             look()
 
 
-def test_a_name_in_two_files_is_refused_by_the_catalogue_and_where_it_is_looked_for(files):
+def test_a_name_in_two_files_is_refused_by_the_catalogue_and_by_the_search(files):
     files(a=ONE, b=OTHER, c=ONE)
-    message = (
-        "scenarios/c.yaml: duplicate scenario 'copy_events__append_table__calm',"
-        " also in scenarios/a.yaml; rename one"
-    )
     for look in (load_catalogue, lambda: find_scenario("copy_events__append_table__calm")):
         with pytest.raises(RequestError) as refused:
             look()
-        assert str(refused.value) == message
+        assert str(refused.value).startswith("scenarios/c.yaml: ")
+        assert "scenarios/a.yaml" in str(refused.value)
     assert find_scenario("copy_events__upsert_table__calm").output.sink == "upsert_table"

@@ -1,4 +1,4 @@
-"""A secret that stands in a scenario file by value is refused, and never repeated."""
+"""A secret in plain text in a scenario file is refused, and never repeated."""
 
 import pytest
 
@@ -78,7 +78,7 @@ def read(sink="table", command=COMMAND, env="{}"):
 
 
 @pytest.mark.parametrize(("name", "value"), SECRETS)
-def test_a_secret_is_known_by_its_name_or_by_its_form(name, value):
+def test_a_secret_is_recognized_by_its_name_or_form(name, value):
     assert secret_in(name, value)
     assert "hunter2" not in secret_in(name, value)
 
@@ -103,11 +103,11 @@ def test_it_is_refused_with_its_place_and_how_to_write_it(where, line, given):
     with pytest.raises(RequestError) as refused:
         read(**given)
     assert f"orders.yaml:{line}: {where}: " in str(refused.value)
-    assert "is written in plain: write ${NAME} in its place, and set NAME" in str(refused.value)
+    assert "write ${NAME} instead, and set NAME" in str(refused.value)
     assert "hunter2" not in str(refused.value)
 
 
-def test_variables_stand_for_secrets_in_every_place():
+def test_variables_replace_secrets_everywhere():
     (one,) = read(
         sink='{name: table, create: "create table {target} (a int)"}',
         command='["{python}", "{here}/job.py", "--password", "${P}", "--url=jdbc:x?password=${P}"]',
@@ -120,7 +120,7 @@ def test_no_scenario_of_the_catalogue_is_refused():
     assert load_catalogue()
 
 
-def test_a_pipeline_of_ours_is_told_the_names_and_looks_them_up_itself(tmp_path):
+def test_a_pipeline_of_the_catalogue_gets_the_names_and_resolves_them(tmp_path):
     (one,) = read_text(
         """
 name: copy_events__append_topic__calm
@@ -130,8 +130,8 @@ source_options: {kafka.sasl.jaas.config: 'x.Login required password="${SOURCE_WO
 """,
         "ours.yaml",
     )
-    told = [with_fields(word) for word in one.job.command]
-    words = [word.replace("{{", "{").replace("}}", "}") for word in told]
+    fields = [with_fields(word) for word in one.job.command]
+    words = [word.replace("{{", "{").replace("}}", "}") for word in fields]
     assert "kafka.sasl.password=${SINK_WORD}" in words
     assert 'kafka.sasl.jaas.config=x.Login required password="${SOURCE_WORD}";' in words
     run = make_plan(one, 1, tmp_path)

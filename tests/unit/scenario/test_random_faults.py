@@ -22,7 +22,7 @@ NAMES = [one.name for one in CALM]
 
 @settings(max_examples=30, deadline=None)
 @given(st.sampled_from(CALM), st.integers(0, 2**32 - 1), st.integers(1, 12))
-def test_what_is_drawn_fits_and_stands_in_a_file_that_reads_as_the_same(scenario, seed, count):
+def test_drawn_faults_fit_and_are_the_same_for_the_same_seed(scenario, seed, count):
     drawn = with_random_faults(scenario, seed, count)
     assert len(drawn.faults) == count
     assert drawn == with_random_faults(scenario, seed, count)
@@ -59,18 +59,18 @@ def test_a_store_is_struck_where_the_sink_has_one():
 
 
 @pytest.mark.parametrize("count", [0, 51])
-def test_a_number_that_cannot_be_is_refused(count):
-    with pytest.raises(RequestError, match="take 1 to 50"):
+def test_a_number_out_of_range_is_refused(count):
+    with pytest.raises(RequestError, match=f"{count}.*50"):
         with_random_faults(CALM[0], 1, count)
 
 
 def test_a_scenario_that_claims_what_its_own_faults_show_gets_no_others():
     control = find_scenario("sliding_counts__append_table__unaligned")
-    with pytest.raises(RequestError, match="claims what its own faults show"):
+    with pytest.raises(RequestError, match=control.name):
         with_random_faults(control, 1, 3)
 
 
-def test_a_job_of_somebody_else_comes_back_from_its_plan_too(tmp_path):
+def test_a_job_of_a_user_is_restored_from_its_plan_too(tmp_path):
     file = ROOT / "tests/system/strangers/orders.yaml"
     for scenario in read_file(file):
         run = make_plan(scenario, 3, tmp_path / "runs")
@@ -81,12 +81,12 @@ def test_a_job_of_somebody_else_comes_back_from_its_plan_too(tmp_path):
         assert again.output.declared == scenario.output.declared
 
 
-def test_what_may_fail_and_must_be_felt_comes_back_from_a_plan(tmp_path):
+def test_unexplained_and_effect_are_restored_from_a_plan(tmp_path):
     scenario = find_scenario("app_views__upsert_table__kill_executor")
     allowed = replace(scenario, unexplained="allowed")
     plan = Plan.read(make_plan(allowed, 3, tmp_path / "runs").plan)
     assert (plan.unexplained, plan.faults[0].effect) == ("allowed", "retried")
     [again] = read_text(to_yaml(fields_of(plan)), "shrunk.yaml")
     assert (again.unexplained, again.faults) == ("allowed", scenario.faults)
-    [told] = read_text(to_yaml(allowed.fields()), "resolved.yaml")
-    assert told.unexplained == "allowed"
+    [resolved] = read_text(to_yaml(allowed.fields()), "resolved.yaml")
+    assert resolved.unexplained == "allowed"
