@@ -23,13 +23,13 @@ def link(server):
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_nothing_is_told_without_a_login(path, server):
+def test_no_page_is_served_without_a_login(path, server):
     answer = server.get(path)
     assert (answer.status, answer.text) == (401, '{"detail":"Not authenticated"}')
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_nothing_is_told_to_whoever_may_not_read_the_dag(path, server):
+def test_no_page_is_served_to_a_user_who_may_not_read_the_dag(path, server):
     answer = server.get(path, "guest")
     assert (answer.status, answer.text) == (403, '{"detail":"Forbidden"}')
 

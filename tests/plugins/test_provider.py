@@ -65,7 +65,7 @@ def test_its_entry_points_lead_to_what_is_there():
         assert callable(ours.load())
 
 
-def test_its_metadata_is_what_airflows_schema_says():
+def test_its_metadata_fits_airflows_schema():
     schema = json.loads(files("airflow").joinpath("provider_info.schema.json").read_text())
     assert [one.message for one in Draft7Validator(schema).iter_errors(get_provider_info())] == []
     kinds = ("operators", "triggers", "bundles")

@@ -1,4 +1,4 @@
-"""Every kind of damage to a checkpoint, for each way to keep state: what Spark does, who sees it.
+"""Every kind of damage to a checkpoint, for each way to keep state: its effect and its detection.
 
 A stream of views by app over a log without Kafka, six batches done and some to come; its output is
 put into a table by key, so batches that are run again can be distinguished from wrong rows.

@@ -85,7 +85,7 @@ def test_a_crash_is_exit_code_2_for_diff(sides, monkeypatch, capsys):
     assert "SIGSEGV" in capsys.readouterr().err
 
 
-def test_what_nobody_foresaw_in_the_engine_is_told_with_its_traceback(sides, monkeypatch):
+def test_an_unexpected_error_of_the_engine_has_its_traceback(sides, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(sides[0].parent))
     (sides[0].parent / "sitecustomize.py").write_text(
         "import onceproof.comparison.on_duckdb.engine as engine\n"

@@ -252,7 +252,7 @@ def test_a_number_that_no_double_holds_is_refused_wherever_it_becomes_one(tmp_pa
 
 
 @pytest.mark.parametrize("number", ["0.1", "1e22", "5e-324", "1.7976931348623157e308", "-0", ".5"])
-def test_a_number_that_a_double_tells_apart_is_compared(tmp_path, number):
+def test_a_number_that_a_double_distinguishes_is_compared(tmp_path, number):
     typed = parquet(tmp_path, "typed", {"id": [1], "a": [float(number)]})
     assert differences(typed, write(tmp_path / "o.csv", f"id,a\n1,{number}\n")) == EQUAL
 

@@ -33,7 +33,7 @@ def test_the_commands_of_the_page_print_what_it_shows(tmp_path):
     assert done.stdout.startswith(shown)
 
 
-def test_the_document_is_what_its_schema_says(tmp_path, capsys):
+def test_the_document_fits_its_schema(tmp_path, capsys):
     for name, rows in (("expected", ["1,10", "2,20"]), ("observed", ["1,11", "3,30", "1,11"])):
         (tmp_path / f"{name}.csv").write_text("\n".join(["id,amount", *rows]) + "\n")
     sides = [str(tmp_path / "expected.csv"), str(tmp_path / "observed.csv")]

@@ -78,7 +78,7 @@ def test_a_chain_of_near_values_is_no_nearness_of_its_ends(tmp_path, ours, their
     assert near(tmp_path, made[1], made[0], 1, kind).get("changed") == found.get("changed")
 
 
-def test_a_chain_in_one_column_is_paired_by_it_whatever_stands_in_another(tmp_path):
+def test_a_chain_in_one_column_is_paired_by_it_for_any_other_values(tmp_path):
     expected = {"id": [1] * 3, "v": [0.00, 0.01, 0.02], "w": [0.0, 1.0, 2.0]}
     observed = {"id": [1] * 3, "v": [0.02, 0.01, 0.00], "w": [0.0, 1.0, 2.0]}
     near_both = {"tolerance": {"v": 0.1, "w": 1}}

@@ -95,7 +95,7 @@ def test_these_differ(tmp_path, ours, theirs, kind, other):
         (["abcdefg'hijklmn!"], ["abcdefg}hijklmn#"], pa.list_(pa.string())),
     ],
 )
-def test_what_the_engines_own_hash_takes_for_equal_is_told_apart(tmp_path, ours, theirs, kind):
+def test_values_that_the_engines_own_hash_confuses_are_distinguished(tmp_path, ours, theirs, kind):
     assert not is_equal(tmp_path, ours, theirs, kind)
 
 

@@ -136,7 +136,7 @@ def test_a_green_row_that_contradicts_itself_closes_it():
         assert said == REASONS["contradiction"]
 
 
-def test_a_row_that_says_unknown_and_as_claimed_is_unknown():
+def test_a_row_that_is_unknown_and_as_claimed_is_unknown():
     assert not gate([good(verdict="UNKNOWN")]).open
 
 
@@ -248,7 +248,7 @@ def test_a_known_issue_that_the_history_does_not_have_is_a_wrong_request():
 
 
 @pytest.mark.parametrize("allow", [1, "late"])
-def test_a_known_issue_that_is_allowed_lets_the_run_pass_and_says_so(allow):
+def test_a_known_issue_that_is_allowed_lets_the_run_pass_as_accepted(allow):
     found = gate([good(1), red(2, 2)], passes=2, issues=[issue(name="late")], allow=[allow])
     assert (found.open, found.exit) == (True, 0)
     kinds = [(one.kind, one.run) for one in found.reasons]

@@ -101,7 +101,7 @@ def test_less_input_or_another_moment_close_it_too(runs, tmp_path):
     assert "because faults, workload differ" in reason
 
 
-def test_a_plan_that_tells_no_demands_closes_it(runs, tmp_path):
+def test_a_plan_without_demands_closes_it(runs, tmp_path):
     lived(runs, find_scenario(SCENARIO), faults=[{"name": "kill_driver"}])
     (reason,) = said(runs, tmp_path)
     assert "because it cannot be read" in reason

@@ -24,7 +24,7 @@ def test_the_example_shows_every_field(capsys):
         assert f"{name}:" in text, name
 
 
-def test_a_gate_without_a_policy_is_told_of_the_example(capsys):
+def test_the_error_without_a_policy_names_the_example(capsys):
     assert carry_out(["gate", "--version", "v1"]) == 3
     assert (
         "--policy is missing; write the policy's file; `onceproof gate --example` prints one"

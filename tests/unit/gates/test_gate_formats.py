@@ -31,13 +31,13 @@ OPEN = Decision(
 
 
 @pytest.mark.parametrize("decision", [CLOSED, OPEN])
-def test_the_document_is_what_its_schema_says(decision):
+def test_the_document_fits_its_schema(decision):
     document = {"schema": 1} | to_document(decision)
     Draft202012Validator(SCHEMA).validate(document)
     assert (document["open"], document["exit"]) == (decision.open, decision.exit)
 
 
-def test_what_closes_the_gate_stands_first():
+def test_what_closes_the_gate_comes_first():
     assert [one["kind"] for one in to_document(CLOSED)["reasons"]] == [
         "failure",
         "lack",

@@ -117,7 +117,7 @@ def test_a_fault_without_a_measured_effect_counts_for_no_effect(effects):
 
 
 def test_an_effect_without_a_number_of_faults_is_refused():
-    with pytest.raises(RequestError, match=r"g:1: require\[0\]\.effect"):
+    with pytest.raises(RequestError, match=r"require\[0\]\.effect"):
         read_text(f"require: [{{scenario: {SCENARIO}, effect: felt}}]", "g")
 
 

@@ -108,7 +108,7 @@ def test_a_file_that_only_one_of_two_runs_imported_makes_no_other_code(tmp_path)
     assert other_of(second, None, first) == other_of(first, None, second) == ""
 
 
-def test_a_run_of_which_nobody_recorded_what_it_ran_on_does_not_count(tmp_path):
+def test_a_run_without_a_record_of_its_environment_does_not_count(tmp_path):
     first, older = lived(tmp_path, 1), replace(lived(tmp_path, 2), ran_on="")
     assert other_of(older, None, first) == (
         "It has no record of what its job ran on; run the scenario again"

@@ -69,7 +69,7 @@ def test_a_row_in_whose_place_the_same_came_at_once_passes(tmp_path):
     assert is_found(finding, "uncommitted_read", 0) is PASS
 
 
-def test_rows_of_a_decision_that_nobody_read_back_are_unknown(tmp_path):
+def test_rows_of_a_decision_with_an_unknown_outcome_are_unknown(tmp_path):
     reads = [saw(1, "a", batch=1), saw(1, "b", batch=1)]
     finding = found(uncommitted_read, tmp_path, reads, decided("", outcome="unknown"))
     assert finding.verdict is UNKNOWN
@@ -110,7 +110,7 @@ def test_two_like_rows_of_one_batch_that_come_apart_are_torn(tmp_path):
     assert is_found(found(torn, tmp_path, reads, atomic_batches=True, **APPEND), "torn", 1) is FAIL
 
 
-def test_torn_batches_are_counted_where_nobody_promised_atomic_ones(tmp_path):
+def test_torn_batches_are_counted_without_a_promise_of_atomic_ones(tmp_path):
     reads = [saw(1, "a", batch=1), saw(2, "b", batch=1)]
     assert is_found(found(torn, tmp_path, reads), "torn", 1) is PASS
 

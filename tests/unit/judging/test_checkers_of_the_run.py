@@ -369,7 +369,7 @@ def test_a_commit_at_unrecorded_offsets_is_unknown(run, tmp_path):
         (topics(7, topic_id="B"), REASONS["recreated"]),
         (topics(7, start=2), REASONS["expired"]),
         (topics(5), "before the ledger's 5"),
-        ({"topics": {}}, "topic events at the end has no 'id'"),
+        ({"topics": {}}, "events at the end has no 'id'"),
     ],
 )
 def test_input_that_did_not_stay_is_unknown(look, words, run, tmp_path):
@@ -535,7 +535,7 @@ def test_what_is_open_is_blamed_by_its_name(run, tmp_path):
     assert finding.reason.endswith("; open is id 0, id 1, id 2 and 2 more")
 
 
-def test_nobody_having_looked_for_open_transactions_is_unknown(run, tmp_path):
+def test_a_missing_search_for_open_transactions_is_unknown(run, tmp_path):
     run.history.insert(0, run.history.pop(last(run, "sink.open")))
     assert found(stuck, run, tmp_path).verdict is UNKNOWN
 

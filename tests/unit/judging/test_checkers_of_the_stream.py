@@ -149,7 +149,7 @@ def test_a_watermark_that_a_repeated_batch_held_back_passes_and_is_counted(run, 
     assert "held back" in finding.reason
 
 
-def test_an_offset_log_that_tells_the_ledgers_story_passes(run, tmp_path):
+def test_an_offset_log_that_agrees_with_the_ledger_passes(run, tmp_path):
     finding = found(offset_log, run, tmp_path)
     assert (finding.verdict, finding.numbers) == (PASS, {"batches": 2, "watermarks_held_back": 0})
     assert REASONS["watermarks"] in finding.reason
@@ -160,7 +160,7 @@ def test_batches_that_were_not_committed_do_not_count(run, tmp_path):
     assert found(offset_log, run, tmp_path).verdict is PASS
 
 
-def test_state_that_differs_fails_and_says_that_it_was_the_stream(run, tmp_path):
+def test_state_that_differs_fails_because_of_the_stream(run, tmp_path):
     run.recomputed["state"] |= {"found": 3, "differ": 1}
     finding = found(state, run, tmp_path)
     assert finding.verdict is FAIL
@@ -184,7 +184,7 @@ def test_state_that_was_not_read_is_unknown(recomputed, words, run, tmp_path):
     assert words in finding.reason
 
 
-def test_state_that_is_not_told_is_unknown(run, tmp_path):
+def test_state_that_is_missing_is_unknown(run, tmp_path):
     del run.recomputed["state"]
     assert found(state, run, tmp_path).verdict is UNKNOWN
 
@@ -195,7 +195,7 @@ def test_state_as_it_must_be_passes(run, tmp_path):
     assert "sink" not in finding.reason
 
 
-def test_a_pipeline_without_state_passes_and_says_so(run, tmp_path):
+def test_a_pipeline_without_state_is_not_applicable(run, tmp_path):
     run.recomputed = good_recomputed() | {"state": None}
     finding = found(state, run, tmp_path)
     assert (finding.verdict, finding.reason) == (PASS, REASONS["no_state"])

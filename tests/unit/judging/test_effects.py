@@ -99,7 +99,7 @@ def test_what_ran_again_is_retried(what, tmp_path):
     assert measured(run, tmp_path)["degree"] == "retried"
 
 
-def test_a_driver_that_died_restarts_the_job(tmp_path):
+def test_a_driver_that_crashed_restarts_the_job(tmp_path):
     run = HandwrittenRun()
     effect = measured(run, tmp_path)
     assert (effect["degree"], effect["attempts_ended"]) == ("restarted", 1)
@@ -217,7 +217,7 @@ def test_an_effect_that_reaches_the_demand_passes(demanded, tmp_path):
     assert found(effects, run, tmp_path).verdict is PASS
 
 
-def test_an_effect_that_nobody_knows_is_unknown(tmp_path):
+def test_an_effect_without_evidence_is_unknown(tmp_path):
     run = one_attempt(EXECUTOR, DEAD, effect="retired")
     assert found(effects, run, tmp_path).verdict is UNKNOWN
 
@@ -235,7 +235,7 @@ def test_an_engines_record_of_another_length_is_unknown(tmp_path):
     assert found(effects, run, tmp_path).verdict is UNKNOWN
 
 
-def test_an_engines_record_that_nobody_recorded_is_unknown(tmp_path):
+def test_an_engines_record_that_is_not_in_the_history_is_unknown(tmp_path):
     run = with_engine(one_attempt(EXECUTOR, DEAD), tmp_path)
     (tmp_path / "engine/2.jsonl").write_text("")
     assert found(effects, run, tmp_path).verdict is UNKNOWN

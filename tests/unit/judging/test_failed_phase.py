@@ -50,7 +50,7 @@ def test_every_checker_but_that_of_the_phases_rests_on_a_phase():
     assert RESTS_ON.keys() == {one.__name__ for one in CHECKERS} - {"phases"}
 
 
-def test_the_one_cause_is_told_first_and_what_follows_from_it_in_one_line(unprepared):
+def test_the_cause_comes_first_and_its_consequences_in_one_line(unprepared):
     document = verdict_of(unprepared)
     unknown = [one for one in document["findings"] if one["verdict"] == "UNKNOWN"]
     assert unknown[0]["reason"] == f"prepare failed: {WHY}"

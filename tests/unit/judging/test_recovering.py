@@ -19,7 +19,7 @@ def asked(attempt, decided, pause_s=None):
     )
 
 
-def test_the_batch_that_the_driver_died_in_is_run_again_and_is_the_end_of_the_backlog(tmp_path):
+def test_the_batch_of_the_crash_is_run_again_and_is_the_end_of_the_backlog(tmp_path):
     found = measured(HandwrittenRun(), tmp_path)
     assert found == {
         KILL: {
@@ -32,7 +32,7 @@ def test_the_batch_that_the_driver_died_in_is_run_again_and_is_the_end_of_the_ba
     }
 
 
-def test_what_the_restart_strategy_decided_stands_with_the_fault_before_it(tmp_path):
+def test_a_decision_of_the_restart_strategy_belongs_to_the_fault_before_it(tmp_path):
     run = HandwrittenRun()
     place = run.history.index(STRIKE) + 2
     run.history.insert(place, asked(1, "start", 0.5))

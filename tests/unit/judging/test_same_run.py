@@ -141,7 +141,7 @@ def test_a_plan_that_was_weakened_afterwards_is_unknown(changes, run, tmp_path):
     assert judge_run(tmp_path).grade is UNKNOWN
 
 
-def test_an_older_run_is_unknown_with_one_sentence_that_says_what_to_do(run, tmp_path):
+def test_an_older_run_is_unknown_with_one_sentence_and_its_remedy(run, tmp_path):
     run.is_tied = False
     run.history += [did("phase.end", name) for name in USED]
     run.write(tmp_path)
@@ -210,7 +210,7 @@ def test_a_digest_that_is_not_of_the_rows_that_were_kept_is_unknown(run, tmp_pat
     assert (found.verdict, found.reason) == (UNKNOWN, said)
 
 
-def test_the_log_says_what_the_history_recorded(run, tmp_path):
+def test_the_log_agrees_with_the_history(run, tmp_path):
     found = log_recorded(run.write(tmp_path))
     assert (found.verdict, found.numbers) == (PASS, {"batches": 4})
 
@@ -277,7 +277,7 @@ def test_what_expired_by_plan_is_of_the_topic_of_the_plan(run, tmp_path):
     assert found.reason == REASONS["expired"]
 
 
-def test_the_texts_of_somebody_elses_reader_are_not_compared(run, tmp_path):
+def test_the_texts_of_an_external_reader_are_not_compared(run, tmp_path):
     output_of(run.plan)["sink"] = "theirs:Sink"
     evidence = run.write(tmp_path)
     seen = [row | {"key": f"<{row['key']}>", "value": "as it likes"} for row in run.reads]
@@ -285,7 +285,7 @@ def test_the_texts_of_somebody_elses_reader_are_not_compared(run, tmp_path):
     assert reads(evidence).verdict is PASS
 
 
-def test_who_was_struck_and_committed_no_more_left_nothing_to_see(run, tmp_path):
+def test_a_job_without_a_commit_after_the_strike_left_nothing_to_see(run, tmp_path):
     run.plan |= {"ends": "failed", "last_words": "boom"}
     strike = next(at for at, one in enumerate(run.history) if one["op"] == "fault.strike")
     end = max(at for at, one in enumerate(run.history) if one["op"] == "attempt.end")

@@ -76,7 +76,7 @@ def test_a_record_of_another_batch_than_the_moment_is_unknown(tmp_path):
     assert REASONS["other_batch"] in found(run, tmp_path).reason
 
 
-def test_a_driver_that_died_after_its_batch_was_committed_did_not_die_in_it(tmp_path):
+def test_a_driver_that_crashed_after_its_batch_was_committed_did_not_crash_in_it(tmp_path):
     run = HandwrittenRun(ledger=list(range(8)))
     at = run.history.index(STRIKE)
     late = struck("kill_driver", committed=1)

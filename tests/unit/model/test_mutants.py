@@ -30,5 +30,5 @@ def test_correct_families_pass_all_that_catches_a_mutant():
 
 
 @pytest.mark.thorough
-def test_the_page_says_what_catches_what():
+def test_the_page_of_mutants_is_up_to_date():
     assert page() == PAGE.read_text(), "run python -m tests.mutants"

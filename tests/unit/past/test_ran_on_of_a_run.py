@@ -55,7 +55,7 @@ def test_two_runs_on_other_things_never_have_one_digest(tmp_path, changes):
     assert (entry.subject, entry.ran_on) == ("v1", other["ran_on"]["digest"])
 
 
-def test_what_one_attempt_knows_is_known_and_what_differs_stands_there_twice(tmp_path):
+def test_values_of_any_attempt_are_known_and_different_ones_are_joined(tmp_path):
     folder = tmp_path / "a"
     first = ran_on(folder, 1, spark=[], jars={}, unknown=["spark", "jars"])
     second = ran_on(folder, 2, jars=JARS, python=["cpython 3.12.1", "cpython 3.11.7"])

@@ -46,7 +46,7 @@ def judged(runs, run=None, name="run_1", **changes):
     return RunDirectory(folder)
 
 
-def test_a_good_run_is_told_by_its_verdict_document(runs):
+def test_the_row_of_a_good_run_comes_from_its_verdict_document(runs):
     found = entry_of(judged(runs, night="2026-03-10", tags=["quick"]))
     assert (found.run, found.scenario) == ("run_1", "window_totals__two_phase_table__kill_driver")
     assert (found.seed, found.subject, found.night, found.tags) == (
@@ -81,7 +81,7 @@ def test_a_run_whose_job_never_ended_is_as_old_as_its_beginning(runs):
     assert entry_of(run).at == datetime.fromtimestamp(1.7e9 + 1 / 2, UTC)
 
 
-def test_a_run_of_which_no_history_tells_is_unknown_and_of_now(runs):
+def test_a_run_without_a_history_is_unknown_and_of_now(runs):
     run = judged(runs)
     run.history.unlink()
     judge_run(run.root)
@@ -91,7 +91,7 @@ def test_a_run_of_which_no_history_tells_is_unknown_and_of_now(runs):
 
 
 @pytest.mark.parametrize(("sound", "bad"), [('"op"', '"OP"'), ('"wall": ', '"wall": 999999')])
-def test_a_good_run_whose_age_cannot_be_told_is_not_recorded(sound, bad, runs):
+def test_a_good_run_with_an_unknown_age_is_not_recorded(sound, bad, runs):
     run = judged(runs)
     run.history.write_text(run.history.read_text().replace(sound, bad))
     with pytest.raises(EvidenceError, match="history"):
@@ -105,7 +105,7 @@ def test_judging_again_makes_no_run_younger(runs):
     assert update_verdict(run, runs).at == first.at == datetime.fromtimestamp(1.7e9 + 13 / 2, UTC)
 
 
-def test_a_red_run_tells_what_broke_its_promise(runs):
+def test_a_red_run_has_the_classes_that_broke_its_promise(runs):
     found = entry_of(judged(runs, red()))
     assert (found.verdict, found.as_claimed, found.is_proved) == ("FAIL", False, False)
     assert found.broken == ("lost", "duplicated")
@@ -119,7 +119,7 @@ def test_a_fault_that_did_not_land_is_counted_as_planned_only(runs):
     assert found.is_unknown
 
 
-def test_the_longest_recovery_stands(runs):
+def test_the_longest_recovery_counts(runs):
     document = json.loads(judged(runs, green()).verdict.read_text())
     longest = max(document["timings"]["recovery"].values())
     assert entry_of(RunDirectory(runs / "window_totals/run_1")).recovery_s == longest
@@ -150,7 +150,7 @@ def test_a_run_that_was_not_judged_is_not_recorded(runs):
         record_run(run, runs)
 
 
-def test_the_history_is_beside_the_runs_or_where_the_environment_says(runs, monkeypatch):
+def test_the_history_is_beside_the_runs_or_at_the_address_in_the_environment(runs, monkeypatch):
     assert history_of(runs) == str(runs / "history.sqlite")
     monkeypatch.setenv("ONCEPROOF_HISTORY", "elsewhere.sqlite")
     assert history_of(runs) == "elsewhere.sqlite"
@@ -190,7 +190,7 @@ def test_judging_the_same_evidence_again_is_recorded(runs):
     assert (again.verdict, again.verdict_digest) == ("UNKNOWN", file_digest(run.verdict))
 
 
-def test_a_run_update_verdict_that_nobody_recorded_stays_unknown_to_the_history(runs):
+def test_a_run_that_was_not_recorded_stays_out_of_the_history_when_judged_again(runs):
     run = judged(runs)
     assert update_verdict(run, runs) is None
     assert not (runs / "history.sqlite").exists()

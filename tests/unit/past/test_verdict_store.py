@@ -46,7 +46,7 @@ def test_a_run_is_recorded_once(store):
     assert runs(store.entries()) == ["run_1"]
 
 
-def test_runs_are_numbered_as_they_are_recorded_whatever_their_clock_says(store):
+def test_runs_are_numbered_in_the_order_of_recording_and_not_by_clock(store):
     found = [store.record(one).number for one in (good(1, 1), good(2, 3), good(3, 2), good(1))]
     assert found == [1, 2, 3, 1]
 
@@ -106,7 +106,7 @@ def test_an_issue_gets_a_number_that_is_never_given_again(store):
     assert store.add_issue(issue()).number == 2
 
 
-def test_a_name_stands_for_one_issue(store):
+def test_a_name_belongs_to_one_issue(store):
     store.add_issue(issue(name="late"))
     store.add_issue(issue())
     store.add_issue(issue())
@@ -237,7 +237,7 @@ def test_four_processes_open_a_new_history_and_write_at_once(tmp_path):
         ("://hush", "is not a URL"),
     ],
 )
-def test_an_address_that_is_none_is_refused_without_its_password(address, said):
+def test_an_invalid_address_is_refused_without_its_password(address, said):
     with pytest.raises(RequestError) as refused:
         open_store(address)
     assert said in str(refused.value)

@@ -8,7 +8,7 @@ def test_no_run_is_no_trend():
     assert trends([]) == []
 
 
-def test_a_scenario_is_told_by_rates_and_recoveries():
+def test_the_trend_of_a_scenario_has_rates_and_recoveries():
     runs = [good(1), good(2, recovery_s=2.5), red(3, recovery_s=9.0), good(4, recovery_s=None)]
     assert trends(runs) == [Trend(SCENARIO, 4, 0.75, 4.5, 9.0, 0.0)]
 

@@ -47,7 +47,7 @@ def test_a_night_that_is_cut_off_can_be_a_run():
     assert [fault.target for fault in scenario(nights_cut_off.FIELDS).faults] == ["driver"]
 
 
-def test_of_the_catalogue_is_told_what_did_not_end_as_it_claims(monkeypatch):
+def test_the_proof_of_the_catalogue_lists_runs_that_are_not_as_claimed(monkeypatch):
     monkeypatch.setenv("SCENARIO", "copy_events__two_phase_topic__kill_* sliding_*__calm")
     names = {one.name for one in catalogue.asked()}
     assert "copy_events__two_phase_topic__kill_brokers" in names
@@ -65,7 +65,7 @@ def test_of_the_catalogue_is_told_what_did_not_end_as_it_claims(monkeypatch):
     assert said.endswith("- `a`: 2 rows lost")
 
 
-def test_what_was_run_before_is_told_once_each(tmp_path, monkeypatch):
+def test_earlier_results_are_included_once_each(tmp_path, monkeypatch):
     monkeypatch.setattr(kept, "onceproof_home", lambda: tmp_path)
     for key, number in (("a", 1), ("b", 2), ("a", 3)):
         kept.Kept("proof").add(key, {"number": number})

@@ -27,7 +27,7 @@ def test_a_process_that_hides_is_named_and_a_strangers_is_not():
     assert done.stdout.endswith("in /: sleep 60\n")
 
 
-def test_who_has_no_limit_of_its_own_is_refused():
+def test_a_process_without_its_own_limit_is_refused():
     command = ["sh", "-c", 'ulimit -m 9; exec "$0" -m tests.outliving', sys.executable]
     done = subprocess.run(command, capture_output=True, text=True)
     assert "hard limit 9216 of the resident set" in done.stderr

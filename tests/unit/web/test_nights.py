@@ -46,7 +46,7 @@ def names(found):
         control(landed=0),
     ],
 )
-def test_a_row_that_says_as_claimed_and_proves_it_not_is_unknown(lie):
+def test_a_row_that_is_as_claimed_without_proof_is_unknown(lie):
     assert standing(lie, [], NOW) == (UNKNOWN, None)
 
 
@@ -59,7 +59,7 @@ def test_a_control_that_failed_as_claimed_is_green():
     assert (found, found.grade) == (AS_CLAIMED, "PASS")
 
 
-def test_a_known_red_run_is_told_apart_and_names_its_issue():
+def test_a_known_red_run_is_distinguished_and_names_its_issue():
     issue = known(red())
     assert standing(red(2), [issue], NOW) == (KNOWN_RED, issue)
     assert standing(red(2, broken=("lost",)), [issue], NOW) == (NEW_RED, None)
@@ -98,7 +98,7 @@ def test_only_the_newest_nights_are_shown():
     assert names(grid(*runs)) == [f"night {number}" for number in range(14)]
 
 
-def test_a_run_outside_a_night_stands_under_its_day_and_not_in_the_night_of_that_name():
+def test_a_run_outside_a_night_is_under_its_day_and_not_in_the_night_of_that_name():
     runs = good(1, 1), good(2, 2, night="2026-03-10")
     found = grid(*runs)
     assert [(one.name, one.outside) for one in found.columns] == [
@@ -173,7 +173,7 @@ def test_a_green_night_without_a_record_is_not_green():
     assert found.sentence == "1 as claimed, no record of the requested runs"
 
 
-def test_a_night_began_when_its_record_says_so_or_else_with_its_first_end():
+def test_a_night_begins_at_its_recorded_time_or_else_at_its_first_end():
     runs = good(1, 1, night=LAST_NIGHT), good(2, 29, night="b"), good(3, 30, night="b")
     found = grid(*runs, nights=[night(hours=2)])
     ages = [(NOW - column.at) / timedelta(hours=1) for column in found.columns]

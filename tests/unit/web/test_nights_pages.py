@@ -55,7 +55,7 @@ def pick(runs, seeds=1):
     return [one["conf"]["seed"] for one in found]
 
 
-def test_a_control_that_failed_as_claimed_is_green_and_says_so(runs):
+def test_a_control_that_failed_as_claimed_is_green_as_a_control(runs):
     made = lossy()
     made.plan = control("lost")
     made.plan["scenario"] = CALM
@@ -82,7 +82,7 @@ def test_a_scenario_that_only_other_nights_ran_is_not_missing_in_this_one(runs):
     assert "All as claimed" in text(nights_page())
 
 
-def test_a_night_that_begins_no_run_says_so(runs):
+def test_a_night_without_runs_is_shown(runs):
     pick(runs)
     said = text(nights_page())
     assert "Nothing was run 1 not run." in said
@@ -132,7 +132,7 @@ def test_looking_makes_no_history(runs):
     assert not runs.exists()
 
 
-def test_a_history_that_cannot_be_used_is_said_and_is_no_green_page(runs, monkeypatch):
+def test_a_history_that_cannot_be_used_is_an_error_and_not_a_green_page(runs, monkeypatch):
     monkeypatch.setenv("ONCEPROOF_HISTORY", "mysql://me:secret@host/db")
     page = nights_page()
     assert (page.status, "mysql" in text(page)) == (503, True)
@@ -186,14 +186,14 @@ def test_a_report_that_the_history_does_not_know_is_not_there(name, runs):
     assert report_page(name).status == 404
 
 
-def test_a_report_of_a_run_that_lies_elsewhere_is_not_there(runs, tmp_path, monkeypatch):
+def test_a_report_outside_the_runs_folder_is_not_served(runs, tmp_path, monkeypatch):
     monkeypatch.setenv("ONCEPROOF_HISTORY", str(tmp_path / "history.sqlite"))
     recorded(lossy(), tmp_path / "elsewhere", "run_1")
     assert report_page("run_1").status == 404
     assert "There is no report in the runs folder" in text(nights_page())
 
 
-def test_without_a_policy_the_page_says_how_to_add_one(runs, tmp_path):
+def test_without_a_policy_the_page_names_its_path(runs, tmp_path):
     recorded(HandwrittenRun(), runs, "run_1")
     assert f"there is no policy at {tmp_path / 'gate.yaml'}" in text(nights_page())
 
@@ -213,7 +213,7 @@ def _as_demanded(monkeypatch):
 
 
 @pytest.mark.usefixtures("_as_demanded")
-def test_the_gate_is_told_for_each_version(runs):
+def test_the_gate_is_shown_for_each_version(runs):
     mine = {"scenario": "copy_events__upsert_table__kill_driver"}
     text = gate(runs, POLICY, mine, mine | {"subject": "git:other+dirty"})
     assert "open git:9f2c41d" in text

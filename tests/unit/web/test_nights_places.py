@@ -70,7 +70,7 @@ def test_a_plan_that_cannot_be_read_does_not_hide_another(runs):
     assert find_dag_run("manual__1", runs).root == wanted
 
 
-def test_a_plan_behind_a_link_out_of_the_runs_folder_is_nobodys(runs, tmp_path):
+def test_a_plan_behind_a_link_out_of_the_runs_folder_is_ignored(runs, tmp_path):
     runs.mkdir()
     made(tmp_path / "elsewhere", "1", orchestrator="manual__1")
     (runs / "scenario").symlink_to(tmp_path / "elsewhere/scenario")
