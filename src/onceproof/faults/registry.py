@@ -7,7 +7,7 @@ from collections import Counter
 from importlib import import_module
 from typing import Any
 
-from onceproof.errors import RequestError
+from onceproof.errors import RequestError, unknown
 from onceproof.faults import Draw, Ends, Mechanism
 from onceproof.faults.targets import TARGETS
 from onceproof.schema.kinds import Field
@@ -47,11 +47,22 @@ def mechanism_of(verb: str, target: str) -> Mechanism | None:
 
 
 def find_mechanism(verb: str, target: str) -> Mechanism:
-    """Return the mechanism for a fault, or raise `RequestError` with all supported faults."""
+    """Return the mechanism for a fault, or raise `RequestError` with the verbs or the targets."""
     if found := mechanism_of(verb, target):
         return found
-    every = "; ".join(f"{', '.join(one.verbs)} of {', '.join(one.targets)}" for one in MECHANISMS)
-    raise RequestError(f"unknown fault {verb!r} of {target!r}; choose one of {every}")
+    if able := {word for one in MECHANISMS for word in one.verbs if one.takes(word, target)}:
+        raise RequestError(unknown(f"verb for {target}", verb, able))
+    targets = {
+        f"{word}NAME" if word.endswith(":") else word
+        for one in MECHANISMS
+        if verb in one.verbs
+        for word in one.targets
+    }
+    raise RequestError(
+        unknown(f"target for {verb}", target, targets)
+        if targets
+        else unknown("verb", verb, verbs())
+    )
 
 
 def ends_of(verb: str, target: str) -> Ends:

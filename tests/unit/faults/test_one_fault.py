@@ -91,7 +91,7 @@ def test_a_scenario_file_may_ask_for_it_and_its_plan_holds_it(tmp_path):
     [
         ("seconds: 90", "seconds: 0", "use a whole number of at least 1 and at most 3600"),
         ("seconds: 90", "ms: 90", "skew takes seconds under how"),
-        ("do: skew", "do: kill", "unknown fault 'kill' of 'clock'; choose one of kill of driver"),
+        ("do: skew", "do: kill", "unknown verb for clock 'kill'; choose one of skew"),
         ("target: clock", "target: clocks", "did you mean 'clock'"),
         ("committed: 0.5", "failpoint: written", "write no step"),
         ("faults:", "restart: {strategy: none}\nfaults:", "driver is struck 1 times"),

@@ -66,9 +66,11 @@ def test_every_trigger_has_a_sentence():
 def test_a_fault_is_found_by_verb_and_target_or_refused():
     assert find_mechanism("kill", "driver").takes("kill", "driver")
     assert find_mechanism("pause", "broker:any").takes("pause", "broker:2")
-    for verb, target in (("stop", "job"), ("kill", "broker:"), ("pause", "broker:all")):
-        with pytest.raises(RequestError, match=repr(target)):
+    for verb, target in (("stop", "job"), ("pause", "broker:all"), ("mend", "nowhere")):
+        with pytest.raises(RequestError, match=repr(verb)):
             find_mechanism(verb, target)
+    with pytest.raises(RequestError, match="'broker:'"):
+        find_mechanism("kill", "broker:")
 
 
 def test_a_halting_step_has_no_look():

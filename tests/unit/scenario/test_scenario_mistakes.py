@@ -102,7 +102,7 @@ CHANGES = [
         "sink: upsert_table\nsource_options: {failOnDataLoss: false}",
         "4: source_options: failOnDataLoss is false although the run is held to exactly",
     ),
-    ("do: kill", "do: cut", "7: faults[0].target: unknown fault 'cut' of 'driver'"),
+    ("do: kill", "do: cut", "7: faults[0].target: unknown verb for driver 'cut'"),
     (
         "written",
         "decided",
