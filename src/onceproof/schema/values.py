@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
-
-import yaml
-from yaml.constructor import SafeConstructor
+from typing import TYPE_CHECKING, Any
 
 from onceproof.errors import RequestError, invalid, unknown
+
+if TYPE_CHECKING:  # sinks in production read options without YAML
+    import yaml
 
 
 class Mark:
@@ -159,20 +159,29 @@ class Written(Item):
     @property
     def is_mapping(self) -> bool:
         """Whether this is a mapping, well-formed or not."""
+        import yaml
+
         return isinstance(self.held, yaml.MappingNode)
 
     @property
     def is_list(self) -> bool:
         """Whether this is a list."""
+        import yaml
+
         return isinstance(self.held, yaml.SequenceNode)
 
     def _scalar(self) -> Any:
+        import yaml
+        from yaml.constructor import SafeConstructor
+
         try:
             return SafeConstructor().construct_object(self.held)
         except (ValueError, yaml.YAMLError):  # an invalid date, a tag of another language
             return Unplain(f"{self.held.value!r} with the tag {self.held.tag}")
 
     def _pairs(self) -> Iterator[tuple[str, int, Any]]:
+        import yaml
+
         for key, value in self.held.value:
             name = key.value if isinstance(key, yaml.ScalarNode) else "?"
             yield name, key.start_mark.line + 1, value
@@ -186,6 +195,8 @@ def compose(text: str, page: Page, write: str) -> Written:
 
     `write` is the remedy for an empty file.
     """
+    import yaml
+
     try:
         node = _node(text)
     except yaml.MarkedYAMLError as error:
@@ -200,6 +211,8 @@ def compose(text: str, page: Page, write: str) -> Written:
 
 def _node(text: str) -> yaml.Node | None:
     """Parse with libyaml if available; its errors are replaced by those of the slower parser."""
+    import yaml
+
     try:
         return yaml.compose(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except yaml.YAMLError:

@@ -50,10 +50,8 @@ def folder_of(target: Target) -> Path:
     """Return the target's folder; raises unless it is a folder of this machine."""
     address = target.address.removeprefix("file://")
     if "://" in address or not address.startswith("/"):
-        raise RequestError(
-            f"invalid address {target.address!r}; use an absolute path on a POSIX file system:"
-            " these sinks need atomic renames"
-        )
+        use = "an absolute path on a POSIX file system: these sinks need atomic renames"
+        raise RequestError(invalid("address", target.address, use))
     if target.name in ("", ".", "..") or "/" in target.name:
         raise RequestError(invalid("target", target.name, "the name of a folder, without slashes"))
     return Path(address) / target.name

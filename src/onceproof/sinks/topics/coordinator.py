@@ -154,7 +154,9 @@ class Coordinators:
                 return None
             except KafkaError as error:
                 self.close()
-                raise StackError(f"brokers rejected it: {type(error).__name__}: {error}") from None
+                raise StackError(
+                    f"request rejected by brokers: {type(error).__name__}: {error}"
+                ) from None
             return None if found is None else (found,)
 
         try:
