@@ -17,7 +17,7 @@ fi
 index=$(.venv/bin/python -m pip config get global.index-url 2>/dev/null || true)
 [ -z "$index" ] || export UV_DEFAULT_INDEX="${UV_DEFAULT_INDEX:-$index}"
 printf '%s\n' "$@" >> .venv/locks
-set -- $(sort -u .venv/locks)
+set -- $(sort -u .venv/locks | while read -r lock; do [ ! -f "$lock" ] || echo "$lock"; done)
 # The locks are complete; a resolver would build pyspark's 450 MB again each time.
 # Without bytecode, every process that imports Great Expectations would compile it again.
 .venv/bin/uv pip sync --quiet --compile-bytecode --python .venv/bin/python --require-hashes requirements.lock requirements-dev.lock "$@"
