@@ -1,4 +1,4 @@
-"""The errors that Onceproof raises on purpose, and the forms that their messages share.
+"""The expected errors of Onceproof, and the common forms of their messages.
 
 Any other exception that escapes is a defect.
 """
@@ -10,18 +10,18 @@ from collections.abc import Iterable
 
 
 class OnceproofError(Exception):
-    """Root of every error of this package; its text is one sentence for a person.
+    """Root of every error of this package; its message is for users.
 
-    The sentence says the value that was met, what is wrong with it, and what to do.
+    A message has the value, the problem and the remedy, in this order, if possible in one line.
     """
 
 
 class RequestError(OnceproofError):
-    """The request itself was wrong, so nothing was started or changed; the command exits with 3."""
+    """The request is invalid, so nothing was started or changed; the command exits with 3."""
 
 
 class StackError(OnceproofError):
-    """The stack did not do what was asked of it in time; the command exits with 2."""
+    """The stack did not respond as requested in time; the command exits with 2."""
 
 
 class EngineError(OnceproofError):
@@ -29,7 +29,7 @@ class EngineError(OnceproofError):
 
 
 class EvidenceError(OnceproofError):
-    """Evidence of a run is missing, unreadable or contradicts itself; the judge says UNKNOWN."""
+    """Evidence of a run is missing, unreadable or contradictory; the verdict is UNKNOWN."""
 
 
 def unknown(what: str, value: object, choices: Iterable[object], *, listed_by: str = "") -> str:

@@ -1,4 +1,4 @@
-"""DuckDB is opened, and parquet read by it, in one place: its defaults give wrong answers here."""
+"""DuckDB is opened and reads Parquet in one module only: its defaults give wrong answers here."""
 
 import re
 
@@ -7,7 +7,7 @@ import pytest
 from tests.repo.tree import MODULES, PACKAGE
 
 HOME = PACKAGE / "database.py"
-# Of Arrow's: its `read_table` takes `name=value` anywhere in a list of paths for columns, too.
+# Arrow's `read_table` also turns `name=value` in a path into a column.
 FORBIDDEN = re.compile(
     r"duckdb\s*\.\s*(connect|sql|execute|query|read_\w+|from_\w+)\b|\bread_parquet\(\[?['\"?{]"
     r"|from read_parquet\(|from duckdb import|parquet\.read_table\((?!path, partitioning=None)"
@@ -35,11 +35,11 @@ def test_only_one_module_opens_duckdb_and_reads_parquet_with_it():
         "from duckdb import connect",
     ],
 )
-def test_what_is_forbidden_is_found(line):
+def test_a_planted_use_is_found(line):
     assert FORBIDDEN.search(line)
 
 
-def test_the_one_place_is_safe_by_itself():
+def test_the_one_module_has_safe_settings():
     text = HOME.read_text()
     assert text.count("duckdb.connect(") == 1
     assert "{**settings, **_SAFE}" in text

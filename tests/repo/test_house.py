@@ -1,4 +1,4 @@
-"""The rules of the house that a machine can look after."""
+"""Rules of the code base that a test can check."""
 
 import ast
 import json
@@ -26,22 +26,22 @@ def name(path):
     return str(path.relative_to(ROOT))
 
 
-def test_no_module_is_called_after_nothing():
+def test_no_module_has_a_meaningless_name():
     assert [name(path) for path in MODULES if path.stem in HOMELESS] == []
 
 
 def limit_of(lines):
-    """How many lines a file may have; one that says in its first lines why it is long has more."""
+    """Return the lines that a file may have; more with a reason in its first lines."""
     return 400 if any("long because " in line for line in lines[:5]) else 300
 
 
-def test_a_file_is_one_thing():
+def test_a_file_has_at_most_300_lines():
     files = {path: path.read_text().splitlines() for path in MODULES}
     long = {name(path): len(lines) for path, lines in files.items() if len(lines) > limit_of(lines)}
     assert long == {}
 
 
-def test_a_longer_file_says_why_in_its_first_lines():
+def test_a_longer_file_has_the_reason_in_its_first_lines():
     assert (
         limit_of(['"""One protocol.', "", "long because its steps share their state.", '"""'])
         == 400
@@ -50,7 +50,7 @@ def test_a_longer_file_says_why_in_its_first_lines():
     assert limit_of(['"""One protocol."""', *[""] * 5, "# long because"]) == 300
 
 
-def test_a_function_can_be_seen_at_once():
+def test_a_function_has_at_most_40_lines():
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
     long = [
         f"{name(path)}:{node.lineno} {node.name}"
@@ -73,7 +73,7 @@ def test_every_kind_of_member_is_registered():
             if isinstance(node, ast.ClassDef) and path.stem != "__init__":
                 functions = {part.name for part in node.body if isinstance(part, ast.FunctionDef)}
                 kinds |= {node.name} if {"family", "trouble"} <= functions else set()
-    others = {"ExternalMember"}  # somebody else's member, which is in no state of ours
+    others = {"ExternalMember"}  # a member of another stack, without state here
     assert kinds == {kind.__name__ for kind in KINDS} | others
 
 
@@ -93,7 +93,7 @@ def test_every_pin_has_a_hash():
         assert [pin.split()[0] for pin in pins if "--hash=sha256:" not in pin] == []
 
 
-def test_the_lock_holds_what_the_project_asks_for():
+def test_the_lock_has_the_requirements_of_the_project():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
     asked = [*project["dependencies"], *(one for extra in extras.values() for one in extra)]
@@ -122,11 +122,11 @@ def test_a_target_of_the_makefile_is_under_five_lines():
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "docs/schemas").glob("*.json")), ids=name)
-def test_a_schema_is_one(path):
+def test_a_schema_is_valid(path):
     Draft202012Validator.check_schema(json.loads(path.read_text()))
 
 
-def test_nothing_is_tracked_that_only_one_machine_has():
+def test_no_tracked_file_has_a_path_of_one_machine():
     home = re.compile(r"/(root|home/\w+|work)/")
     texts = {path: path.read_text(errors="ignore") for path in tracked() if path.suffix != ".lock"}
     assert [name(path) for path, text in texts.items() if home.search(text)] == []

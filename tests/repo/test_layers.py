@@ -1,9 +1,9 @@
-"""Imports go downward only, and what is heavy is imported where it is used."""
+"""Imports go downward only, and heavy modules are imported where they are used."""
 
 from tests.repo.tree import MODULES, PACKAGE, imports
 
-# Each layer may import itself and those above it in this list. Those that stand in one line do not
-# know each other.
+# Each layer may import itself and those above it in this list. Packages in one line do not import
+# each other.
 LAYERS = [
     ["errors"],
     ["database", "digests", "documents", "guarantee", "naming", "variables"],
@@ -32,7 +32,7 @@ HEAVY = {
     "kafka",
     "psycopg",
 }
-# What nothing but Airflow imports: its subclasses are made while it does.
+# Modules that only Airflow imports: they define subclasses of its classes.
 EDGE = {f"airflow/{name}.py" for name in ("bundle", "night_operators", "operators", "plugin")}
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
 
@@ -47,20 +47,20 @@ def below(path, *, top_only=False):
 
 
 def not_below(path):
-    """The parts of the package that a module imports and that are not below it."""
+    """Return the packages that a module imports although they are not below it."""
     own = part(path)
     if own == "__init__":
-        return below(path, top_only=True)  # its names are imported when they are used
-    assert own in RANK, f"{own} has no place in LAYERS: give it one"
+        return below(path, top_only=True)  # its names are imported lazily
+    assert own in RANK, f"{own} is missing in LAYERS; add it"
     return {name for name in below(path) - {own} if RANK[name] >= RANK[own]}
 
 
-def test_a_module_imports_only_what_lies_below_it():
+def test_a_module_imports_only_lower_layers():
     found = {str(path.relative_to(PACKAGE)): not_below(path) for path in MODULES}
     assert {path: names for path, names in found.items() if names} == {}
 
 
-def test_what_is_heavy_is_imported_inside_functions():
+def test_heavy_modules_are_imported_inside_functions():
     found = {
         str(path.relative_to(PACKAGE)): {
             name.split(".")[0] for name in imports(path, top_only=True)
@@ -71,13 +71,13 @@ def test_what_is_heavy_is_imported_inside_functions():
     assert heavy == {path: {"airflow"} for path in EDGE}
 
 
-def test_what_only_airflow_imports_is_imported_by_nothing_else():
+def test_modules_for_airflow_are_imported_by_airflow_only():
     edge = {f"onceproof.{path.removesuffix('.py').replace('/', '.')}" for path in EDGE}
     others = [path for path in MODULES if str(path.relative_to(PACKAGE)) not in EDGE]
     assert [path for path in others if edge & imports(path)] == []
 
 
-def test_every_layer_stands_for_something():
+def test_every_layer_exists():
     assert {name for name in RANK if name != "__main__"} == {
         part(path) for path in MODULES if part(path) not in ("__init__", "__main__")
     }

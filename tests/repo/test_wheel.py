@@ -1,4 +1,4 @@
-"""What is installed holds what an installed Onceproof needs beside its modules."""
+"""The wheel contains the data files that an installed Onceproof needs."""
 
 import re
 import tomllib
@@ -30,18 +30,18 @@ def test_the_wheel_carries_the_catalogue_and_the_jobs(tmp_path):
     assert "onceproof/job/hook/sitecustomize.py" in found
 
 
-def test_the_wheel_carries_what_pages_are_made_of(tmp_path):
+def test_the_wheel_carries_the_templates_of_pages(tmp_path):
     found = wheel(tmp_path, "standard")
     parts = [path for kind in ("*.j2", "*.css") for path in (ROOT / "src").rglob(kind)]
     assert len(parts) > 5
     assert {str(path.relative_to(ROOT / "src")) for path in parts} <= found
 
 
-def test_an_installed_clone_has_no_second_copy_of_them(tmp_path):
+def test_an_editable_install_has_no_copy_of_them(tmp_path):
     assert [name for name in wheel(tmp_path, "editable") if name.startswith("onceproof/")] == []
 
 
-def test_the_page_of_extras_has_each_with_what_it_brings():
+def test_the_page_of_extras_lists_their_libraries():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"] | {"": project["dependencies"]}
     rows = re.findall(
@@ -52,7 +52,7 @@ def test_the_page_of_extras_has_each_with_what_it_brings():
     assert shown == asked | {"all": {"all of these"}}
 
 
-def test_each_library_is_in_the_extra_that_is_named_where_it_is_missing():
+def test_each_library_is_in_the_extra_that_its_error_names():
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
         "optional-dependencies"
     ]

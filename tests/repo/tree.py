@@ -1,4 +1,4 @@
-"""The repository as data, for the tests of its rules."""
+"""Files and imports of the repository, for the tests of its rules."""
 
 import ast
 import subprocess
@@ -11,7 +11,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 
 
 def tracked() -> list[Path]:
-    """Every file that git knows, or would take."""
+    """Return every file that git tracks or would add."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     return [ROOT / name for name in done.stdout.splitlines() if (ROOT / name).is_file()]
@@ -23,7 +23,7 @@ def parse(path: Path) -> ast.Module:
 
 
 def imports(path: Path, *, top_only: bool = False) -> set[str]:
-    """The modules that a file imports, anywhere or only when it is imported itself."""
+    """Return the modules that a file imports, anywhere or only at its top level."""
     tree = parse(path)
     nodes = tree.body if top_only else list(ast.walk(tree))
     found: set[str] = set()

@@ -1,4 +1,4 @@
-"""Three runs as they look in earnest, for the report: one green, one red, one unknown."""
+"""Three realistic runs for the report: one green, one red, one unknown."""
 
 from random import Random
 
@@ -57,7 +57,7 @@ def example_plan(scenario, sink, faults, **changes):
 
 
 class Story:
-    """A run as it goes on: records with their times, and what the reader sees."""
+    """A run in progress: records with their times, and the visible rows."""
 
     def __init__(self):
         self.random, self.now = Random(7), 0.0
@@ -124,17 +124,17 @@ class Story:
         for _ in range(2):
             self.then("read", "observe", 0.6, rows=rows, digest="8d3f")
 
-    def run(self, told, observed, **fields):
+    def run(self, document, observed, **fields):
         total = BATCHES * ROWS
         clocks = lambda seq: (4000 + self.times[seq - 1], 1.8e9 + self.times[seq - 1])  # noqa: E731
         return HandwrittenRun(
-            told, self.history, self.reads, list(range(total)),
+            document, self.history, self.reads, list(range(total)),
             expected=total, observed=observed, clocks=clocks, **fields,
         )  # fmt: skip
 
 
 def green():
-    """Two faults in an exactly-once sink, and nothing wrong."""
+    """Two faults in an exactly-once sink, and correct rows."""
     story = Story()
     story.begin()
     for batch in range(BATCHES):
@@ -150,12 +150,12 @@ def green():
         story.batch(batch)
     story.end(BATCHES * ROWS)
     sink = {"name": "two_phase_table", "family": "two_phase", "store": "postgres"}
-    told = example_plan("window_totals__two_phase_table__kill_and_cut", sink, [KILL, CUT])
-    return story.run(told, BATCHES * ROWS)
+    document = example_plan("window_totals__two_phase_table__kill_and_cut", sink, [KILL, CUT])
+    return story.run(document, BATCHES * ROWS)
 
 
 def red():
-    """A sink that forgets its batch, killed half-way through one, and held to exactly-once."""
+    """A sink without a memory of batches, killed half-way through one, judged by exactly-once."""
     story = Story()
     story.lost = ("order-00901",)
     story.begin()
@@ -186,15 +186,15 @@ def red():
         }
     )  # fmt: skip
     sink = {"name": "append_table", "family": "append", "store": "postgres"}
-    told = example_plan(
+    document = example_plan(
         "window_totals__append_table__kill_driver", sink, [KILL_HALF], writes="append"
     )
     counts = {"lost": 1, "duplicated": 25, "unexpected": 0, "changed": 0}
-    return story.run(told, BATCHES * ROWS + 24, differences=counts, samples=samples)
+    return story.run(document, BATCHES * ROWS + 24, differences=counts, samples=samples)
 
 
 def unknown():
-    """The cut never took hold, and the reader died before the end."""
+    """A cut without effect, and a reader that crashed before the end."""
     story = Story()
     story.begin()
     for batch in range(BATCHES):
@@ -203,8 +203,8 @@ def unknown():
         story.batch(batch)
     story.end(BATCHES * ROWS, polled=False)
     sink = {"name": "two_phase_topic", "family": "two_phase", "store": "kafka"}
-    told = example_plan("window_totals__two_phase_topic__cut_broker", sink, [CUT])
-    return story.run(told, BATCHES * ROWS)
+    document = example_plan("window_totals__two_phase_topic__cut_broker", sink, [CUT])
+    return story.run(document, BATCHES * ROWS)
 
 
 EXAMPLES = {"green": (green, "PASS"), "red": (red, "FAIL"), "unknown": (unknown, "UNKNOWN")}

@@ -15,7 +15,7 @@ from onceproof.stacks.links import ANYONE, WAYS, Deed, Rule
 from onceproof.stacks.links.verbs import disturb, heal
 
 Target = Annotated[str, typer.Argument(help="broker:1, broker:controller, broker:all, store ...")]
-Who = Annotated[
+Source = Annotated[
     str,
     typer.Option("--from", help="Whose connections: brokers, clients, driver, broker:1 ..."),
 ]
@@ -34,34 +34,42 @@ def register(app: typer.Typer) -> None:
     app.command("heal")(heal_links)
 
 
-def _cut(target: Target, who: Who = ANYONE, home: Home = None, as_json: AsJson = False) -> None:
-    _do(Rule(_name("cut", target, who), "cut", ()), target, who, home, as_json=as_json)
+def _cut(
+    target: Target, source: Source = ANYONE, home: Home = None, as_json: AsJson = False
+) -> None:
+    _do(Rule(_name("cut", target, source), "cut", ()), target, source, home, as_json=as_json)
 
 
 def _delay(
     target: Target,
-    who: Who = ANYONE,
+    source: Source = ANYONE,
     ms: Annotated[int, typer.Option(min=1, help="Milliseconds, each way.")] = 300,
     home: Home = None,
     as_json: AsJson = False,
 ) -> None:
-    _do(Rule(_name("delay", target, who), "delay", (), ms=ms), target, who, home, as_json=as_json)
+    _do(
+        Rule(_name("delay", target, source), "delay", (), ms=ms),
+        target,
+        source,
+        home,
+        as_json=as_json,
+    )
 
 
 def _rate(
     target: Target,
-    who: Who = ANYONE,
+    source: Source = ANYONE,
     kbytes: Annotated[int, typer.Option(min=1, help="Kilobytes a second, each way.")] = 100,
     home: Home = None,
     as_json: AsJson = False,
 ) -> None:
-    rule = Rule(_name("rate", target, who), "rate", (), kbytes=kbytes)
-    _do(rule, target, who, home, as_json=as_json)
+    rule = Rule(_name("rate", target, source), "rate", (), kbytes=kbytes)
+    _do(rule, target, source, home, as_json=as_json)
 
 
 def _blackhole(
     target: Target,
-    who: Who = ANYONE,
+    source: Source = ANYONE,
     way: Annotated[str, typer.Option(help="both, or requests or answers alone.")] = "both",
     home: Home = None,
     as_json: AsJson = False,
@@ -69,8 +77,8 @@ def _blackhole(
     if way not in ("both", *WAYS):
         raise RequestError(unknown("--way", way, ("both", *WAYS)))
     ways = WAYS if way == "both" else (way,)
-    rule = Rule(_name("blackhole", target, who), "blackhole", (), ways)
-    _do(rule, target, who, home, as_json=as_json)
+    rule = Rule(_name("blackhole", target, source), "blackhole", (), ways)
+    _do(rule, target, source, home, as_json=as_json)
 
 
 def heal_links(home: Home = None, as_json: AsJson = False) -> None:
@@ -84,8 +92,8 @@ def heal_links(home: Home = None, as_json: AsJson = False) -> None:
         )
 
 
-def _do(rule: Rule, target: str, who: str, home: Any, *, as_json: bool) -> None:
-    proof = disturb(open_named(home), rule, target, who, Random())
+def _do(rule: Rule, target: str, source: str, home: Any, *, as_json: bool) -> None:
+    proof = disturb(open_named(home), rule, target, source, Random())
     if as_json:
         print_document({"verb": rule.do, "members": proof.pop("members"), "proof": proof})
     else:
@@ -93,8 +101,8 @@ def _do(rule: Rule, target: str, who: str, home: Any, *, as_json: bool) -> None:
         typer.echo(f"{rule.name}: {counts}")
 
 
-def _name(deed: str, target: str, who: str) -> str:
-    return f"{deed} {target} from {who}"
+def _name(deed: str, target: str, source: str) -> str:
+    return f"{deed} {target} from {source}"
 
 
 _COMMANDS: dict[Deed, Callable[..., None]] = {
