@@ -49,12 +49,12 @@ def test_the_coordinator_of_a_transaction_is_the_broker_that_kafka_names(stack, 
     producer.begin_transaction()
     producer.send(make_topic(stack.brokers, "coordinated", 1), b"open").get(30)
     with closing(admin(stack.brokers)) as client:
-        said = client.describe_transactions(["who-coordinates"])["who-coordinates"]
+        description = client.describe_transactions(["who-coordinates"])["who-coordinates"]
     producer.abort_transaction()
     producer.close()
     done = stack.apply("kill", "broker:coordinator=who-coordinates", rng)
-    assert done.member == f"broker:{said.coordinator_id}"
-    assert done.proof["seat"]["after"]["broker"] != said.coordinator_id
+    assert done.member == f"broker:{description.coordinator_id}"
+    assert done.proof["seat"]["after"]["broker"] != description.coordinator_id
 
 
 def test_a_role_without_a_majority_left_says_so(stack, rng):

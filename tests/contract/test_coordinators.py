@@ -62,14 +62,14 @@ class Real:
         def answer():
             client = admin(self.brokers)
             try:
-                said = end_transaction(client, self.name, producer, 0, commit=commit)
+                error = end_transaction(client, self.name, producer, 0, commit=commit)
             finally:
                 client.close()
-            is_over = said.__name__ != "ConcurrentTransactionsError"
-            return is_over and said.__name__.removesuffix("Error")
+            is_over = error.__name__ != "ConcurrentTransactionsError"
+            return is_over and error.__name__.removesuffix("Error")
 
-        said = wait_for(answer, 30, "it is not ended")
-        return "ok" if said == "No" else said, *self.seen()
+        error = wait_for(answer, 30, "it is not ended")
+        return "ok" if error == "No" else error, *self.seen()
 
     def seen(self):
         found = self.ours.look([self.name]).get(self.name)

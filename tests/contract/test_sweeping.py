@@ -72,16 +72,16 @@ def test_open_items_are_listed_and_settled_as_decided(
     scene = make(name)
     died(scene, point)
     assert carry_out(["sweep", place(scene), "--writer", writer(scene)]) == 3
-    said = capsys.readouterr()
-    assert "nothing was changed; without a terminal, write --yes" in said.err
-    shown = one_line(said.out)
+    output = capsys.readouterr()
+    assert "nothing was changed; without a terminal, write --yes" in output.err
+    shown = one_line(output.out)
     assert shown.count(fate) == PARTS
     assert re.search(r"(prepared|staged file) 0 1 \d+ s \S+:1:1:0:0:0", shown)
     assert scene.sink().open()[0] == PARTS
     assert carry_out(["sweep", place(scene), "--writer", writer(scene), "--yes"]) == 0
-    said = capsys.readouterr().out
-    assert "a job that still runs is stopped" in said
-    assert done in said
+    output = capsys.readouterr().out
+    assert "a job that still runs is stopped" in output
+    assert done in output
     assert (without_writer(scene.seen()), scene.sink().open()[0]) == (expected(batches), 0)
 
 
@@ -104,13 +104,13 @@ def test_writers_are_listed_and_one_must_be_named(make, capsys):
     assert capsys.readouterr().out == "Nothing is left open.\n"
     died(scene, "all_pre_committed")
     assert carry_out(["sweep", place(scene)]) == 3
-    said = capsys.readouterr()
-    assert f"{scene.target.name} {PARTS}" in one_line(said.out)
-    assert "--writer is missing" in said.err
+    output = capsys.readouterr()
+    assert f"{scene.target.name} {PARTS}" in one_line(output.out)
+    assert "--writer is missing" in output.err
     assert carry_out(["sweep", place(scene), "--writer", "absent"]) == 3
-    said = capsys.readouterr().err
-    assert "absent" in said
-    assert scene.target.name in said
+    output = capsys.readouterr().err
+    assert "absent" in output
+    assert scene.target.name in output
 
 
 def test_nothing_to_do_claims_nothing(make, capsys):
@@ -136,10 +136,10 @@ def test_a_log_is_settled_by_its_checkpoint(make, capsys):
     assert carry_out(words) == 3
     assert "--checkpoint" in capsys.readouterr().err
     assert carry_out([*words, "--checkpoint", str(scene.checkpoint)]) == 0
-    said = one_line(capsys.readouterr().out)
-    assert said.count("not in the commit log yet: will stay") == PARTS
-    assert said.count("in no decision: will be removed") == 1
-    assert "0 batches added, 1 staged parts removed" in said
+    output = one_line(capsys.readouterr().out)
+    assert output.count("not in the commit log yet: will stay") == PARTS
+    assert output.count("in no decision: will be removed") == 1
+    assert "0 batches added, 1 staged parts removed" in output
     assert without_writer(scene.seen()) == expected([0])
     (scene.checkpoint / "commits" / "1").write_text('v1\n{"nextBatchWatermarkMs":0}')
     assert carry_out([*words, "--checkpoint", str(scene.checkpoint)]) == 0
@@ -164,16 +164,16 @@ def test_on_a_terminal_it_asks(make, answer, code, rows):
     words = [sys.executable, "-m", "onceproof", "sweep", place(scene), "--writer", "main"]
     child = subprocess.Popen(words, stdin=its, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     os.write(ours, answer.encode())
-    said = child.communicate(timeout=60)[0].decode()
+    output = child.communicate(timeout=60)[0].decode()
     os.close(ours)
     os.close(its)
     assert child.returncode == code
-    assert "Settle them? [y/N]" in said
+    assert "Settle them? [y/N]" in output
     assert len(scene.seen()) == rows
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         ("{address}", "names no table: write it behind a #"),
         ("{address}#orders", "invalid target 'orders'; use schema.table"),
@@ -181,10 +181,10 @@ def test_on_a_terminal_it_asks(make, answer, code, rows):
         ("{folder}/nowhere", "nowhere has no folder _writers"),
     ],
 )
-def test_a_place_without_writers_is_rejected(stack, tmp_path, capsys, given, said):
+def test_a_place_without_writers_is_rejected(stack, tmp_path, capsys, given, message):
     words = given.format(address=stack.members["store"].address, folder=tmp_path)
     assert carry_out(["sweep", words]) == 3
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_a_store_that_does_not_answer_gives_exit_code_2(capsys):

@@ -226,9 +226,9 @@ def test_open_items_are_listed_and_settled_as_decided(make, capsys):
         assert carry_out(["sweep", scene.place]) == 3
         assert f"main {PARTS}" in " ".join(capsys.readouterr().out.split())
         assert carry_out(["sweep", scene.place, "--writer", "main", "--yes"]) == 0
-        said = capsys.readouterr().out
-        assert done in said
-        assert "a job that still runs is stopped" in said
+        output = capsys.readouterr().out
+        assert done in output
+        assert "a job that still runs is stopped" in output
         assert (len(scene.seen()), scene.left()) == (ROWS if point == "decided" else 0, 0)
 
 
@@ -261,24 +261,24 @@ def test_a_time_out_between_decision_and_commit_is_given_up_by_a_sweep(make, cap
         with pytest.raises(StackError, match=re.escape(MESSAGES["lost"])):
             scene.sink().recover()
     assert carry_out(["sweep", scene.place, "--writer", "main", "--yes"]) == 0
-    said = capsys.readouterr().out
-    assert "decided, but its rows are lost: will be given up" in said
-    assert "1 batches given up" in said
+    output = capsys.readouterr().out
+    assert "decided, but its rows are lost: will be given up" in output
+    assert "1 batches given up" in output
     scene.batch(scene.sink(2), 1)
     assert plain(scene.seen()) == expected([1])
 
 
 @pytest.mark.parametrize(
-    ("place", "said"),
+    ("place", "message"),
     [
         ("kafka://{address}", "lacks a topic"),
         ("kafka://{address}#nowhere", "nowhere has no writers: there is no topic nowhere."),
         ("kafka://nowhere#t", "invalid Kafka address 'nowhere'; use host:port,host:port"),
     ],
 )
-def test_a_place_without_writers_is_rejected(stack, capsys, place, said):
+def test_a_place_without_writers_is_rejected(stack, capsys, place, message):
     assert carry_out(["sweep", place.format(address=stack.brokers.bootstrap)]) == 3
-    assert said in " ".join(capsys.readouterr().err.split())
+    assert message in " ".join(capsys.readouterr().err.split())
 
 
 def test_versions_and_settings_are_read_from_the_brokers(make, monkeypatch):

@@ -22,20 +22,19 @@ SENTINEL_KEY = "sentinel"
 AHEAD_MS = 24 * 60 * 60 * 1000  # of the sentinel, beyond the newest event
 # The options of every workload: the number of events, and how they are sent.
 SENDING: Mapping[str, Field] = {
-    "events": Field(whole(0, 1_000_000_000), "how many events", 20_000),
+    "events": Field(whole(0, 1_000_000_000), "number of events", 20_000),
     "producers": Field(whole(1, 64), "processes that share them", 1),
     "rate": Field(
         number(0, 10_000_000), "records a second over all producers; 0: as fast as possible", 2000
     ),
     "client": Field(
         Word((CONFLUENT, KAFKA_PYTHON)),
-        f"who sends; left out: {CONFLUENT} where it is installed, else {KAFKA_PYTHON}",
+        f"producer client; default: {CONFLUENT} if installed, else {KAFKA_PYTHON}",
         None,
     ),
     "delivery_s": Field(
         number(0, 600),
-        "how long a record may wait for its acknowledgement until it is sent again; 0: longer than"
-        " any outage",
+        "delivery time-out after which a record is sent again; 0: longer than any outage",
         0,
     ),
 }

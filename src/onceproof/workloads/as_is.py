@@ -17,10 +17,8 @@ from onceproof.errors import RequestError
 from onceproof.schema.kinds import TEXT, Field
 
 OPTIONS: Mapping[str, Field] = {
-    "sentinel": Field(TEXT, "the value of a last record, far ahead of all in time", ""),
-    "event_time": Field(
-        TEXT, "the field of the value that holds the event time, such as order.at", ""
-    ),
+    "sentinel": Field(TEXT, "the value of a last record, much later than all others", ""),
+    "event_time": Field(TEXT, "the field of the value with the event time, such as order.at", ""),
 }
 _CHUNK = 20_000
 _IN_MS = 100_000_000_000  # numbers from here on are milliseconds, smaller ones seconds

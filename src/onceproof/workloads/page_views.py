@@ -17,14 +17,14 @@ START_MS = 1_700_000_000_000
 _DAY_MS = 24 * 60 * 60 * 1000
 _SHARE = number(0, 1)
 OPTIONS: Mapping[str, Field] = {
-    "keys": Field(whole(1, 1_000_000), "how many apps are viewed", 100),
-    "skew": Field(number(0, 5), "how uneven; 0: all alike", 1.0),
+    "keys": Field(whole(1, 1_000_000), "number of apps", 100),
+    "skew": Field(number(0, 5), "unevenness of the keys; 0: even", 1.0),
     "span_ms": Field(
         whole(1, 365 * _DAY_MS), "the event time over which a producer's events are spread", 60_000
     ),
-    "jitter_ms": Field(whole(0, _DAY_MS), "how far an event may lie before its time", 500),
-    "late": Field(_SHARE, "share of the events that lie far before their time", 0.0),
-    "late_by_ms": Field(whole(0, _DAY_MS), "how far", 20_000),
+    "jitter_ms": Field(whole(0, _DAY_MS), "largest shift of an event back in time", 500),
+    "late": Field(_SHARE, "share of the events that are late", 0.0),
+    "late_by_ms": Field(whole(0, _DAY_MS), "shift of a late event back in time", 20_000),
     "redelivered": Field(_SHARE, "share of the events that is sent a second time", 0.0),
 }
 # Generated at once; another number would give other events for the same seed.

@@ -19,8 +19,8 @@ from onceproof.workloads import as_is
 from onceproof.workloads.as_is import Record
 
 OPTIONS: Mapping[str, Field] = {
-    "file": Field(TEXT, "the file of the records, named from the scenario's folder"),
-    "events": Field(whole(0, 1_000_000_000), "how many events; 0: as many as the file has", 0),
+    "file": Field(TEXT, "the file with the records, relative to the scenario's folder"),
+    "events": Field(whole(0, 1_000_000_000), "number of events; 0: as many as the file has", 0),
     **as_is.OPTIONS,
 }
 _KNOWN = ("key", "key_base64", "value", "value_base64", "headers")

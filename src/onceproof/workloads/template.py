@@ -45,7 +45,6 @@ def events(options: Mapping[str, Any], seed: int, producer: int) -> Iterator[Any
 
 
 def _table(options: Mapping[str, Any], view: Any, seed: int, producer: int) -> Any:
-    """Return a table of page views as records of the template."""
     times = dict(zip(view["id"].to_pylist(), view["event_ms"].to_pylist(), strict=True))
     ids = sorted(times)
     drawn = Drawn(ids, [times[one] for one in ids], _rng(seed, ids[0]))

@@ -130,8 +130,8 @@ def test_a_sink_is_one_file_and_one_line(run, tmp_path):
     for colour in ("red", "green"):
         (tmp_path / f"{colour}.yaml").write_text(SCENARIO.format(colour=colour))
     done = run("SINKS", "letters", "post:Letters", SINK)
-    said = " ".join(done.stdout.split())
-    assert "letter 3 1 - bob:1:1:3:0:0 decided: will be committed" in said
-    assert "1 letters sent." in said
+    output = " ".join(done.stdout.split())
+    assert "letter 3 1 - bob:1:1:3:0:0 decided: will be committed" in output
+    assert "1 letters sent." in output
     assert done.stdout.startswith("letters")
     assert "unknown value 'green'; choose one of blue, red" in done.stderr

@@ -33,7 +33,7 @@ def store(world):
     return made
 
 
-def again(world):
+def next_run(world):
     return topic_store(world, 1, lambda: None)
 
 
@@ -50,56 +50,56 @@ def name(part):
 def test_a_committed_batch_is_noted_as_done_and_no_longer_open(world, store):
     decide(store)
     store.commit(PARTS[0])
-    assert again(world).open() == list(PARTS)
+    assert next_run(world).open() == list(PARTS)
     store.commit(PARTS[1])
-    assert (again(world).open(), world.visible.total()) == ([], 2)
+    assert (next_run(world).open(), world.visible.total()) == ([], 2)
 
 
 def test_a_committed_batch_without_a_note_is_found_committed(world, store):
     decide(store)
     for part in PARTS:
         world.transactions.end(name(part), store.intact()[part].producer, 0, commit=True)
-    other = again(world)
+    other = next_run(world)
     assert other.open() == list(PARTS)
     for part in other.open():
         other.commit(part)
-    assert again(world).open() == []
+    assert next_run(world).open() == []
 
 
 def test_losing_a_timed_out_decided_part_raises_each_time(world, store):
     decide(store)
     world.transactions.expire(name(PARTS[1]))
-    other = again(world)
+    other = next_run(world)
     other.open()
     other.commit(PARTS[0])
     for _ in range(2):
         with pytest.raises(LostError, match=re.escape(LOST["aborted"])):
             other.commit(PARTS[1])
-    assert again(world).open() == list(PARTS)
+    assert next_run(world).open() == list(PARTS)
 
 
 def test_an_operator_can_give_up_lost_parts(world, store):
     decision = decide(store)
     world.transactions.expire(name(PARTS[1]))
-    other = again(world)
+    other = next_run(world)
     assert other.lost(decision) == [PARTS[1]]
     assert other.memory.undone() == [decision]
     other.give_up(decision)
-    assert (again(world).open(), sorted(world.visible)) == ([], [0])
+    assert (next_run(world).open(), sorted(world.visible)) == ([], [0])
 
 
 def test_a_store_that_goes_on_records_a_loss_once(world, store, tmp_path, monkeypatch):
     monkeypatch.setenv(fencing.FILE, str(tmp_path / "fenced"))
     decide(store)
     world.transactions.expire(name(PARTS[1]))
-    other = again(world)
+    other = next_run(world)
     other.goes_on = True
     for part in other.open():
         other.commit(part)
     (record,) = fencing.read_records(tmp_path / "fenced", 0)
     assert (record["batch"], record["what"]) == (0, "a decided part was lost")
     assert list(other.given_up) == [PARTS[1]]
-    assert (again(world).open(), sorted(world.visible)) == ([], [0])
+    assert (next_run(world).open(), sorted(world.visible)) == ([], [0])
 
 
 @pytest.mark.parametrize("is_forgotten", [True, False])
@@ -111,7 +111,7 @@ def test_an_unknown_outcome_is_an_error_and_not_guessed(world, store, is_forgott
         del world.transactions.known[name(PARTS[0])]
     else:
         world.transactions.init(name(PARTS[0]))
-    other = again(world)
+    other = next_run(world)
     with pytest.raises(LostError, match=re.escape(LOST["unknown"])):
         other.commit(PARTS[0])
 

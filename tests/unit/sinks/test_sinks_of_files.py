@@ -101,9 +101,9 @@ def test_a_replay_leaves_each_row_once(scene):
 def test_a_decided_batch_is_drained_and_not_written(tmp_path, monkeypatch):
     scene = Scene("two_phase_files", tmp_path, monkeypatch)
     scene.sink(1).write(frame(0), 0)
-    again = frame(0, (["other"],))
-    scene.sink(2).write(again, 0)
-    assert again.drained
+    replay = frame(0, (["other"],))
+    scene.sink(2).write(replay, 0)
+    assert replay.drained
     assert {row[-1] for row in scene.seen()} == {1}
 
 

@@ -104,7 +104,7 @@ def test_the_sentinel_is_later_than_all_events():
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         ({"late": 1.5}, "late: invalid value 1.5; use a number of at least 0 and at most 1"),
         ({"late": float("nan")}, "late: invalid value nan; use a number of at least"),
@@ -124,10 +124,10 @@ def test_the_sentinel_is_later_than_all_events():
         ({"span": 1}, "span: unknown key 'span'; did you mean 'span_ms'? Choose one of "),
     ],
 )
-def test_an_invalid_option_is_rejected(given, said):
+def test_an_invalid_option_is_rejected(given, message):
     with pytest.raises(RequestError) as refused:
         options(**given)
-    assert str(refused.value).startswith(f"workload page_views: {said}")
+    assert str(refused.value).startswith(f"workload page_views: {message}")
 
 
 def test_a_client_that_is_not_installed_is_a_valid_option(monkeypatch):

@@ -46,9 +46,9 @@ EMPTY = Field(TRUTH, "whether it may be emptied before a run", None)
 # The options of every output, in addition to its own.
 _DECLARED = {
     "guarantee": Field(
-        Word(tuple(one.value for one in Guarantee)), "what the job promises for it", None
+        Word(tuple(one.value for one in Guarantee)), "the job's guarantee for it", None
     ),
-    "writes": Field(Word(tuple(one.value for one in Writes)), "how its rows come to be", None),
+    "writes": Field(Word(tuple(one.value for one in Writes)), "how the job writes its rows", None),
 }
 
 

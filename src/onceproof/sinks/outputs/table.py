@@ -163,7 +163,7 @@ Table = output(
         example="SCHEMA.TABLE",
         options={
             NAMED_BY: Field(NONEMPTY, "the table; left out: one of the run's own", None),
-            "create": Field(NONEMPTY, "the statement that makes it, with {target}", None),
+            "create": Field(NONEMPTY, "the statement that creates it, with {target}", None),
             "empty": EMPTY,
         },
         location=lambda target: target.name,

@@ -50,7 +50,7 @@ Topic = output(
         example="NAME",
         options={
             NAMED_BY: Field(NONEMPTY, "the topic; left out: one of the run's own", None),
-            "partitions": Field(whole(1), "of a topic of the run's own", None),
+            "partitions": Field(whole(1), "number of partitions of a topic of the run's own", None),
         },
         location=lambda target: target.name,
         prepare=prepare,

@@ -16,7 +16,7 @@ from onceproof.sinks.topics.journal import writers_of
 from onceproof.sinks.topics.reader import TopicReader, read
 
 OPTIONS: Mapping[str, Field] = {
-    "partitions": Field(whole(1, 1000), "partitions that the topic gets", PARTITIONS)
+    "partitions": Field(whole(1, 1000), "number of the topic's partitions", PARTITIONS)
 }
 
 

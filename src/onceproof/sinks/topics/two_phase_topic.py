@@ -39,9 +39,13 @@ class TwoPhaseTopic(TopicSink):
     options: ClassVar = {
         **OPTIONS,
         "transaction_timeout_ms": Field(
-            whole(1000, 2**31 - 1), "what brokers allow is meant", None
+            whole(1000, 2**31 - 1),
+            "time-out of transactions; default: the largest that the brokers allow",
+            None,
         ),
-        "when_lost": Field(Word(("stop", "go_on")), "of a batch that brokers aborted", "stop"),
+        "when_lost": Field(
+            Word(("stop", "go_on")), "reaction to a decided batch that the brokers aborted", "stop"
+        ),
     }
     modes: ClassVar = ("append", "update", "complete")
     steps: ClassVar = (
