@@ -69,7 +69,7 @@ class ScenarioOperator(TriggerDagRunOperator):
 
 
 class NightOperator(BaseOperator):
-    """Sum up a night's verdicts; fails if one is not as claimed, or a run has none."""
+    """The summary of a night's verdicts; it fails if one is not as claimed, or a run has none."""
 
     def execute(self, context: Any) -> list[dict[str, Any]]:
         """Log a line for each run, return their summaries, and fail if one is not as claimed."""

@@ -32,7 +32,7 @@ def final_failure(error: OnceproofError) -> AirflowFailException:
 
 
 class PlanOperator(BaseOperator):
-    """Plan a run and return its directory; earlier runs of this DAG run are released first."""
+    """The task `plan`; it releases earlier runs of this DAG run and returns the new directory."""
 
     template_fields: Sequence[str] = ("scenario", "seed", "subject", "night", "is_open")
 
@@ -168,7 +168,7 @@ class PhaseTrigger(BaseTrigger):
 
 
 class JudgeOperator(BaseOperator):
-    """Judge a run even if earlier tasks failed; succeeds if the verdict is as claimed."""
+    """The task `judge`; it runs after any failure, and succeeds if the verdict is as claimed."""
 
     template_fields: Sequence[str] = ("directory",)
     operator_extra_links = (ReportLink(),)
@@ -193,7 +193,7 @@ class JudgeOperator(BaseOperator):
 
 
 class ReleaseOperator(PhaseOperator):
-    """Release of a run's topics, tables and stack; the teardown of `plan`."""
+    """The task `release`, the teardown of `plan`: it removes a run's topics, tables and stack."""
 
     def execute(self, context: Any) -> None:  # noqa: ARG002
         """Release the run; if it was not judged, judge it, and fail unless it is as claimed."""

@@ -25,7 +25,7 @@ def check_scenario(asked: str, home: Path | None) -> list[Check]:
     except RequestError as error:
         return [Check("scenario", False, f"cannot run {asked}", str(error))]
     found = [
-        Check("scenario", True, f"{scenario.name} of {scenario.file}"),
+        Check("scenario", True, f"{scenario.name} of {scenario.file}, with reference and sink"),
         check_libraries(scenario),
         *check_variables(scenario),
         *check_job(scenario),

@@ -93,21 +93,21 @@ class Identity:
         return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
 
     def maps_file(self, path: Path) -> bool:
-        """Whether the process has this file mapped into its memory."""
+        """Return whether the process has mapped this file into its memory."""
         try:
             return str(path) in (PROC / f"{self.pid}/maps").read_text(errors="replace")
         except OSError:
             return False
 
     def works_in(self, folder: Path) -> bool:
-        """Whether this folder is the process's working directory."""
+        """Return whether this folder is the process's working directory."""
         try:
             return (PROC / f"{self.pid}/cwd").readlink() == folder
         except OSError:
             return False
 
     def runs(self, program: Path) -> bool:
-        """Whether the process runs this program."""
+        """Return whether the process runs this program."""
         try:
             return (PROC / f"{self.pid}/exe").readlink() == program.resolve()
         except OSError:
@@ -148,7 +148,7 @@ class Identity:
             return False
 
     def has_environment(self, name: str, value: str) -> bool:
-        """Whether the process was started with this variable set to this value."""
+        """Return whether the process was started with this variable set to this value."""
         return self.variable(name) == value
 
 

@@ -62,7 +62,7 @@ def marked(command: Sequence[str], mark: str) -> list[str]:
 
 
 def is_marked(one: Identity, mark: str) -> bool:
-    """Whether a process or one of its ancestors was started with this mark."""
+    """Return whether a process or one of its ancestors was started with this mark."""
     return one.rss_limit == _kilobytes(mark) << 10
 
 

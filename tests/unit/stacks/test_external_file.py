@@ -97,8 +97,8 @@ def test_a_file_without_security_store_and_members_is_enough(tmp_path):
             "members.broker:1.address: invalid value 'k:0'",
         ),
         (["kafka", "protocol"], "SASL", "kafka.protocol: unknown value 'SASL'; did you m"),
-        (["kafka", "password"], None, "SASL_SSL does not fit mechanism, user, password"),
-        (["kafka", "protocol"], "SSL", ": SSL does not fit mechanism, user, password"),
+        (["kafka", "password"], None, "kafka: SASL_SSL needs mechanism, user, password"),
+        (["kafka", "protocol"], "SSL", "kafka: SSL takes no mechanism, user, password"),
         (["kafka", "certificate"], "${CERT}", "kafka: has only one of certificate and key"),
         (
             ["kafka", "passwrod"],

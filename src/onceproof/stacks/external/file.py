@@ -81,10 +81,11 @@ def _entry(given: Mapping[str, Any]) -> MemberEntry:
 def _check_security(kafka: Item, given: Mapping[str, Any]) -> None:
     # A login must be complete and needs SASL; certificates need TLS.
     protocol, has_login = given["protocol"], [name in given for name in _LOGIN]
-    if not all(has_login) if "SASL" in protocol else any(has_login):
-        kafka.refuse(
-            f"{protocol} does not fit {', '.join(_LOGIN)}; write all of them with SASL, or none"
-        )
+    login = ", ".join(_LOGIN)
+    if "SASL" in protocol and not all(has_login):
+        kafka.refuse(f"{protocol} needs {login}; write all of them")
+    if "SASL" not in protocol and any(has_login):
+        kafka.refuse(f"{protocol} takes no {login}; remove them, or write SASL_SSL")
     if "SSL" not in protocol and any(name in given for name in _FILES):
         kafka.find("protocol").refuse(f"is {protocol}, without certificates; write SSL or SASL_SSL")
     if ("certificate" in given) != ("key" in given):
@@ -126,7 +127,6 @@ def _is_port(text: str) -> bool:
 
 
 def _split(text: str) -> SplitResult | None:
-    """Return the parts of an address; None if it or its port is invalid."""
     try:
         parts = urlsplit(text)
         return None if parts.port == 0 else parts

@@ -101,7 +101,7 @@ def aimed_at(stack: LocalStack, target: str, rng: Random) -> list[str]:
     if role := find_role(target, Brokers(addresses, PLAIN)):
         number = role.seat().broker
         if f"broker:{number}" not in brokers:
-            raise StackError(f"{target} is no broker now: it has no leader; try again")
+            raise StackError(f"{target} has no leader now; try again")
         return [f"broker:{number}"]
     return [pick(target, names, running, rng)]
 
