@@ -4,18 +4,18 @@ import re
 import pytest
 
 from onceproof.errors import RequestError
-from onceproof.stacks.local.bringing_up import bring_up, refuse_wrong
+from onceproof.stacks.local.bringing_up import bring_up, refuse_invalid_shape
 
 
 @pytest.mark.parametrize("brokers", [0, 2, 4, 6, -1])
 def test_numbers_without_a_majority_are_refused(brokers):
     with pytest.raises(RequestError, match=re.escape(f"--brokers {brokers}")):
-        refuse_wrong(brokers, 2, [])
+        refuse_invalid_shape(brokers, 2, [])
 
 
 def test_an_empty_stack_is_refused():
     with pytest.raises(RequestError, match="empty"):
-        refuse_wrong(3, 2, ["kafka", "spark", "store"])
+        refuse_invalid_shape(3, 2, ["kafka", "spark", "store"])
 
 
 def test_a_disk_that_fills_up_is_reported(tmp_path, monkeypatch):

@@ -23,7 +23,7 @@ from onceproof.setup.postgres import refuse_closed
 from onceproof.stacks import Member
 from onceproof.stacks.links import member as links
 from onceproof.stacks.local.ports import free_ports, refuse_taken
-from onceproof.stacks.local.taking_down import clear, end_processes, folder_lock, refuse_strange
+from onceproof.stacks.local.taking_down import clear, end_processes, folder_lock, refuse_unusable
 from onceproof.stacks.local.verbs import await_health
 from onceproof.stacks.members import (
     airflow,
@@ -41,7 +41,7 @@ _ARCHIVE = "-XX:SharedArchiveFile="
 log = logging.getLogger(__name__)
 
 
-def refuse_wrong(
+def refuse_invalid_shape(
     brokers: int, workers: int, without: Collection[str], *, is_alone: bool = True
 ) -> None:
     """Raise if a stack cannot have this shape; only one with Airflow may have no other part."""
@@ -72,7 +72,7 @@ def bring_up(
     `airflow_runs`, the stack includes Airflow, which writes its runs there. After a failure no
     process is left running; the logs stay until the next stack in this folder.
     """
-    refuse_strange(folder)
+    refuse_unusable(folder)
     with _disk_full_as_request_error(folder), folder_lock(folder):
         clear(folder)
         _refuse_little_space(folder)

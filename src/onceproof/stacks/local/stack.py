@@ -15,7 +15,7 @@ from onceproof.machine.home import onceproof_home
 from onceproof.stacks import DEAD, PAUSED, Done, Member, MemberStatus, Verb
 from onceproof.stacks.aiming import aim, heal_members, lacking
 from onceproof.stacks.local import keeper
-from onceproof.stacks.local.bringing_up import bring_up, refuse_wrong
+from onceproof.stacks.local.bringing_up import bring_up, refuse_invalid_shape
 from onceproof.stacks.local.taking_down import folder_lock, take_down
 from onceproof.stacks.local.verbs import VERB_BODIES, owner
 from onceproof.stacks.members import store
@@ -58,7 +58,7 @@ class LocalStack:
         `airflow_runs`, Airflow is started too, and writes its runs there.
         """
         folder = (folder or default_folder()).resolve()
-        refuse_wrong(brokers, workers, without, is_alone=airflow_runs is None)
+        refuse_invalid_shape(brokers, workers, without, is_alone=airflow_runs is None)
         counts = {"brokers": 0 if "kafka" in without else brokers}
         counts["workers"] = 0 if "spark" in without else workers
         has_store = "store" not in without

@@ -50,7 +50,7 @@ def clear(folder: Path) -> None:
     _remove(found)
 
 
-def refuse_strange(folder: Path) -> None:
+def refuse_unusable(folder: Path) -> None:
     """Raise `RequestError` if a stack cannot use this folder because of its name or content."""
     if folder == onceproof_home():
         raise RequestError(f"{folder} is ONCEPROOF_HOME itself; choose a --home below or beside it")
