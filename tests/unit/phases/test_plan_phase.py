@@ -16,7 +16,7 @@ from onceproof.phases.subject import find_subject
 from onceproof.runs.directory import RunDirectory
 from onceproof.runs.plan import Plan, Writes
 from onceproof.scenario import find_scenario, load_catalogue
-from onceproof.scenario.commands import default_command, fill, named
+from onceproof.scenario.commands import default_command, fill, placeholders_in
 from onceproof.verdict import Grade
 from tests.plans import output_of
 from tests.unit.scenario.test_scenarios import JOB, read
@@ -100,7 +100,7 @@ def test_a_users_job_gets_its_options_and_its_folder(tmp_path):
 
 
 def test_doubled_brackets_are_brackets_and_no_placeholders():
-    assert named(['{{"a": {topic}}}', "{}"]) == {"topic", ""}
+    assert placeholders_in(['{{"a": {topic}}}', "{}"]) == {"topic", ""}
     assert fill(["{{x}} {a} {topic}"], {"a": "{1}"}) == ("{{x}} {{1}} {topic}",)
     (word,) = fill(["{{x}} {a}"], {"a": "{1}"})
     assert word.format_map({}) == "{x} {1}"
