@@ -94,7 +94,7 @@ class changes_value:
 
 @honest_otherwise
 class writes_unsent:
-    """Writes beside the row of a bad key one that nobody sent; the plan runs once."""
+    """Writes an additional row that was not sent beside that of a bad key; the plan runs once."""
 
     def write(self, frame, batch):
         from pyspark.sql import functions as F

@@ -1,4 +1,4 @@
-"""Kafka's brokers as a two-phase commit needs them: a log, and a coordinator of transactions."""
+"""Kafka's brokers for a two-phase commit: a log, and a coordinator of transactions."""
 
 from __future__ import annotations
 
@@ -28,40 +28,40 @@ class ModelJournal:
         """Append a record."""
         self.tick()
         self.world.journal.append(text)
-        self.tick()  # appended, and not yet told
+        self.tick()  # appended, but without a reply
 
     def read(self) -> Sequence[tuple[int, str]]:
-        """Return the records behind those that were read."""
+        """Return the records after those that were read."""
         self.tick()
         begin, self._read = self._read, len(self.world.journal)
         return list(enumerate(self.world.journal))[begin:]
 
     def mark(self) -> str:
-        """There is one journal only."""
+        """Return the mark of the only journal."""
         return MARK
 
     def trim(self, before: int) -> None:
-        """Everything is kept."""
+        """Keep everything."""
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing."""
 
 
 class ModelJournalMemory(JournalMemory):
-    """Production's memory, which tells the world who was told what."""
+    """The memory of production, which records claims and decisions in the world."""
 
     world: World
     run: int
 
     def claim(self, attempt: int) -> int:
-        """Claim, and be known as whoever did."""
+        """Claim, and record the run that did."""
         epoch = super().claim(attempt)
         self.world.epoch = max(self.world.epoch, epoch)
         self.world.claimed_by[epoch] = self.run
         return epoch
 
     def decide(self, decision: Decision) -> bool:
-        """Decide, and be known as whoever was told so."""
+        """Decide, and record the run that did."""
         is_decided = super().decide(decision)
         if is_decided:
             self.world.decisions[decision.batch] = decision
@@ -71,7 +71,7 @@ class ModelJournalMemory(JournalMemory):
 
 @dataclass
 class ModelCoordinator:
-    """The coordinator as one run asks it."""
+    """The coordinator, as used by one run."""
 
     world: World
     run: int
@@ -79,22 +79,22 @@ class ModelCoordinator:
 
     @property
     def books(self) -> Transactions:
-        """What is known of all ids."""
+        """The state of all ids."""
         return self.world.transactions
 
     def unfinished(self, head: str) -> Mapping[str, Seen]:
-        """Return what is open."""
+        """Return the open transactions."""
         self.tick()
         found = self.books.known.items()
         return {n: seen for n, seen in found if n.startswith(head) and seen.state == ONGOING}
 
     def look(self, names: Iterable[str]) -> Mapping[str, Seen]:
-        """Return what is known."""
+        """Return the state of these transactions."""
         self.tick()
         return {name: self.books.known[name] for name in names if name in self.books.known}
 
     def end(self, name: str, producer: int, epoch: int, *, commit: bool) -> bool:
-        """End a transaction, once; its rows come into sight or are gone."""
+        """End a transaction, once; its rows become visible or are discarded."""
         self.tick()
         part, _ = part_of(HEAD, name)
         is_ours = self.books.end(name, producer, epoch, commit=commit) == "ok"
@@ -104,11 +104,11 @@ class ModelCoordinator:
             self.world.ended[name] = self.world.ended.get(name, ()) + rows
         elif is_ours:
             self.world.check_abort(part, self.run)
-        self.tick()  # ended, and not yet told
+        self.tick()  # ended, but without a reply
         return is_ours
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing."""
 
 
 @dataclass
@@ -126,7 +126,7 @@ class ModelTopicPart:
         return id_of(HEAD, self.part, MARK)
 
     def write(self, rows: Any) -> None:
-        """Write rows, which nobody sees before the end."""
+        """Write rows, which are not visible before the end."""
         self.tick()
         if self.epoch < 0:
             _, self.epoch = self.world.transactions.init(self.name)
@@ -134,7 +134,7 @@ class ModelTopicPart:
         self.world.open[self.part] = self.world.open.get(self.part, ()) + tuple(rows)
 
     def pre_commit(self) -> None:
-        """Flush; whoever was fenced hears so."""
+        """Flush, or raise if the producer was fenced."""
         self.tick()
         self._flush()
 

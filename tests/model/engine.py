@@ -1,4 +1,4 @@
-"""The engine: plans a batch in the offset log, has it written, and puts it into the commit log."""
+"""The engine: plans a batch in the offset log, writes it, and adds it to the commit log."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ MOST_RUNS = 6
 
 @dataclass
 class Run:
-    """One life of the driver, with the recovery before it and, if it gets so far, behind it.
+    """One run of the driver, with the recovery before it and, at the end of the input, after it.
 
-    `hold` is told each step and its name, and may hold the run there. `said` is the error that
-    ended it.
+    `hold` is called with each step and its name, and may hold the run there. `error` is the
+    message of the error that ended it.
     """
 
     world: World
@@ -30,7 +30,7 @@ class Run:
     hold: Callable[[int, str], None] | None = None
     steps: int = 0
     died_at: int = 0
-    said: str = ""
+    error: str = ""
     asleep: bool = False
     tasks_begun: int = 0
 
@@ -39,7 +39,7 @@ class Run:
         self.died_at = crashes[self.number] if self.number < len(crashes) else 0
 
     def live(self, *, recovers: bool = True) -> bool:
-        """Live to the end of the input, or to death; return whether that was the end."""
+        """Run to the end of the input, or to a crash; return whether the end was reached."""
         self.world.alive.add(self.number)
         try:
             if recovers:
@@ -49,14 +49,14 @@ class Run:
                 self.world.woke(self.schedule.tasks, END)
             self._sink().recover()
         except (CrashError, OnceproofError) as error:
-            self.said = str(error)
+            self.error = str(error)
             return False
         finally:
             self.world.alive.discard(self.number)
         return True
 
     def tick(self) -> None:
-        """Count a step; whoever sleeps may wake at it, and this process may die at it."""
+        """Count a step; sleepers may wake at it, and this process may crash at it."""
         if self.asleep:  # an attempt that woke takes no steps of the driver's
             return
         self.steps += 1
@@ -82,7 +82,7 @@ class Run:
 
     def _drive(self, sink: ModelSink) -> None:
         disk = self.world.disk
-        planned = dict(disk.offsets)  # as it reads the log once, at its start
+        planned = dict(disk.offsets)  # the log is read once, at the start
         batch = max(disk.commits, default=-1) + 1
         while True:
             if batch not in planned:
@@ -121,7 +121,7 @@ class Run:
             self.world.violations.append(f"batch {batch} returned early in run {self.number}")
 
     def _task(self, sink: ModelSink, task: Part, rows: list[int]) -> Part:
-        """Run a task to the attempt that wins, and return that one's part."""
+        """Run a task until an attempt wins, and return its part."""
         place = (task.batch, task.partition)
         way = "" if place in self.sleepers.came else self.schedule.tasks.get(place, "")
         self.sleepers.came.add(place)
@@ -131,12 +131,12 @@ class Run:
                 self._attempt(sink, task, rows)[1].pre_commit()
             elif way == "lingers":
                 self.sleepers.sleeping.append(lambda: winner.write(rows))
-            return self._told(won, winner)
+            return self._pre_committed(won, winner)
         self._spoiled(sink, task, rows, way)
-        return self._told(*self._attempt(sink, task, rows))
+        return self._pre_committed(*self._attempt(sink, task, rows))
 
     def _spoiled(self, sink: ModelSink, task: Part, rows: list[int], way: str) -> None:
-        """Begin an attempt that comes to nothing, and let happen to it what the schedule says."""
+        """Begin an attempt that does not win, and let it fail as scheduled."""
         if way == "dozes":
             self.tasks_begun += 1
             number = self.tasks_begun
@@ -150,8 +150,8 @@ class Run:
         elif way == "fails":
             raise StoreError(f"task {task.name} failed as often as it may")
 
-    def _told(self, part: Part, transaction: Transaction) -> Part:
-        """Pre-commit the part that wins, and tell the driver."""
+    def _pre_committed(self, part: Part, transaction: Transaction) -> Part:
+        """Pre-commit the part that wins, and report it to the driver."""
         transaction.pre_commit()
         self._reach("task_done", part)
         self.tick()
@@ -178,7 +178,7 @@ class Run:
 
 
 def live(world: World, family: Family, schedule: Schedule, first: int = 0) -> list[int]:
-    """Start runs until one ends, as a supervisor does; return how many steps each took."""
+    """Start runs until one ends, as a supervisor does; return the steps of each."""
     sleepers = Sleepers(schedule.wakes)
     taken = []
     for number in range(first, first + MOST_RUNS):

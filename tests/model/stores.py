@@ -64,18 +64,18 @@ class ModelMemory:
         return self.world.decisions.get(batch)
 
     def decide(self, decision: Decision) -> bool:
-        """Decide, if no newer epoch was claimed and no other decision stands."""
+        """Decide, if no newer epoch was claimed and there is no other decision."""
         self.tick()
         world = self.world
         if world.epoch != decision.epoch or decision.batch in world.decisions:
             return False
         world.decisions[decision.batch] = decision
-        self.tick()  # decided, and not yet told
+        self.tick()  # decided, but without a reply
         self.believe(decision.batch)
         return True
 
     def believe(self, batch: int) -> None:
-        """Note that this run is about to be told that it decided a batch."""
+        """Record that this run will get the reply that it decided a batch."""
         self.world.believe(batch, self.run)
 
 
@@ -89,7 +89,7 @@ class ModelTransaction:
     rows: tuple[int, ...] = ()
 
     def write(self, rows: Any) -> None:
-        """Take some rows; nobody sees them."""
+        """Take some rows; they are not visible."""
         self.tick()
         self.rows += tuple(rows)
 
@@ -99,7 +99,7 @@ class ModelTransaction:
         self.into[self.part] = self.rows
 
     def abort(self) -> None:
-        """Nothing was kept."""
+        """Do nothing."""
 
 
 class ModelStore(ModelMemory):
@@ -110,17 +110,17 @@ class ModelStore(ModelMemory):
         return ModelTransaction(part, self.world.open, self.tick)
 
     def open(self) -> Sequence[Part]:
-        """Return what is pre-committed."""
+        """Return the pre-committed parts."""
         self.tick()
         return sorted(self.world.open)
 
     def commit(self, part: Part) -> None:
-        """Let readers see a part, once."""
+        """Make a part visible, once."""
         self.tick()
         self.world.visible.update(self.world.open.pop(part, ()))
 
     def abort(self, part: Part) -> None:
-        """Undo a part, and note if nobody may do that."""
+        """Undo a part, and record a violation if that is not allowed."""
         self.tick()
         self.world.check_abort(part, self.run)
         self.world.open.pop(part, None)
@@ -130,7 +130,7 @@ class ModelLog(ModelMemory):
     """A store of a write-ahead log."""
 
     def decide(self, decision: Decision) -> bool:
-        """Name the staged parts of a batch, also in the place of others."""
+        """Name the staged parts of a batch, also instead of others."""
         self.tick()
         if self.world.epoch != decision.epoch or decision.batch in self.world.marked:
             return False
@@ -143,7 +143,7 @@ class ModelLog(ModelMemory):
         return ModelTransaction(part, self.world.staged, self.tick)
 
     def waiting(self) -> Sequence[Decision]:
-        """Return what is not marked, in order."""
+        """Return the decisions that are not marked, in order."""
         self.tick()
         found = self.world.decisions
         return [found[batch] for batch in sorted(found) if batch not in self.world.marked]
@@ -151,7 +151,7 @@ class ModelLog(ModelMemory):
     def apply(
         self, decision: Decision, epoch: int, half: Callable[[], None], *, mark: bool
     ) -> bool:
-        """Put the rows where readers see them: in one step with the mark, or half by half."""
+        """Make the rows visible: in one step with the mark, or half by half."""
         if not self._may(decision, epoch):
             return False
         rows = [row for part in decision.parts for row in self.world.staged[part]]
@@ -173,7 +173,7 @@ class ModelLog(ModelMemory):
         return True
 
     def clean(self, keep: Iterable[Part], epoch: int) -> int:
-        """Remove staged parts that nobody names."""
+        """Remove staged parts without a decision."""
         self.tick()
         gone = {part for part in self.world.staged if part.epoch <= epoch} - set(keep)
         for part in gone:

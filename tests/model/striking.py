@@ -33,20 +33,20 @@ class Schedule:
 
 @dataclass
 class Sleepers:
-    """Attempts at tasks that go on at a step, counted over all runs, or behind the last one."""
+    """Attempts at tasks that resume at a step, counted over all runs, or after the last one."""
 
     wakes: int
     steps: int = 0
     sleeping: list[Callable[[], object]] = field(default_factory=list)
-    came: set[tuple[int, int]] = field(default_factory=set)  # tasks to which something happened
+    came: set[tuple[int, int]] = field(default_factory=set)  # tasks whose event happened
 
     def count(self) -> bool:
-        """Count a step of the world, and return whether somebody woke at it."""
+        """Count a step of the world, and return whether an attempt woke at it."""
         self.steps += 1
         return self.steps == self.wakes and self.wake()
 
     def wake(self) -> bool:
-        """Let all of them go on; one that the store refuses meanwhile ends there."""
+        """Resume all of them; one that the store refuses ends there."""
         sleeping, self.sleeping = self.sleeping, []
         for go_on in sleeping:
             with suppress(StoreError):

@@ -49,9 +49,9 @@ class Turns:
 
 
 def tried_with_two(family: Family, switches: tuple[int, ...], *, recovers: bool) -> Outcome:
-    """Let two drivers move in turns, then others until the end is reached.
+    """Let two drivers run in turns, then others until the end is reached.
 
-    With `recovers` the second one is started by somebody who recovers first.
+    With `recovers` the second one recovers first.
     """
     world, sleepers, turns = World(), Sleepers(0), Turns(switches)
     for gate in turns.gates:

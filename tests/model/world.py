@@ -44,16 +44,16 @@ class Disk:
         return Disk(self.query, dict(self.offsets), set(self.commits))
 
     def span(self, batch: int) -> Span:
-        """Return where a batch begins and ends."""
+        """Return the begin and the end of a batch."""
         before = self.offsets.get(batch - 1)
         return Span("" if before is None else str(before[1]), str(self.offsets[batch][1]))
 
 
 @dataclass
 class World:
-    """All that is durable, and what was seen to go wrong in it.
+    """Everything that is durable, and the violations that were detected.
 
-    `rows` of the input are numbered; whoever reads the output sees `visible` and `keyed`.
+    `rows` of the input are numbered; readers of the output see `visible` and `keyed`.
     """
 
     rows: int = 6
@@ -66,7 +66,7 @@ class World:
     visible: Counter[int] = field(default_factory=Counter)
     keyed: dict[int, int] = field(default_factory=dict)
     done: set[Part] = field(default_factory=set)
-    # Which run made which claim, which runs live, and who was told that it decided a batch.
+    # The run of each claim, the running ones, and those with the reply that they decided a batch.
     claimed_by: dict[int, int] = field(default_factory=dict)
     alive: set[int] = field(default_factory=set)
     believers: dict[int, list[int]] = field(default_factory=dict)
@@ -121,20 +121,20 @@ class World:
             rows_of.clear()
 
     def look(self, reads: Callable[[World], Mapping[int, int]]) -> None:
-        """Let a reader look, and count what it was shown and sees no more."""
+        """Let a reader look, and count rows that it saw and does not see any more."""
         now = Counter(reads(self))
         self.taken_back += (self.shown - now).total()
         self.shown = now
 
     def believe(self, batch: int, run: int) -> None:
-        """Note that a run is about to be told that it decided a batch."""
+        """Record that a run will get the reply that it decided a batch."""
         believers = self.believers.setdefault(batch, [])
         believers.append(run)
         if len(believers) > 1:
             self.violations.append(f"batch {batch} was decided by runs {believers}")
 
     def check_abort(self, part: Part, run: int) -> None:
-        """Note if nobody may undo a part, which this run is doing."""
+        """Record a violation if this run may not undo a part."""
         decision = self.decisions.get(part.batch)
         if decision is not None and part in decision.parts:
             self.violations.append(f"{part.name} was decided and is undone by run {run}")

@@ -36,14 +36,14 @@ GOOD = Entry(
 
 
 def good(number=1, hours=1.0, **changes):
-    """A run as claimed, so many hours ago."""
-    told = {"run": f"run_{number}", "directory": f"/nowhere/run_{number}", "seed": number}
+    """Return a run as claimed, this many hours ago."""
+    names = {"run": f"run_{number}", "directory": f"/nowhere/run_{number}", "seed": number}
     digests = {"evidence": f"e{number}", "verdict_digest": f"d{number}"}
-    return replace(GOOD, at=NOW - timedelta(hours=hours), **(told | digests | changes))
+    return replace(GOOD, at=NOW - timedelta(hours=hours), **(names | digests | changes))
 
 
 def red(number=1, hours=1.0, **changes):
-    """A run that duplicated rows, where none may be."""
+    """Return a run that duplicated rows although that is not allowed."""
     found = {
         "verdict": "FAIL",
         "as_claimed": False,
@@ -56,7 +56,7 @@ def red(number=1, hours=1.0, **changes):
 
 
 def unknown(number=1, hours=1.0, **changes):
-    """A run whose fault did not strike."""
+    """Return a run whose fault did not strike."""
     found = {
         "verdict": "UNKNOWN",
         "as_claimed": False,

@@ -30,7 +30,7 @@ def ended(world, family, number=1):
     run = Run(world, number, family, CALM, Sleepers(0))
     is_over = run.live()
     assert is_over or dict(world.seen) == before
-    return run.said
+    return run.error
 
 
 def test_a_lost_checkpoint_is_refused(family):
