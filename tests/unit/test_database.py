@@ -2,10 +2,14 @@
 
 import re
 
+from functools import cache
+
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from onceproof import database
 from onceproof.database import open_database, read_parquet
 from onceproof.errors import EvidenceError
 from onceproof.machine.data_files import data_files
@@ -37,9 +41,9 @@ def test_rows_below_a_folder_that_names_a_column_are_those_of_the_file(tmp_path)
     folder = rows(tmp_path / "version=1" / "KEY=9" / "a[1]*", key=["a"], version=[5])
     assert query_parquet(folder, "select key, version from {rows}") == [("a", 5)]
     assert read_rows(folder).to_pydict() == {"key": ["a"], "version": [5]}
-    with open_database() as database:
+    with open_database() as opened:
         source = read_parquet([folder / "part.parquet"])
-        assert database.sql(f"from {source}").fetchall() == [("a", 5)]
+        assert opened.sql(f"from {source}").fetchall() == [("a", 5)]
 
 
 @pytest.mark.parametrize("parent", ["plain", "version=1"])
@@ -62,12 +66,12 @@ def test_a_regressed_row_is_found_wherever_the_run_is(tmp_path, parent):
 
 def test_hashes_of_a_column_with_nan_and_one_other_value_fall_into_their_own_groups(tmp_path):
     folder = rows(tmp_path / "side", k=[1.0, NAN] * 1500)
-    with open_database() as database:
+    with open_database() as opened:
         source = read_parquet([folder / "part.parquet"])
         query = f"select hash(k) = hash('nan'::double), count(*) from {source} group by all"  # noqa: S608
-        assert sorted(database.sql(query).fetchall()) == [(False, 1500), (True, 1500)]
+        assert sorted(opened.sql(query).fetchall()) == [(False, 1500), (True, 1500)]
         by_bucket = f"select hash(k) >> 48 as b, count(*) from {source} group by b"  # noqa: S608
-        assert [n for _, n in database.sql(by_bucket).fetchall()] == [1500, 1500]
+        assert [n for _, n in opened.sql(by_bucket).fetchall()] == [1500, 1500]
 
 
 def test_no_file_of_a_folder_is_silently_left_out(tmp_path):
@@ -91,3 +95,21 @@ def test_a_damaged_file_is_named(tmp_path):
     (folder / "part.parquet").write_bytes(b"PAR1")
     with pytest.raises(EvidenceError, match=re.escape(MESSAGES["damaged"])):
         read_rows(folder)
+
+
+class Invalidated:
+    """A database after a fatal error, which cannot be provoked on purpose."""
+
+    def cursor(self):
+        return self
+
+    def execute(self, _):
+        raise duckdb.FatalException("database has been invalidated")
+
+
+def test_after_a_fatal_error_there_is_a_new_database(monkeypatch):
+    made = iter([Invalidated(), open_database()])
+    monkeypatch.setattr(database, "open_database", lambda: next(made))
+    monkeypatch.setattr(database, "_shared", cache(database._shared.__wrapped__))
+    assert database.cursor().execute("select 1").fetchall() == [(1,)]
+    assert next(made, None) is None

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from onceproof.checkpoint.log import planned
-from onceproof.database import open_database
+from onceproof.database import cursor
 from onceproof.runs.directory import RunDirectory
 from onceproof.runs.evidence import by_partition, or_none
 from onceproof.runs.ledger import Partition, query_parquet
@@ -100,7 +100,7 @@ def _deliveries(run: RunDirectory, ids: list[int]) -> Mapping[Any, list[Place]]:
     """Return the places of these events by the ledger; an event that was resent has several."""
     found: dict[Any, list[Place]] = defaultdict(list)
     if ids:
-        store = open_database()
+        store = cursor()
         store.execute("set variable ids = ?::bigint[]", [ids])
         for one, *place in or_none(lambda: query_parquet(run.ledger, _PLACES, store)) or []:
             found[one].append((place[0], place[1], place[2]))

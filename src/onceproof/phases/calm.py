@@ -13,7 +13,7 @@ from pathlib import Path
 from onceproof.checkpoint.archive import queries
 from onceproof.checkpoint.coverage import Range, first_reads
 from onceproof.checkpoint.log import batches, planned
-from onceproof.database import open_database
+from onceproof.database import cursor
 from onceproof.errors import EvidenceError
 from onceproof.job.handle import find_agent, start_agent
 from onceproof.job.targets import open_sink
@@ -116,7 +116,7 @@ def _late(run: RunDirectory, watermarks: Mapping[tuple[int, int], int]) -> int |
     reads = first_reads(queries(run.checkpoint_log))
     names = ("topic", "partition", "begin", "end")
     columns = {name: [getattr(one, name) for one in reads] for name in names}
-    with open_database() as store:
+    with cursor() as store:
         store.register("ranges", pa.table(columns | {"bound": list(map(bound, reads))}))
         ((without_time, late),) = query_parquet(run.ledger, _LATE, store)
     return None if without_time else int(late)

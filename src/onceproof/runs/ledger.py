@@ -10,7 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from onceproof.database import open_database, read_parquet
+from onceproof.database import cursor, read_parquet
 from onceproof.errors import EvidenceError
 from onceproof.machine.data_files import data_files
 
@@ -87,7 +87,7 @@ def query_parquet(folder: Path, query: str, store: Any = None) -> list[tuple[Any
 
     rows = read_parquet(parquet_files(folder), "union_by_name=true")
     try:
-        database = store or open_database()
+        database = store or cursor()
         found: list[tuple[Any, ...]] = database.execute(query.replace("{rows}", rows)).fetchall()
     except duckdb.Error as error:
         why = str(error).splitlines()[0]

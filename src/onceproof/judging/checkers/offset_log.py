@@ -9,7 +9,7 @@ from onceproof.checkpoint.archive import queries
 from onceproof.checkpoint.checks import log_troubles
 from onceproof.checkpoint.coverage import Range, committed_batches, position, ranges
 from onceproof.checkpoint.log import Planned, committed, newest
-from onceproof.database import open_database
+from onceproof.database import cursor
 from onceproof.documents import count
 from onceproof.errors import EvidenceError
 from onceproof.judging.checkers.restarted import damaged, unexplained
@@ -153,7 +153,7 @@ def _newest_events(evidence: Evidence, found: list[Range]) -> dict[int, int]:
 
     names = "topic", "partition", "begin", "end", "batch"
     columns = {name: [getattr(one, name) for one in found] for name in names}
-    with open_database() as store:
+    with cursor() as store:
         store.register("ranges", pa.table(columns))
         return dict(query_parquet(evidence.run.ledger, _NEWEST_EVENTS, store))
 
