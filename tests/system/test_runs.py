@@ -110,18 +110,29 @@ def test_a_replaced_attempt_that_goes_on_is_fenced_and_recorded(outcome):
     assert starts == [None, 1]
 
 
-def test_late_rows_are_distinguished_from_lost_ones(outcome):
+def test_an_unaligned_checkpoint_counts_twice_and_late_rows_are_told_from_lost_ones(outcome):
+    damage = {"name": "unaligned", "do": "damage", "target": "checkpoint:unaligned"}
     code, found = outcome(
-        "sliding_counts__upsert_table__kill_driver",
+        "sliding_counts__append_table__unaligned",
         state_store="rocksdb",
-        faults=[kill("driver", failpoint="written", batch=2)],
+        faults=[damage | {"when": {"failpoint": "commit_logged", "batch": 3}}],
+        restart={"strategy": "fixed-delay", "attempts": 3, "delay_s": 0.5},
         workload={"late": 0.05, "late_by_ms": 20_000},
+        claims="FAIL",
+        anomalies=["changed"],
     )
-    assert (code, found["verdict"]) == (0, "PASS"), found["reasons"]
+    assert (code, found["verdict"]) == (0, "FAIL"), found["reasons"]
     recomputed = json.loads((Path(found["run"]) / "recomputed.json").read_text())
     assert found["counts"]["late"] == recomputed["late"] > 0
     assert recomputed["r0"]["differ"] > 0
-    assert recomputed["state"]["differ"] == 0
+    assert found["differences"]["changed"] > 0
+    (restarted,) = (one for one in found["findings"] if one["checker"] == "restarted")
+    assert "differs from the archive" in restarted["reason"]
+    assert all(
+        "ran on the checkpoint that unaligned damaged" in one["sentence"] for one in found["blame"]
+    )
+    sample = found["samples"][0]
+    assert sample["observed"][0]["events"] > sample["expected"][0]["events"]
 
 
 def test_a_fault_that_never_strikes_is_unknown(outcome):
@@ -133,8 +144,3 @@ def test_a_fault_that_never_strikes_is_unknown(outcome):
     assert (code, found["verdict"]) == (2, "UNKNOWN")
     assert any("never struck" in reason for reason in found["reasons"])
     assert seen(found).keys() <= {"torn"}
-
-
-def test_a_run_whose_input_is_empty_is_unknown(outcome):
-    code, found = outcome("app_views__upsert_table__calm", workload={"events": 0})
-    assert (code, found["verdict"]) == (2, "UNKNOWN")

@@ -1,7 +1,6 @@
 """DuckDB as this package opens it: neither a path nor statistics change the rows of a file."""
 
 import re
-
 from functools import cache
 
 import duckdb
