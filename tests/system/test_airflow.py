@@ -85,7 +85,7 @@ def test_a_broken_sink_fails_the_night_and_closes_the_gate_until_it_is_fixed(
 ):
     name = "copy_events__shipped__kill_driver"
     liar = {"name": "tests.sinks_that_lie:drops_rows", "every": 1000}
-    path = file(name, sink=liar, workload={"events": 2000})
+    path = file(name, sink=liar, faults=[kill("driver", batch=2)], workload={"events": 2000})
     night = airflow.trigger(
         NIGHT, {"tags": [], "scenarios": [path], "first_seed": 5, "subject": "v1"}
     )
@@ -106,7 +106,8 @@ def test_a_broken_sink_fails_the_night_and_closes_the_gate_until_it_is_fixed(
     assert gate(airflow, policy, "v1") == ("failed", 1)
     assert gate(airflow, policy, "v2") == ("failed", 2)
     fault = kill("driver", failpoint="commit_half", batch=3)
-    assert file(name, sink="two_phase_table", faults=[fault]) == path
+    honest = "onceproof.sinks.tables.two_phase_table:TwoPhaseTable"
+    assert file(name, sink=honest, faults=[fault]) == path
     passes_from_its_trigger_to_its_verdict(airflow, night_stack, path, fault, "v2")
     assert gate(airflow, policy, "v2") == ("success", 0)
 

@@ -1,4 +1,4 @@
-"""A run whose driver dies at steps of a protocol, and its evidence, changed in one place at a time."""
+"""A run whose driver crashes at steps of a protocol, and mutations of the evidence of that run."""
 
 import os
 from random import SystemRandom
