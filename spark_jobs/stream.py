@@ -20,7 +20,7 @@ from onceproof.kafka.forgetting import ADDRESS
 from onceproof.kafka.security import in_environment
 from onceproof.sinks import OwnQuery, Target, find_sink
 from onceproof.spark.taken_once import NAME, register
-from onceproof.variables import revealed
+from onceproof.variables import resolve
 
 EVENT = "id bigint, producer int, key string, seq bigint, event_ms bigint, amount bigint"
 CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
@@ -69,7 +69,7 @@ def from_kafka(spark: SparkSession, given: argparse.Namespace, max_offsets: str)
         .option("subscribe", given.topic)
         .option("startingOffsets", "earliest")
         .option("maxOffsetsPerTrigger", max_offsets)
-        .options(**{name: revealed(one) for name, one in pairs(given.source_set)})
+        .options(**{name: resolve(one) for name, one in pairs(given.source_set)})
         .load()
     )
 
@@ -88,13 +88,13 @@ def main() -> None:
     kind = find_sink(given.sink)
     security = in_environment().for_topics() if kind.store == "kafka" else {}
     target = Target(
-        revealed(given.address),  # executors do not have its variables
+        resolve(given.address),  # executors do not have its variables
         given.target,
         pipeline.COLUMNS,
         pipeline.KEY,
         pipeline.VERSION,
         attempt=int(os.environ.get("ONCEPROOF_ATTEMPT", "1")),
-        options={name: revealed(one) for name, one in (security | of_the_sink).items()},
+        options={name: resolve(one) for name, one in (security | of_the_sink).items()},
         checkpoint=given.checkpoint,
     )
     sink = kind(target)

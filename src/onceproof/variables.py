@@ -25,7 +25,7 @@ def names_in(text: str) -> list[str]:
     return _NAMED.findall(text)
 
 
-def revealed(text: str, env: Mapping[str, str] = os.environ) -> str:
+def resolve(text: str, env: Mapping[str, str] = os.environ) -> str:
     """Return a text with the values of its variables; within an address they are URL-quoted."""
     values = values_in(text, env)
     return _NAMED.sub(lambda found: values[found[1]], text)
@@ -48,8 +48,8 @@ def with_fields(text: str) -> str:
     return _NAMED.sub(r"{$\1}", text)
 
 
-def concealed(message: str, text: str) -> str:
-    """Return a message about a revealed text, with names instead of the secrets."""
+def conceal(message: str, text: str) -> str:
+    """Return a message about a resolved text, with names instead of the secrets."""
     return hide(message, {name: os.environ.get(name, "") for name in names_in(text)})
 
 
@@ -61,7 +61,7 @@ def hide(message: str, values: Mapping[str, str]) -> str:
     return message
 
 
-def unset(names: Sequence[str], where: str) -> RequestError:
+def unset_error(names: Sequence[str], where: str) -> RequestError:
     """Return the error for variables that are not set; `where` is the place that names them."""
     return RequestError(
         f"environment variable {', '.join(names)} of {where} is not set; export it before this"
@@ -72,5 +72,5 @@ def unset(names: Sequence[str], where: str) -> RequestError:
 def _look_up(name: str, env: Mapping[str, str]) -> str:
     found = env.get(name)
     if not found:
-        raise unset([name], "the scenario or the stack's file")
+        raise unset_error([name], "the scenario or the stack's file")
     return found

@@ -213,7 +213,6 @@ def plan_in(run: RunDirectory) -> Plan:
 
 
 def _refuse_lacking(asked: Parts) -> None:
-    """Raise `RequestError` for a variable that is not set, or a library that is not installed."""
     from onceproof.job.needs import libraries_of, refuse_unset
     from onceproof.setup.libraries import refuse_missing
 

@@ -163,7 +163,6 @@ def _describe(error: BaseException) -> tuple[int, str]:
 
 
 def _with_value(error: TyperException) -> str:
-    """Return the message about an option, with the given value."""
     message = error.format_message()
     errors = getattr(error.__cause__, "errors", None)  # of Pydantic, with which Typer parses values
     if errors is None:

@@ -103,7 +103,6 @@ def _open(runs: Path | None) -> Store:
 
 
 def _find(store: Store, run: str) -> Entry:
-    """Return the row of a run by its name or its directory."""
     if found := store.find(run):
         return found
     place = str(Path(run).absolute())

@@ -67,7 +67,6 @@ def nightly(
 def _live(
     stack: LocalStack, asked: dict[str, Any], *, stay: bool, as_json: bool
 ) -> list[dict[str, Any]]:
-    """Run the night, show it, and return the summaries of its runs."""
     airflow = Airflow.of(stack)
     night = airflow.trigger(NIGHT, asked)
     _wait(airflow, night)
@@ -116,7 +115,6 @@ def _stack(folder: Path, runs: Path | None, *, stay: bool) -> Iterator[LocalStac
 
 
 def _wait(airflow: Airflow, night: str) -> None:
-    """Wait for the end of the night, and print each run that ends."""
     printed: set[str] = set()
 
     def is_over() -> bool:

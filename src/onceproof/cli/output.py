@@ -22,7 +22,6 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document an
 
 
 def _scenarios(incomplete: str) -> list[str]:
-    """Return the scenarios with this prefix, for the completion of a shell."""
     from onceproof.scenario.catalogue import catalogue_names
 
     return [name for name in catalogue_names() if name.startswith(incomplete)]

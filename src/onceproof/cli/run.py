@@ -108,7 +108,6 @@ def phase(
 
 
 def _show(live: Callable[[Say, Progress | None], Run], *, as_json: bool) -> None:
-    """Show a run's progress, print its verdict, and exit with its code."""
     try:
         with one_interrupt(), progress_display() as (say, progress):
             found = live(say, progress)

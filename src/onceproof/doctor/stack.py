@@ -17,7 +17,7 @@ from onceproof.sinks import STORES, Store, Target, find_sink
 from onceproof.sinks.outputs import is_output
 from onceproof.stacks import Stack
 from onceproof.stacks.members.airflow import Component
-from onceproof.variables import concealed, revealed
+from onceproof.variables import conceal, resolve
 
 _PATIENCE_S = 10.0
 _MAY = (
@@ -106,10 +106,10 @@ def _database(address: str) -> Iterator[Check]:
 
     remedy = "grant CREATE on the database to that user; a run creates a schema of its own"
     try:
-        with psycopg.connect(revealed(address), connect_timeout=5) as connection:
+        with psycopg.connect(resolve(address), connect_timeout=5) as connection:
             found = connection.execute(_MAY).fetchone()
     except (psycopg.Error, OnceproofError) as error:
-        value = concealed(" ".join(str(error).split()), address)
+        value = conceal(" ".join(str(error).split()), address)
         yield Check("database", False, value, "check its address, login and network")
         return
     user, name, can_create = found or ("no user", "no database", False)

@@ -42,7 +42,7 @@ from onceproof.stacks.links.sources import JOB
 from onceproof.stacks.members.cluster import environment
 from onceproof.stacks.members.store import passfile_of, password_in
 from onceproof.stacks.tools import SparkTools
-from onceproof.variables import names_in, revealed, values_in, with_fields
+from onceproof.variables import names_in, resolve, values_in, with_fields
 
 _LONG_ENOUGH = 4  # a shorter value may be in any log by chance
 
@@ -146,7 +146,7 @@ class Job:
     @property
     def _own(self) -> dict[str, str]:
         """The scenario's variables with secrets by value."""
-        return {name: revealed(value, self._variables) for name, value in self._given.items()}
+        return {name: resolve(value, self._variables) for name, value in self._given.items()}
 
     @property
     def _store(self) -> dict[str, str]:

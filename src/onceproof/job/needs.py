@@ -18,7 +18,7 @@ from onceproof.setup.libraries import (
     PYSPARK,
     Library,
 )
-from onceproof.variables import names_in, unset
+from onceproof.variables import names_in, unset_error
 from onceproof.workloads import CONFLUENT as CONFLUENT_CLIENT
 
 # Set for the job by Onceproof, where the store of its stack has a password file.
@@ -39,7 +39,7 @@ def refuse_unset(asked: Parts, *, has_store: bool = True) -> None:
         name for name in variables_of(asked) if not os.environ.get(name) and name not in given
     ]
     if missing:
-        raise unset(missing, "the scenario")
+        raise unset_error(missing, "the scenario")
 
 
 def _texts(asked: Parts) -> Iterator[str]:

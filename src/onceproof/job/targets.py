@@ -12,7 +12,7 @@ from onceproof.runs.directory import RunDirectory
 from onceproof.runs.plan import Plan
 from onceproof.sinks import Sink, Target, find_sink
 from onceproof.sinks.outputs import is_output
-from onceproof.variables import revealed
+from onceproof.variables import resolve
 
 
 def target_of(run: RunDirectory, plan: Plan, address: str) -> Target:
@@ -25,15 +25,15 @@ def target_of(run: RunDirectory, plan: Plan, address: str) -> Target:
         reference.columns,
         reference.key,
         reference.version,
-        options={**security, **_revealed(plan.output.options)},
+        options={**security, **_resolved(plan.output.options)},
         checkpoint=str(run.checkpoint.absolute()),
     )
 
 
-def _revealed(options: Mapping[str, Any]) -> dict[str, Any]:
+def _resolved(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return a sink's options with variables replaced, except those for Kafka's clients."""
     return {
-        name: revealed(value) if isinstance(value, str) and not name.startswith("kafka.") else value
+        name: resolve(value) if isinstance(value, str) and not name.startswith("kafka.") else value
         for name, value in options.items()
     }
 

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from onceproof.variables import revealed
+from onceproof.variables import resolve
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
@@ -64,11 +64,11 @@ class Security:
             "key": "ssl_keyfile",
             "key_password": "ssl_password",
         }
-        return {names[name]: revealed(text) for name, text in self.named().items()}
+        return {names[name]: resolve(text) for name, text in self.named().items()}
 
     def for_confluent(self) -> dict[str, str]:
         """Return the settings of confluent-kafka's clients."""
-        return {_LIBRDKAFKA[name]: revealed(text) for name, text in self.named().items()}
+        return {_LIBRDKAFKA[name]: resolve(text) for name, text in self.named().items()}
 
     def for_topics(self) -> dict[str, str]:
         """Return the options of a sink of topics, without secrets."""
@@ -80,17 +80,17 @@ class Security:
         found = {"kafka.security.protocol": self.protocol}
         if self.mechanism:
             found["kafka.sasl.mechanism"] = self.mechanism
-            login = java_login(self.mechanism, revealed(self.user), revealed(self.password))
+            login = java_login(self.mechanism, resolve(self.user), resolve(self.password))
             found["kafka.sasl.jaas.config"] = login
         if self.ca:
             found["kafka.ssl.truststore.type"] = "PEM"
-            found["kafka.ssl.truststore.location"] = revealed(self.ca)
+            found["kafka.ssl.truststore.location"] = resolve(self.ca)
         if self.certificate:
             found["kafka.ssl.keystore.type"] = "PEM"
-            chain, key = (Path(revealed(one)).read_text() for one in (self.certificate, self.key))
+            chain, key = (Path(resolve(one)).read_text() for one in (self.certificate, self.key))
             found |= {"kafka.ssl.keystore.certificate.chain": chain, "kafka.ssl.keystore.key": key}
         if self.key_password:
-            found["kafka.ssl.key.password"] = revealed(self.key_password)
+            found["kafka.ssl.key.password"] = resolve(self.key_password)
         return found if self != PLAIN else {}
 
 

@@ -163,7 +163,6 @@ def record_engine(run: RunDirectory, raw: Path, attempt: int, history: History) 
 
 
 def _extract(raw: Path) -> tuple[Extract, int]:
-    """Return the extract of an attempt's logs, and their size."""
     found, size = Extract(), 0
     for path in _logs(raw):
         size += path.stat().st_size

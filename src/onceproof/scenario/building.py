@@ -149,7 +149,6 @@ def _claim(draft: Draft, sink: type[sinks.Sink] | None) -> Claim | None:
 
 
 def _job(draft: Draft) -> JobPart | None:
-    """Return the job with those of its settings that its command takes."""
     if not draft.has("pipeline", "sink", "name", "source_options"):
         return None
     given = {name: draft.values[name] for name in OF_THE_JOB if name in draft.values}
@@ -163,7 +162,6 @@ def _job(draft: Draft) -> JobPart | None:
 
 
 def _reference_part(draft: Draft) -> tuple[str, Options] | None:
-    """Return the reference's name, and the declared traits of the rows."""
     if not draft.has("pipeline", "name"):
         return None
     if draft.own_command is None:
@@ -227,7 +225,6 @@ def _located_options(draft: Draft) -> Options:
 
 
 def _runtime(draft: Draft, pipeline: Options) -> Options:
-    """Return the job's runtime, with absolute names of files."""
     found = {one: pipeline[one] for one in RUNTIME if one in pipeline}
     if "jars" in found:
         found["jars"] = tuple(whole(jar, draft.folder) for jar in found["jars"])

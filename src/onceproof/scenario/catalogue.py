@@ -138,7 +138,6 @@ def load_catalogue(folder: Path | None = None) -> list[Scenario]:
 
 
 def _files(folder: Path | None = None) -> list[tuple[Path, str]]:
-    """Return each file of the catalogue, and its name for display."""
     paths = sorted((folder or catalogue_folder()).glob("*.yaml"))
     return [(path, f"{FOLDER}/{path.name}") for path in paths]
 

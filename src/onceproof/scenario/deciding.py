@@ -79,7 +79,6 @@ def suites_digest(suites: Any) -> dict[str, str]:
 
 
 def _one(digests: list[str]) -> str:
-    """Return one digest for the files of one name."""
     if len(digests) == 1:
         return digests[0]
     return hashlib.sha256("".join(sorted(digests)).encode()).hexdigest()

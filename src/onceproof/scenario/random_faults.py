@@ -87,7 +87,6 @@ def _when(scenario: Scenario, one: Draw, at: float, rng: Random) -> Mapping[str,
 
 
 def _steps(scenario: Scenario, one: Draw) -> list[str]:
-    """Return the steps of the sink at which the fault is possible."""
     kind = find_sink(scenario.output.sink, scenario.output.options)
     return [
         step

@@ -44,7 +44,6 @@ def _sent(plan: Plan) -> list[str]:
 
 
 def _ends(options: Mapping[str, Any]) -> str:
-    """Return how the input ends, and the consequence if nothing ends it."""
     if options.get("sentinel", True):
         return "A sentinel ends the input; the ledger has every send and its acknowledgement."
     return (

@@ -107,7 +107,6 @@ def _refuse_wrong(answers: Answers) -> None:
 
 
 def _command(answers: Answers, here: Path) -> list[str]:
-    """Return the command with placeholders for the values of a run."""
     found: list[str] = []
     words = iter(answers.words)
     for word in words:

@@ -144,11 +144,9 @@ class Item:
         return self.held
 
     def _pairs(self) -> Iterator[tuple[str, int, Any]]:
-        """Yield each key of a mapping, its line, and its value."""
         yield from ((str(name), 0, held) for name, held in self.held.items())
 
     def _values(self) -> Iterator[tuple[int, Any]]:
-        """Yield each value of a list with its line."""
         yield from ((0, held) for held in self.held)
 
 

@@ -16,7 +16,7 @@ from onceproof.kafka.security import (
 from onceproof.sinks import Target
 from onceproof.sinks.topics.cluster import Cluster
 from onceproof.stacks.members.store import store_trouble
-from onceproof.variables import concealed, names_in, revealed
+from onceproof.variables import conceal, names_in, resolve
 
 SCRAM = Security("SASL_SSL", "SCRAM-SHA-512", "${THE_USER}", "${THE_PASSWORD}", ca="${THE_CA}")
 BROKERS = Brokers(("one:9093", "two:9093"), SCRAM)
@@ -84,9 +84,9 @@ def test_a_certificate_of_the_clients_own_is_read_from_its_files(monkeypatch, tm
 
 
 def test_a_password_within_an_address_is_quoted_as_addresses_need():
-    assert revealed("postgresql://me:${THE_PASSWORD}@db/x") == "postgresql://me:se%22cr%5Cet@db/x"
-    assert revealed("${THE_CA}") == "/etc/ca.pem"
-    assert revealed("postgresql://me@db/x") == "postgresql://me@db/x"
+    assert resolve("postgresql://me:${THE_PASSWORD}@db/x") == "postgresql://me:se%22cr%5Cet@db/x"
+    assert resolve("${THE_CA}") == "/etc/ca.pem"
+    assert resolve("postgresql://me@db/x") == "postgresql://me@db/x"
     assert names_in("postgresql://${A}:${B}@db") == ["A", "B"]
 
 
@@ -94,12 +94,12 @@ def test_errors_of_libraries_have_names_instead_of_secrets(monkeypatch):
     monkeypatch.setenv("THE_ADDRESS", "no address but hunter2")
     assert store_trouble("${THE_ADDRESS}").startswith("answers no query")
     assert "hunter2" not in store_trouble("${THE_ADDRESS}")
-    assert concealed("wrong: hunter2", "x ${UNSET} y") == "wrong: hunter2"
+    assert conceal("wrong: hunter2", "x ${UNSET} y") == "wrong: hunter2"
 
 
 def test_a_missing_environment_variable_is_named():
     with pytest.raises(RequestError, match="UNSET_VARIABLE"):
-        revealed("${UNSET_VARIABLE}")
+        resolve("${UNSET_VARIABLE}")
 
 
 def test_brokers_cannot_be_used_as_a_list_of_addresses():

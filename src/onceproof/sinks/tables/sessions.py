@@ -8,7 +8,7 @@ from typing import Any
 
 from onceproof.errors import StackError
 from onceproof.sinks import Target
-from onceproof.variables import concealed, revealed
+from onceproof.variables import conceal, resolve
 
 
 def connect(target: Target, name: str = "onceproof") -> Any:
@@ -20,7 +20,7 @@ def connect(target: Target, name: str = "onceproof") -> Any:
     import psycopg
 
     connection = psycopg.connect(
-        revealed(target.address),
+        resolve(target.address),
         connect_timeout=10,
         options="-c timezone=UTC -c datestyle=ISO",
         application_name=name,
@@ -49,5 +49,5 @@ def as_stack_error(target: Target) -> Iterator[None]:
     try:
         yield
     except psycopg.Error as error:
-        why = concealed(" ".join(str(error).split()), target.address)
+        why = conceal(" ".join(str(error).split()), target.address)
         raise StackError(f"the store failed an operation on {target.name}: {why}") from error

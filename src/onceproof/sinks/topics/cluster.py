@@ -16,7 +16,7 @@ from onceproof.errors import RequestError, invalid
 from onceproof.kafka.admin import ANSWERS_WITHIN_S, ask_patiently
 from onceproof.kafka.security import java_login
 from onceproof.sinks import Target
-from onceproof.variables import revealed
+from onceproof.variables import resolve
 
 T = TypeVar("T")
 SOCKET_MS = 4000  # the time that a request to a paused broker takes
@@ -57,7 +57,7 @@ class Cluster:
         return cls(
             addresses,
             {
-                name.removeprefix(_HEAD): revealed(str(value))
+                name.removeprefix(_HEAD): resolve(str(value))
                 for name, value in given
                 if name.startswith(_HEAD)
             },

@@ -25,7 +25,7 @@ from onceproof.stacks.external.member import (
     carry_out,
     runs_here,
 )
-from onceproof.variables import revealed
+from onceproof.variables import resolve
 
 PREFIX = "external:"
 
@@ -36,9 +36,9 @@ class ExternalStack:
     def __init__(self, file: Path) -> None:
         self.external = read_external(file.resolve())
         for text in (*self.brokers.security.named().values(), self.external.store):
-            revealed(text)  # raises for a variable that is not set, before anything starts
+            resolve(text)  # raises for a variable that is not set, before anything starts
         store = self.external.store
-        if store and not revealed(store).startswith(("postgresql://", "postgres://")):
+        if store and not resolve(store).startswith(("postgresql://", "postgres://")):
             raise RequestError(f"{store} contains no address; set it to postgresql://...")
 
     @property

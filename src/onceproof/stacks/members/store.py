@@ -28,7 +28,7 @@ from onceproof.machine.identity import Identity, all_processes
 from onceproof.stacks import VERBS, Verb
 from onceproof.stacks.state import LOOPBACK, MARK, Launch, State
 from onceproof.stacks.tools import StoreTools
-from onceproof.variables import concealed, revealed
+from onceproof.variables import conceal, resolve
 
 USER = "onceproof"
 _LOCAL = f"{LOOPBACK}/32"
@@ -115,10 +115,10 @@ def store_trouble(address: str) -> str:
     import psycopg
 
     try:
-        with psycopg.connect(revealed(address), connect_timeout=2, autocommit=True) as connection:
+        with psycopg.connect(resolve(address), connect_timeout=2, autocommit=True) as connection:
             connection.execute("select 1")
     except psycopg.Error as error:
-        return f"answers no query: {concealed(' '.join(str(error).split()), address)}"
+        return f"answers no query: {conceal(' '.join(str(error).split()), address)}"
     return ""
 
 
