@@ -7,6 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 
@@ -64,10 +65,7 @@ class Imported:
             self._installed[folder] = _installed_in(folder)
         top = path.relative_to(folder).parts[0].partition(".")[0]
         one = self._installed[folder].get(top)
-        if one is None:
-            return None
-        name = str(one.metadata["Name"])
-        return name, self.packages.get(name) or f"{one.version}{_digest(one)}"
+        return None if one is None else _described(one)
 
     def _take_own(self, path: Path) -> None:
         real = next((one for one in (path, *path.parents) if one.is_file()), None)
@@ -78,6 +76,12 @@ class Imported:
             self.files[_name(real)].add(self.digest(real))
         except EvidenceError:
             self.unreadable.add(path.name)
+
+
+@cache
+def _described(one: metadata.Distribution) -> tuple[str, str]:
+    """Return a package's name, and its version with its digest; parse its metadata only once."""
+    return str(one.metadata["Name"]), f"{one.version}{_digest(one)}"
 
 
 def _installed_in(folder: Path) -> dict[str, metadata.Distribution]:
