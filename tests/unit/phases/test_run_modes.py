@@ -54,7 +54,7 @@ def test_links_that_lead_out_of_a_run_are_left_alone(tmp_path):
 
 
 def test_only_the_owner_may_read_the_verdict_history(tmp_path):
-    assert open_store(str(tmp_path / "history.sqlite")).shown
+    assert open_store(str(tmp_path / "history.sqlite")).label
     assert {oct(one.stat().st_mode & 0o777) for one in tmp_path.glob("history*")} == {"0o600"}
 
 
