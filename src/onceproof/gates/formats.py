@@ -100,7 +100,6 @@ def _line(reason: Reason) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Return a text escaped for a workflow command."""
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 

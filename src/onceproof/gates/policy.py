@@ -85,7 +85,6 @@ def read_text(text: str, file: str) -> Policy:
 
 
 def _needs(item: Item, given: Mapping[str, Any], catalogue: list[Scenario]) -> list[Need]:
-    """Return the need of a scenario, or of each scenario of a tag."""
     if ("scenario" in given) == ("tag" in given):
         item.refuse("needs either scenario or tag; write scenario: NAME or tag: TAG")
         return []

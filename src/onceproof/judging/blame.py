@@ -74,7 +74,6 @@ def _struck_within(evidence: Evidence, batch: Any) -> Record | None:
 
 
 def _damage_before(strikes: Iterable[Record], seq: int) -> Record | None:
-    """Return the last fault that damaged the checkpoint before a batch."""
     found = [one for one in strikes if _DAMAGE in one.proof and one.seq < seq]
     return max(found, key=lambda one: one.seq, default=None)
 

@@ -69,7 +69,6 @@ class Shape:
 
 
 def _plain(cells: Sequence[Any], kind: str) -> Sequence[Any]:
-    """Return the cells of a column in the form of parsed texts."""
     if kind in _AS_THEY_ARE:
         return cells
     if kind == "double":

@@ -172,7 +172,6 @@ def _is_cut(path: str, name: str) -> bool:
 
 
 def _times(array: Any) -> Iterator[Any]:
-    """Yield the timestamps in an array, at any depth."""
     from pyarrow import types
 
     if types.is_timestamp(array.type):

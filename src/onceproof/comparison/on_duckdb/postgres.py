@@ -68,7 +68,6 @@ def _named(table: PostgresTable) -> Any:
 
 
 def _columns(connection: Any, table: PostgresTable) -> list[tuple[str, str, int]]:
-    """Return name, type and modifier of every column."""
     from psycopg import sql
 
     nothing = sql.SQL("select * from {} limit 0").format(_named(table))

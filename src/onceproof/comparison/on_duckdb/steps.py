@@ -214,7 +214,6 @@ class Keys:
         return [(f"c{start + i}", pair) for i, pair in enumerate(self.plan.near)]
 
     def _both(self) -> str:
-        """Return the rows of both sides, with their side."""
         columns = ", ".join([*self.key, "h1", "h2", *(name for name, _ in self._near())])
         halves = (
             f"select {w} as w, f, n, {columns} from rows_{side.name}"

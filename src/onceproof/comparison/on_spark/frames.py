@@ -134,5 +134,4 @@ def _quoted(name: str) -> str:
 
 
 def _escaped(path: str) -> str:
-    """Return a path escaped for Hadoop's patterns."""
     return re.sub(r"([\\\[\]{}*?])", r"\\\1", path)

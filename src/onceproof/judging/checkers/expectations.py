@@ -99,7 +99,6 @@ def _held(evidence: Evidence) -> tuple[list[Held], list[str]]:
 
 
 def _check(evidence: Evidence, held: list[Held]) -> None:
-    """Raise `EvidenceError` if an expectation passes that was not evaluated."""
     for one in held:
         if one.error:
             raise EvidenceError(f"{one.name} could not be evaluated: {one.error}")

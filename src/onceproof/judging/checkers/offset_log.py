@@ -63,12 +63,12 @@ def offset_log(evidence: Evidence) -> Finding:
 
 
 def _remarks(evidence: Evidence, rests: bool, hurt: set[str]) -> str:
-    anew = len(queries(evidence.run.checkpoint_log)) - 1
+    new_queries = len(queries(evidence.run.checkpoint_log)) - 1
     remarks = {
         " and covers the ledger": not evidence.plan.fails_for_good,
         ", in the copy archived before a fault damaged it": bool(hurt),
         "; the expected rows do not rest on it": not rests,
-        f"; the job went on without its lost checkpoint {anew:,} time(s)": bool(anew),
+        f"; the job went on without its lost checkpoint {new_queries:,} time(s)": bool(new_queries),
     }
     return "".join(words for words, holds in remarks.items() if holds)
 

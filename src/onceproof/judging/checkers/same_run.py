@@ -72,7 +72,6 @@ def _altered(evidence: Evidence, ends: Mapping[str, Record]) -> Iterator[str]:
 
 
 def _documents(evidence: Evidence, ends: Mapping[str, Record]) -> Iterator[str]:
-    """Yield what is wrong with the documents that name the rows they were made from."""
     run = evidence.run
     made = {
         "recompute": ("recomputed", run.recomputed),

@@ -211,12 +211,10 @@ def slower(evidence: Evidence, window: Window) -> dict[str, float]:
 
 
 def _commits(evidence: Evidence) -> Spans:
-    """Yield each two consecutive commits."""
     return pairwise(one for one in evidence.of(Op.BATCH_COMMIT) if one.is_ok)
 
 
 def _polls(evidence: Evidence) -> Spans:
-    """Yield the ends of each two consecutive polls."""
     return pairwise(evidence.of(Op.POLL))
 
 

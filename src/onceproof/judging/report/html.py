@@ -81,7 +81,6 @@ def _breakable(value: str) -> str:
 
 
 def _effect(value: Mapping[str, Any] | None) -> str:
-    """Return the degree of an effect, and its numbers above 0."""
     if value is None:
         return NOTHING
     numbers = [
