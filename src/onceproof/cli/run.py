@@ -78,7 +78,7 @@ def replay(
     home: Home = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run the plan of a stored run once more, as a run of its own."""
+    """Run the plan of a stored run again, as a new run."""
     _show(
         lambda say, progress: api.replay(run, stack=home, runs=runs, say=say, progress=progress),
         as_json=as_json,
