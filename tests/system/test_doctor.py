@@ -51,7 +51,7 @@ def test_a_table_with_rows_and_without_the_key_is_reported(wrong, table):
     assert failed["output"]["value"] == "shop.orders has rows already"
     assert "write empty: true" in failed["output"]["remedy"]
     assert failed["key and columns"]["value"] == "shop.orders has id, amount"
-    assert failed["key and columns"]["remedy"].startswith("there is no order_id: write `key`")
+    assert failed["key and columns"]["remedy"].startswith("no column order_id")
 
 
 def test_a_table_that_fits_or_is_made_by_the_job_passes(wrong, table):

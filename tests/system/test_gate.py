@@ -83,7 +83,7 @@ def decision(result):
 
 
 def test_the_gate_of_a_folder_without_runs_is_closed_and_leaves_it_alone(asked, runs):
-    assert decision(asked("--format", "json")) == (2, ["No run of version v1, and 3 must pass"])
+    assert decision(asked("--format", "json")) == (2, ["No run of version v1, but 3 must pass"])
     assert not runs.exists()
 
 

@@ -112,7 +112,7 @@ def test_a_job_ends_with_its_agent_and_is_not_started_again(begun, stack, tmp_pa
     assert find_agent(of) == agent
     nothing_is_left(stack, of)
     found = json.loads(of.verdict.read_text())
-    assert any("end of process" in reason for reason in found["reasons"])
+    assert any("process has no recorded end" in reason for reason in found["reasons"])
 
 
 def test_a_run_without_a_stack_starts_its_own_and_takes_it_down(tmp_path):
