@@ -175,7 +175,7 @@ def test_on_a_terminal_it_asks(make, answer, code, rows):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ("{address}", "names no table: write it behind a #"),
+        ("{address}", "names no table; write it after a #"),
         ("{address}#orders", "invalid target 'orders'; use schema.table"),
         ("{address}#nowhere.orders", "schema nowhere has no table onceproof_writers"),
         ("{folder}/nowhere", "nowhere has no folder _writers"),
