@@ -22,15 +22,17 @@ from tests.model.two_drivers import second_drivers
 CRASHES = [single_crashes, pairs_of_crashes, power_cuts, watched_crashes]
 KINDS = [*CRASHES, failures, attempts_at_tasks, sleeping_attempts, dozing_attempts]
 KINDS += [lingering_attempts]
-# Of these each family has hundreds to thousands of schedules.
-MANY = [pairs_of_crashes, failures, attempts_at_tasks, sleeping_attempts]
-CALM = [dozing_attempts, lingering_attempts]
-EXACT = [name for name, one in FAMILIES.items() if one.guarantee is Guarantee.EXACTLY_ONCE]
-NOT_EXACT = sorted(FAMILIES.keys() - EXACT)
 
 
 def two_drivers(family):
     return second_drivers(family, every=8)
+
+
+# Of these each family has hundreds to thousands of schedules.
+MANY = [pairs_of_crashes, failures, attempts_at_tasks, sleeping_attempts, two_drivers]
+CALM = [dozing_attempts, lingering_attempts]
+EXACT = [name for name, one in FAMILIES.items() if one.guarantee is Guarantee.EXACTLY_ONCE]
+NOT_EXACT = sorted(FAMILIES.keys() - EXACT)
 
 
 ALL = [

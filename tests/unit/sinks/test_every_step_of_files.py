@@ -45,6 +45,7 @@ class Disk:
         return has_died
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["batch_folder", "two_phase_files"])
 @pytest.mark.parametrize("recovers", [True, False], ids=["recovered", "started_again"])
 def test_each_row_is_there_once_after_a_crash_at_any_call(name, recovers, tmp_path, monkeypatch):
