@@ -36,7 +36,7 @@ def make(name, tmp_path, seed=7, **more):
 @pytest.fixture(scope="module")
 def own_subject():
     """What is tested is the same for every scenario of ours, and takes 40 ms to find."""
-    return find_subject(())
+    return find_subject((), {})
 
 
 @pytest.mark.parametrize("one", load_catalogue(), ids=lambda one: one.name)
