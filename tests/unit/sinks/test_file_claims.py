@@ -2,6 +2,7 @@
 
 import os
 import threading
+from contextlib import suppress
 
 import pytest
 
@@ -75,6 +76,36 @@ def test_a_claim_that_crashed_half_way_is_older_than_the_next(claims):
     assert claims.claim(3) == first + 3
 
 
+def test_an_epoch_is_claimed_once_though_a_listing_misses_all_newer_ones(claims, monkeypatch):
+    """Names created and removed while a folder is listed may be missing in the listing."""
+    chosen = claims.claim(1)
+    newest = claims.claim(2)
+    monkeypatch.setattr(FileClaims, "_epochs", lambda _: [chosen])
+    assert not claims._took(chosen, "late", 3)
+    assert not claims.of(chosen).exists()
+    assert claims.of(newest).exists()
+
+
+def test_a_claim_is_never_emptied_by_one_that_removes_leftovers(claims, monkeypatch):
+    """Its folder is renamed to its epoch while another claim is removing what it contains."""
+    claims.claim(1)
+    made = claims.folder / f"{file_claims._MADE}late"
+    made.mkdir()
+    (made / "_run-late.json").touch()
+
+    def rmtree(folder, **_):
+        folder = os.open(folder, os.O_RDONLY)
+        with suppress(FileNotFoundError):
+            made.rename(claims.of(9))
+        for name in os.listdir(folder):
+            os.unlink(name, dir_fd=folder)
+        os.close(folder)
+
+    monkeypatch.setattr(file_claims.shutil, "rmtree", rmtree)
+    claims._forget()
+    assert not claims.of(9).exists() or os.listdir(claims.of(9)) == ["_run-late.json"]
+
+
 def test_claims_at_once_have_an_epoch_each_and_one_of_them_decides(claims):
     def run(number):
         epoch = claims.claim(number)
@@ -113,4 +144,4 @@ def test_files_of_a_superseded_claim_are_removed_with_it(claims):
     (kept / "rows").touch()
     claims.claim(2)
     names = {path.name for path in claims.folder.rglob("*") if not path.name.startswith("_run-")}
-    assert names == {"epoch-2"}
+    assert names == {"epoch-2", "_sealed-1"}

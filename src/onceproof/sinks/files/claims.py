@@ -5,6 +5,10 @@ files, linked into that folder. The next claim moves mark and decisions out of t
 removes these folders: POSIX creates no names in a removed folder, so a superseded run that is about
 to decide fails. Renaming the folder would not be enough: a link that has already resolved the
 folder would be created under the new name.
+
+The name of a removed folder stays taken by a mark `_sealed-EPOCH`: otherwise a run that chose this
+epoch before could create the folder again, unseen by the newer claim. Listing the folder would not
+detect that, since a listing may miss names that are created and removed while it is read.
 """
 
 from __future__ import annotations
@@ -22,7 +26,8 @@ from onceproof.sinks.files.folders import publish, sync_folder
 from onceproof.sinks.protocol import Decision
 from onceproof.sinks.protocol.writer import KEPT
 
-_EPOCH, _RUN, _DEAD = "epoch-", "_run-", "_dead-"
+_EPOCH, _RUN, _SEALED = "epoch-", "_run-", "_sealed-"
+_MADE, _DEAD = "_made-", "_dead-"  # a folder that becomes a claim, and names to be removed
 _TRIES = 1000
 
 
@@ -108,12 +113,12 @@ class FileClaims:
             sync_folder(above)
 
     def _took(self, epoch: int, run: str, attempt: int) -> bool:
-        """Create the claim folder of an epoch; returns False if it or a newer one exists.
+        """Create the claim folder of an epoch; returns False if it or a newer one ever existed.
 
         The mark keeps the folder from being empty, so no rename replaces it. The mark is checked
         once more because a concurrent cleanup may have just removed it.
         """
-        made, mark = self.folder / f"{_DEAD}{uuid4().hex}", f"{_RUN}{run}.json"
+        made, mark = self.folder / f"{_MADE}{uuid4().hex}", f"{_RUN}{run}.json"
         try:
             made.mkdir()
             (made / mark).write_text(json.dumps({"attempt": attempt}), encoding="utf-8")
@@ -121,8 +126,8 @@ class FileClaims:
         except OSError:  # another run claims concurrently
             shutil.rmtree(made, ignore_errors=True)
             return False
-        if max(self._epochs()) > epoch:  # a newer claim has already sealed this epoch
-            self._seal(self.of(epoch))
+        if self._sealed(epoch).exists() or max(self._epochs()) > epoch:
+            self._seal(epoch)
             return False
         return (self.of(epoch) / mark).exists()
 
@@ -133,7 +138,7 @@ class FileClaims:
         sync_folder(self.folder)
         for older in sorted(self._epochs()):
             if older < epoch:
-                self._seal(self.of(older))
+                self._seal(older)
         self._forget()
         sync_folder(self.folder)
 
@@ -159,8 +164,13 @@ class FileClaims:
             }
         return found
 
-    def _seal(self, folder: Path) -> None:
+    def _sealed(self, epoch: int) -> Path:
+        return self.folder / f"{_SEALED}{epoch}"
+
+    def _seal(self, epoch: int) -> None:
         """Move marks and decisions out and remove the folder; safe to call concurrently."""
+        folder = self.of(epoch)
+        self._sealed(epoch).touch()
         for _ in range(_TRIES):
             try:
                 for name in os.listdir(folder):
@@ -178,7 +188,12 @@ class FileClaims:
         raise StackError(f"{folder} cannot be sealed: it was written to {_TRIES:,} times meanwhile")
 
     def _forget(self) -> None:
-        # old decisions and marks, and files of superseded runs, which these cannot reach any more
+        # old decisions and marks, and files of superseded runs, which these cannot reach any more.
+        # A folder that is to become a claim gets another name first: to remove its mark while its
+        # run renames it would leave an empty claim, which the rename of another run replaces.
+        for made in self.folder.glob(f"{_MADE}*"):
+            with suppress(FileNotFoundError):
+                made.rename(self.folder / f"{_DEAD}{uuid4().hex}")
         for dead in self.folder.glob(f"{_DEAD}*"):
             if dead.is_dir():
                 shutil.rmtree(dead, ignore_errors=True)
@@ -188,9 +203,10 @@ class FileClaims:
         for batch in found:
             if batch <= max(found) - KEPT:
                 (self.folder / f"{batch}.json").unlink(missing_ok=True)
-        marks = sorted(self.folder.glob(f"{_RUN}*"), key=_when)
-        for old in marks[:-KEPT]:
-            old.unlink(missing_ok=True)
+        for kind in (_RUN, _SEALED):
+            marks = sorted(self.folder.glob(f"{kind}*"), key=_when)
+            for old in marks[:-KEPT]:
+                old.unlink(missing_ok=True)
 
 
 def _when(path: Path) -> float:
