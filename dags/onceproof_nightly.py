@@ -27,15 +27,22 @@ BUDGET_MINUTES = int(os.environ.get("ONCEPROOF_BUDGET_MINUTES", "240"))
 AT_ONCE = int(os.environ.get("ONCEPROOF_AT_ONCE", "1"))
 TAGS = sorted({tag for one in load_catalogue() for tag in one.tags})
 
+
+def listed(name: str, default: str = "") -> list[str]:
+    """Return the words of an environment variable, which commas separate."""
+    words = os.environ.get(name, default).split(",")
+    return [word.strip() for word in words if word.strip()]
+
+
 PARAMS = {
     "tags": Param(
-        ["nightly"],
+        listed("ONCEPROOF_TAGS", "nightly"),
         type="array",
         items={"type": "string", "enum": TAGS},
         description="Scenarios with any of these tags.",
     ),
     "scenarios": Param(
-        [],
+        listed("ONCEPROOF_SCENARIOS"),
         type="array",
         items={"type": "string"},
         description="Additional scenarios, by name or by file.",

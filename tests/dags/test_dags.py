@@ -29,6 +29,7 @@ json.dump({{
     "setups": [one.task_id for one in dag.tasks if one.is_setup],
     "undescribed": [name for name in dag.params if not dag.params.get_param(name).description],
     "params": {{name: dag.params.get_param(name).schema for name in dag.params}},
+    "defaults": {{name: dag.params[name] for name in ("tags", "scenarios") if name in dag.params}},
     "at_once": dag.max_active_runs,
     "schedule": str(dag.schedule),
 }}, sys.stdout, default=str)
@@ -128,3 +129,10 @@ def test_the_night_has_a_default_schedule(read):
 def test_the_form_offers_the_tags_of_the_catalogue(read):
     tags = read("onceproof_nightly")["params"]["tags"]
     assert tags["items"]["enum"] == ["control", "full", "late", "nightly", "quick"]
+
+
+def test_the_environment_names_the_scenarios_of_a_scheduled_night(read):
+    assert read("onceproof_nightly")["defaults"] == {"tags": ["nightly"], "scenarios": []}
+    ours = {"ONCEPROOF_TAGS": "", "ONCEPROOF_SCENARIOS": "/srv/a.yaml, /srv/b.yaml::orders__calm"}
+    scenarios = ["/srv/a.yaml", "/srv/b.yaml::orders__calm"]
+    assert read("onceproof_nightly", **ours)["defaults"] == {"tags": [], "scenarios": scenarios}
