@@ -144,4 +144,4 @@ def test_files_of_a_superseded_claim_are_removed_with_it(claims):
     (kept / "rows").touch()
     claims.claim(2)
     names = {path.name for path in claims.folder.rglob("*") if not path.name.startswith("_run-")}
-    assert names == {"epoch-2", "_sealed-1"}
+    assert names == {"epoch-2", "_sealed-1.json"}

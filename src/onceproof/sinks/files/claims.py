@@ -6,9 +6,9 @@ removes these folders: POSIX creates no names in a removed folder, so a supersed
 to decide fails. Renaming the folder would not be enough: a link that has already resolved the
 folder would be created under the new name.
 
-The name of a removed folder stays taken by a mark `_sealed-EPOCH`: otherwise a run that chose this
-epoch before could create the folder again, unseen by the newer claim. Listing the folder would not
-detect that, since a listing may miss names that are created and removed while it is read.
+The name of a removed folder stays taken by a mark `_sealed-EPOCH.json`: otherwise a run that chose
+this epoch before could create the folder again, unseen by the newer claim. Listing the folder would
+not detect that, since a listing may miss names that are created and removed while it is read.
 """
 
 from __future__ import annotations
@@ -165,12 +165,12 @@ class FileClaims:
         return found
 
     def _sealed(self, epoch: int) -> Path:
-        return self.folder / f"{_SEALED}{epoch}"
+        return self.folder / f"{_SEALED}{epoch}.json"
 
     def _seal(self, epoch: int) -> None:
         """Move marks and decisions out and remove the folder; safe to call concurrently."""
         folder = self.of(epoch)
-        self._sealed(epoch).touch()
+        self._sealed(epoch).write_text("{}")
         for _ in range(_TRIES):
             try:
                 for name in os.listdir(folder):
