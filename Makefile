@@ -6,7 +6,7 @@ TESTS ?= tests
 # pytest exits with 5 if a selection contains no test.
 HEAVY := stack or spark
 AT_ONCE := --numprocesses auto --maxprocesses 4
-FILES_AT_ONCE := --numprocesses 3 --dist loadfile --no-loadscope-reorder
+TWO_FILES := --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 # Tests start hundreds of Python processes, and each would compile our modules again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -44,7 +44,7 @@ fast: .venv/ready
 
 test: lint setup
 	$(BIN)/pytest $(AT_ONCE) -m "not ($(HEAVY))" $(TESTS) || [ $$? -eq 5 ]
-	$(BIN)/pytest $(FILES_AT_ONCE) -m "$(HEAVY)" $(TESTS) || [ $$? -eq 5 ]
+	$(BIN)/pytest $(TWO_FILES) -m "$(HEAVY)" $(TESTS) || [ $$? -eq 5 ]
 
 bench: setup
 	$(BIN)/python benchmarks/stack_start.py
