@@ -116,7 +116,7 @@ def test_the_output_of_a_calm_run_is_expected(spark):
             "has only the key, but columns has",
         ),
         ("json:codecs", {"key": ["id"]}, "json:codecs is a module; with a key use a function"),
-        ("nowhere:f", {"key": ["id"]}, "write each_once, calm, or module:attribute"),
+        ("nowhere:f", {"key": ["id"]}, "use each_once, calm, or module:attribute"),
     ],
 )
 def test_an_invalid_reference_is_refused(reference, output, message):

@@ -67,7 +67,7 @@ def test_the_proxy_of_java_is_used_and_a_dead_one_is_reported(site, jar):
     with pytest.raises(RequestError) as refused:
         ensure_jars(site / "home", [jar.set])
     assert str(refused.value).startswith("cannot fetch 1 of 1 jars, the first org.jspecify")
-    assert "give Java, Ivy (~/.ivy2/ivysettings.xml) or Maven" in str(refused.value)
+    assert " for Java, Ivy (~/.ivy2/ivysettings.xml) or Maven" in str(refused.value)
 
 
 def test_no_network_is_needed_with_a_filled_cache(site, jar):

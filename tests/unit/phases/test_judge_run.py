@@ -110,11 +110,12 @@ def _expectations(value):
     return own + [one for item in value.values() for one in _expectations(item)]
 
 
+THOROUGH = pytest.mark.thorough
 FILES = [name for name in EVIDENCE if "." in name]
 
 
 @pytest.mark.parametrize("name", FILES)
-@pytest.mark.parametrize("share", [0, 0.3, 0.9])
+@pytest.mark.parametrize("share", [0, *(pytest.param(one, marks=THOROUGH) for one in (0.3, 0.9))])
 def test_truncated_evidence_is_unknown(name, share, run, tmp_path):
     run.write(tmp_path)
     whole = (tmp_path / name).read_bytes()
@@ -129,6 +130,7 @@ def test_evidence_of_another_format_is_unknown(name, run, tmp_path):
     assert judged(tmp_path)[0].grade is UNKNOWN
 
 
+@THOROUGH
 @pytest.mark.parametrize("at", range(19))
 def test_without_any_one_record_the_verdict_is_unknown(at, run, tmp_path):
     gone = run.history.pop(at)
@@ -136,6 +138,7 @@ def test_without_any_one_record_the_verdict_is_unknown(at, run, tmp_path):
     assert grade_of(run, tmp_path) is (PASS if harmless else UNKNOWN)
 
 
+@THOROUGH
 @given(st.data())
 @settings(
     max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]

@@ -39,6 +39,7 @@ def own_subject():
     return find_subject((), {})
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("one", load_catalogue(), ids=lambda one: one.name)
 def test_the_plan_of_every_scenario_is_work_and_a_claim(one, tmp_path, monkeypatch, own_subject):
     monkeypatch.setattr("onceproof.phases.plan.find_subject", lambda *_: own_subject)
