@@ -52,6 +52,7 @@ small = st.lists(
 )
 
 
+@pytest.mark.thorough
 @settings(max_examples=25, deadline=None)
 @given(small, small, st.booleans())
 def test_any_two_sides_are_judged_as_the_oracle_judges_them(

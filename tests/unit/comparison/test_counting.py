@@ -94,6 +94,7 @@ def test_awkward_names_of_columns_are_no_matter(tmp_path):
     assert counts(tmp_path, expected, observed, key=['my "id"']) == {"changed": 1}
 
 
+@pytest.mark.thorough
 def test_a_million_differences_are_counted_to_the_last(tmp_path):
     ids = list(range(300_000))
     other = list(range(150_000, 450_000))

@@ -223,6 +223,7 @@ def test_judging_again_and_logs_leave_the_digest_as_it_is(runs):
     assert evidence_digest(run) == first
 
 
+@pytest.mark.thorough
 def test_no_file_that_the_verdict_rests_on_is_outside_of_the_digest(runs):
     """Each file is taken away; what changes the findings must change the digest."""
     run = judged(runs)

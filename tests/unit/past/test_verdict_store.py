@@ -219,6 +219,7 @@ def write_at_once(address, processes=4):
     return b"".join(child.communicate(timeout=120)[1] for child in children)
 
 
+@pytest.mark.thorough
 def test_four_processes_open_a_new_history_and_write_at_once(tmp_path):
     assert write_at_once(tmp_path / "history.sqlite") == b""
     store = open_store(tmp_path / "history.sqlite")

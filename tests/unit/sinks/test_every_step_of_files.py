@@ -73,6 +73,7 @@ def test_each_row_is_there_once_after_a_crash_at_any_call(name, recovers, tmp_pa
     assert calls > 15
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["batch_folder", "two_phase_files"])
 def test_a_recovery_can_crash_at_any_call(name, tmp_path, monkeypatch):
     disk = Disk(monkeypatch)
