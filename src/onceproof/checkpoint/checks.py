@@ -20,6 +20,8 @@ from onceproof.checkpoint.state_files import state_troubles
 from onceproof.documents import field, parse_object
 from onceproof.errors import EvidenceError
 
+_GONE = "was archived and is gone: files were lost, or this is an older copy"
+
 
 @dataclass(frozen=True)
 class Logs:
@@ -182,14 +184,14 @@ def _since(checkpoint: Path, archive: Path, logs: Logs) -> Iterator[str]:
         yield "state is missing, but the archive has the mark that there was state"
     for batch in batches(archive / "offsets"):
         if batch > offsets:
-            yield f"offsets/{batch} was archived and is gone: files were lost, or this is a copy"
+            yield f"offsets/{batch} {_GONE}"
         elif batch in logs.offsets:
             name = Path("offsets") / str(batch)
             if (checkpoint / name).read_bytes() != (archive / name).read_bytes():
                 yield f"{name} differs from the archive, but Spark never writes it again"
     for batch in batches(archive / "commits"):
         if batch > commits:
-            yield f"commits/{batch} was archived and is gone: files were lost, or this is a copy"
+            yield f"commits/{batch} {_GONE}"
 
 
 def _is_json(text: str) -> bool:

@@ -54,7 +54,7 @@ def _fill(path: Path) -> int:
                     pass
             except OSError:  # a full disk takes no more of this size
                 continue
-        return 0 if os.statvfs(path).f_bavail else path.stat().st_size
+        return 0 if os.statvfs(path).f_bavail else os.fstat(file.fileno()).st_size
 
 
 def _was_filled(case: Case) -> bool:

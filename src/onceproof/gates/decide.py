@@ -101,7 +101,9 @@ def _allowed(policy: Policy, issues: Sequence[Issue]) -> tuple[Issue, ...]:
     for word in map(str, policy.known_issues):
         if word not in by_word or not word:
             names = filter(None, by_word)
-            raise RequestError(f"known_issues: {unknown('issue', word, names)}")
+            raise RequestError(
+                f"known_issues: {unknown('issue', word, names, listed_by='`onceproof known list`')}"
+            )
         found.append(by_word[word])
     return tuple(found)
 

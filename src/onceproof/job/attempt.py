@@ -102,7 +102,7 @@ def start(
     try:
         leader = spawn(leashed(command), log=log, env={**env, **marks}, cwd=cwd)
     except OSError as error:
-        reason = f"cannot start {command[0]!r}: {error.strerror}; use an executable program"
+        reason = f"cannot start '{command[0]}': {error.strerror}; use an executable program"
         raise RequestError(hide(reason, hidden or {})) from None
     return Attempt(number, job, leader, log, hidden or {})
 

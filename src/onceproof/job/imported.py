@@ -55,7 +55,7 @@ class Imported:
     def _take(self, path: Path) -> None:
         folder = next((one for one in path.parents if one.name in _INSTALLED), None)
         if folder is not None and (package := self._package(folder, path)):
-            self.packages[package[0]] = package[1]
+            self.packages.setdefault(*package)
         elif folder is not None or not (_is_library(path) or _PACKAGE in path.parents):
             self._take_own(path)
 

@@ -53,10 +53,10 @@ def offset_log(evidence: Evidence) -> Finding:
     if problems:
         return Finding("offset_log", Grade.UNKNOWN, "; ".join(problems), numbers)
     reason = f"The offset log of {len(log):,} batches is complete{_remarks(evidence, rests, hurt)}"
-    if delay_ms is None:
-        reason += "; no watermark: late rows cannot occur"
-    else:
+    if delay_ms is not None:
         reason += "; every watermark follows from the events"
+    elif rests:
+        reason += "; no watermark: late rows cannot occur"
     if held:
         reason += f" except {held:,} that a repeated batch held back, which makes no row late"
     return Finding("offset_log", Grade.PASS, reason, numbers)
