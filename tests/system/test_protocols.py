@@ -1,11 +1,12 @@
 """A run whose driver crashes at steps of a protocol, and mutations of the evidence of that run."""
 
 import os
-from random import SystemRandom
+from random import Random, SystemRandom
 
 import pytest
 
 from onceproof.table.visit import KAFKA, visit
+from tests.conftest import healed
 from tests.prove.evidence import found_in, judge_all, unexplained
 
 # Great Expectations, which is imported in this process, uses deprecated functions.
@@ -28,6 +29,7 @@ def runs(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def visited(warm_stack, runs):
+    healed(warm_stack, Random(7))
     return visit("two_phase_table", KAFKA, STEPS, warm_stack, runs)
 
 
