@@ -157,16 +157,12 @@ class Written(Item):
     @property
     def is_mapping(self) -> bool:
         """Whether this is a mapping, well-formed or not."""
-        import yaml
-
-        return isinstance(self.held, yaml.MappingNode)
+        return bool(self.held.id == "mapping")
 
     @property
     def is_list(self) -> bool:
         """Whether this is a list."""
-        import yaml
-
-        return isinstance(self.held, yaml.SequenceNode)
+        return bool(self.held.id == "sequence")
 
     def _scalar(self) -> Any:
         import yaml
@@ -178,10 +174,8 @@ class Written(Item):
             return Unplain(f"{self.held.value!r} with the tag {self.held.tag}")
 
     def _pairs(self) -> Iterator[tuple[str, int, Any]]:
-        import yaml
-
         for key, value in self.held.value:
-            name = key.value if isinstance(key, yaml.ScalarNode) else "?"
+            name = key.value if key.id == "scalar" else "?"
             yield name, key.start_mark.line + 1, value
 
     def _values(self) -> Iterator[tuple[int, Any]]:
