@@ -42,7 +42,7 @@ def committed(stack: LocalStack, topic: str) -> list[bytes]:
 
 
 def describe(stack: LocalStack, name: str):
-    """Return the coordinator's description; after a restart there is none for some moments."""
+    """Return the coordinator's description; after a restart it is missing for some moments."""
 
     def look():
         with closing(admin(stack.brokers)) as client:

@@ -65,7 +65,7 @@ class Archive:
 
     @property
     def newest(self) -> tuple[int, int]:
-        """The newest batch planned, and the newest committed; -1 if there is none."""
+        """The newest batch planned, and the newest committed; -1 for an empty log."""
         return max(self.planned, default=-1), max(self.committed, default=-1)
 
     def position(self) -> Mapping[str, Mapping[str, int]]:

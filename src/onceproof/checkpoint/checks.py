@@ -51,7 +51,7 @@ class Logs:
 
     @property
     def newest(self) -> tuple[int, int]:
-        """The newest batch of each log; -1 if there is none."""
+        """The newest batch of each log; -1 for an empty log."""
         return max(self.offsets, default=-1), max(self.commits, default=-1)
 
 

@@ -94,7 +94,7 @@ def first_offsets(folder: Path) -> Offsets:
 
 
 def newest(folder: Path) -> tuple[int, int]:
-    """Return the newest batch of the offset log and of the commit log; -1 if there is none."""
+    """Return the newest batch of the offset log and of the commit log; -1 for an empty log."""
     found = (batches(folder / name) for name in ("offsets", "commits"))
     offsets, commits = (max(one, default=-1) for one in found)
     return offsets, commits

@@ -41,7 +41,7 @@ class Store:
 
     @property
     def newest(self) -> int:
-        """The newest version with a file; 0 if there is none."""
+        """The newest version with a file; 0 without files."""
         return max((one.version for one in self.files), default=0)
 
 

@@ -21,7 +21,7 @@ def checkpoint(
     path: Annotated[Path, typer.Argument(help="The folder of a Spark checkpoint, of any job.")],
     as_json: AsJson = False,
 ) -> None:
-    """Show a checkpoint batch by batch: exit 0 if sound, 1 if not, 3 if there is none.
+    """Show a checkpoint batch by batch: exit 0 if sound, 1 if not, 3 if it is missing.
 
     In a run's directory it is also compared with the log that was archived during the run.
     """

@@ -64,7 +64,7 @@ class Job(Protocol):
         """Start a second driver beside the living one, and return it."""
 
     def committed(self) -> int:
-        """Return the newest batch in the commit log, -1 if there is none."""
+        """Return the newest batch in the commit log, -1 for an empty log."""
 
     def let_readers_look(self) -> None:
         """Wait until a reader has seen the current output, to distinguish later rows from it."""

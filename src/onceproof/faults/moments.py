@@ -44,7 +44,7 @@ def _is_of_its_batch(case: Case) -> bool:
 
 
 def newest(evidence: Evidence, seq: int) -> tuple[int, int]:
-    """Return the newest batch planned and committed up to record `seq`, -1 if there is none."""
+    """Return the newest batch planned and committed up to record `seq`, -1 for an empty log."""
     found: dict[str, set[int]] = {name: set() for name in _LOGS}
     for record in evidence.of(*_LOGS.values(), Op.CHECKPOINT_ANEW, Op.FAULT_STRIKE):
         if record.seq > seq or not record.is_ok:

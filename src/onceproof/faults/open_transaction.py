@@ -9,7 +9,7 @@ from onceproof.sinks.topics.coordinator import blockers
 
 
 def open_transaction(scene: Scene) -> str:
-    """Return the transactional id of an open transaction; raise `StackError` if there is none."""
+    """Return the transactional id of an open transaction; raise `StackError` without one."""
     topic = output_of(scene)
     found = blockers(topic)
     if not found:

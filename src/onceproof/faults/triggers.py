@@ -25,7 +25,7 @@ class Progress(Protocol):
         """Return the share of the input that the job has committed."""
 
     def newest(self) -> tuple[int, int]:
-        """Return the newest batch planned and the newest committed, -1 if there is none."""
+        """Return the newest batch planned and the newest committed, -1 for an empty log."""
 
     def open_batch(self) -> int | None:
         """Return the batch that is planned and not committed, if there is one."""

@@ -58,7 +58,7 @@ class RunProgress:
         return committed_records(self._archive) / self._events
 
     def newest(self) -> tuple[int, int]:
-        """Return the newest batch planned and the newest committed, -1 if there is none."""
+        """Return the newest batch planned and the newest committed, -1 for an empty log."""
         self._archive.catch_up()
         return self._archive.newest
 

@@ -82,7 +82,7 @@ class StruckJob:
         return self.supervisor.start_rival().leader
 
     def committed(self) -> int:
-        """Return the newest batch in the commit log, -1 if there is none."""
+        """Return the newest batch in the commit log, -1 for an empty log."""
         self.archive.catch_up()
         return self.archive.newest[1]
 

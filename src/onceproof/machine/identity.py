@@ -27,7 +27,7 @@ class Identity:
 
     @classmethod
     def of(cls, pid: int) -> Identity | None:
-        """Return the process that has this pid now; None if there is none or it is a zombie.
+        """Return the process that has this pid now; None if no process has it, or a zombie.
 
         A JVM whose main thread is a zombie while other threads hold its ports counts as alive.
         """

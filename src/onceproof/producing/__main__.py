@@ -42,7 +42,7 @@ class _Reporter:
 
 
 def main(order: Order) -> str:
-    """Send the records of the order; return the error, empty if there is none."""
+    """Send the records of the order; return the error, empty on success."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
     threading.Thread(target=_end_with_the_parent, daemon=True).start()
     options = order.options

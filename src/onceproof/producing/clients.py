@@ -114,7 +114,7 @@ class Confluent:
 
 
 class Client(Protocol):
-    """A producer client; `error` is its first error, empty if there is none."""
+    """A producer client; `error` is its first error, empty without an error."""
 
     error: str
 

@@ -33,7 +33,7 @@ class Sending:
         self._offered = self._acknowledged = self._written = 0
 
     def run(self, tables: Iterable[Sends], rate: float = 0) -> str:
-        """Send all tables; return the client's error, empty if there is none.
+        """Send all tables; return the client's error, empty on success.
 
         After an error nothing more is sent, and the ledger has all records offered until then.
         """

@@ -68,7 +68,7 @@ class Evidence:
 
     @cached_property
     def last_end(self) -> int:
-        """The `seq` of the last recorded end of an attempt, 0 if there is none."""
+        """The `seq` of the last recorded end of an attempt, 0 if no end is recorded."""
         return max((record.seq for record in self.of(Op.ATTEMPT_END)), default=0)
 
     @cached_property

@@ -56,7 +56,7 @@ class History:
         return record
 
     def last_seq(self) -> int:
-        """Return the number of the newest record, 0 if there is none."""
+        """Return the number of the newest record, 0 for an empty history."""
         if not self.path.exists():
             return 0
         with self.path.open("rb", buffering=0) as file:

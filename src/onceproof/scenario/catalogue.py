@@ -152,7 +152,7 @@ def catalogue_names() -> list[str]:
 
 
 def with_tag(tag: str, catalogue: Sequence[Scenario]) -> list[Scenario]:
-    """Return the scenarios with a tag, or raise `RequestError` if there is none."""
+    """Return the scenarios with a tag, or raise `RequestError` if no scenario has it."""
     if found := [one for one in catalogue if tag in one.tags]:
         return found
     raise RequestError(unknown("tag", tag, {name for one in catalogue for name in one.tags}))

@@ -167,6 +167,19 @@ def _postgres() -> Check:
     return Check("postgresql", True, str(found or "none; an embedded build is fetched"))
 
 
+def check_archive(name: str, java: Java, archive: Path, class_path: str) -> Check:
+    """Check that a JVM uses an archive; one that is not built yet is no failure."""
+    name = f"archive of {name}"
+    remedy = f"rm {archive}; the next `onceproof setup` rebuilds it"
+    if not archive.exists():
+        return Check(name, True, "not built yet; onceproof setup builds it", required=False)
+    command = [str(java.program), "-Xshare:on", f"-XX:SharedArchiveFile={archive}"]
+    command += ["-cp", class_path, "-version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    value = f"not used: {' '.join(done.stdout.split())[:200]}" if done.returncode else "used"
+    return Check(name, done.returncode == 0, value, remedy, required=False)
+
+
 def _spark_folder() -> Path:
     spec = importlib.util.find_spec("pyspark")
     places = spec.submodule_search_locations if spec else None
@@ -183,16 +196,3 @@ CHECKS: tuple[Callable[[], Check], ...] = (
     *SPARK_CHECKS,
     *(_libraries, _memory, _disk, _jars, _postgres),
 )
-
-
-def check_archive(name: str, java: Java, archive: Path, class_path: str) -> Check:
-    """Check that a JVM uses an archive; one that is not built yet is no failure."""
-    name = f"archive of {name}"
-    remedy = f"rm {archive}; the next `onceproof setup` rebuilds it"
-    if not archive.exists():
-        return Check(name, True, "not built yet; onceproof setup builds it", required=False)
-    command = [str(java.program), "-Xshare:on", f"-XX:SharedArchiveFile={archive}"]
-    command += ["-cp", class_path, "-version"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    value = f"not used: {' '.join(done.stdout.split())[:200]}" if done.returncode else "used"
-    return Check(name, done.returncode == 0, value, remedy, required=False)

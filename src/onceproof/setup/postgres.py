@@ -23,7 +23,7 @@ _MACHINES = {"x86_64": "store-amd64", "aarch64": "store-arm64"}
 
 
 def find_programs(home: Path) -> Path:
-    """Return the folder of PostgreSQL's programs, fetching the embedded build if there is none."""
+    """Return the folder of PostgreSQL's programs; fetch the embedded build if it is missing."""
     return find_on_machine() or _embedded(home)
 
 

@@ -23,7 +23,7 @@ def is_external(name: str) -> bool:
 
 
 def open_stack(name: str) -> Stack:
-    """Return the stack with this name; raise `RequestError` if there is none."""
+    """Return the stack with this name; raise `RequestError` for an unknown name."""
     if is_composed(name):
         return ComposeStack(name.removeprefix(PREFIX))
     if is_external(name):
@@ -32,7 +32,7 @@ def open_stack(name: str) -> Stack:
 
 
 def find_stack(name: str) -> Stack | None:
-    """Return the stack with this name; None if there is none or its start never completed."""
+    """Return the stack with this name; None if it does not exist or its start never completed."""
     if not is_composed(name) and not is_external(name):
         found = State.load(Path(name).resolve())
         if found is None or not found.ready:

@@ -66,7 +66,7 @@ class State:
 
     @classmethod
     def load(cls, folder: Path) -> State | None:
-        """Read a folder's stack; return None if there is none."""
+        """Read a folder's stack; return None if the folder has no stack."""
         try:
             data: dict[str, Any] = json.loads((folder / STATE).read_text())
             schema = data.pop("schema")

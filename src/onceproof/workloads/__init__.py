@@ -72,7 +72,7 @@ class Workload:
     table with a `value` (binary) has records that are sent as they are: see `as_is.table`.
 
     `pinned` returns the options for the plan, with files resolved against the scenario's folder.
-    `sentinel` returns the table with the last event, or None if there is none.
+    `sentinel` returns the table with the last event, or None without such an event.
     """
 
     name: str

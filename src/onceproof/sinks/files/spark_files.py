@@ -177,7 +177,7 @@ class Manifest:
     _read: set[int] = field(default_factory=set)
 
     def newest(self) -> int:
-        """Return the newest committed batch, -1 if there is none."""
+        """Return the newest committed batch, -1 without a commit."""
         return max(self._lists(), default=-1)
 
     def files(self) -> Mapping[str, File]:

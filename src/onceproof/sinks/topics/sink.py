@@ -40,7 +40,7 @@ class TopicSink:
         return blockers(self.target)
 
     def writers(self) -> list[str]:
-        """Return the writers with a journal of the topic; raises if there is none."""
+        """Return the writers with a journal of the topic; raises if no writer has one."""
         topics = Cluster.of(self.target).ask(lambda client: client.list_topics())
         found = writers_of(self.target.name, topics)
         if not found:

@@ -204,7 +204,7 @@ def login_of(state: State) -> Path:
 
 
 def passfile_of(address: str) -> str:
-    """Return the password file named in an address; empty if there is none."""
+    """Return the password file named in an address; empty if it names no file."""
     return parse_qs(urlsplit(address).query).get("passfile", [""])[0]
 
 
