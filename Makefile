@@ -3,6 +3,7 @@ BIN := .venv/bin
 TESTS ?= tests
 # Tests that start a stack or Spark wait half of the time. So two files run concurrently, each process
 # with its own stack, in the order of their names, so that the longest are not last.
+# Tests marked `long` show a claim once more that another test shows: `make prove PART=long`.
 # pytest exits with 5 if a selection contains no test.
 HEAVY := stack or spark
 AT_ONCE := --numprocesses auto --maxprocesses 4
@@ -43,8 +44,8 @@ fast: .venv/ready
 	$(BIN)/pytest $(AT_ONCE) -m "not thorough" tests/unit tests/repo
 
 test: lint setup
-	$(BIN)/pytest $(AT_ONCE) -m "not ($(HEAVY))" $(TESTS) || [ $$? -eq 5 ]
-	$(BIN)/pytest $(TWO_FILES) -m "$(HEAVY)" $(TESTS) || [ $$? -eq 5 ]
+	$(BIN)/pytest $(AT_ONCE) -m "not long and not ($(HEAVY))" $(TESTS) || [ $$? -eq 5 ]
+	$(BIN)/pytest $(TWO_FILES) -m "not long and ($(HEAVY))" $(TESTS) || [ $$? -eq 5 ]
 
 bench: setup
 	$(BIN)/python benchmarks/stack_start.py

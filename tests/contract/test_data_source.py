@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from dataclasses import replace
+from itertools import product
 
 import pyarrow.parquet as parquet
 import pytest
@@ -22,11 +23,15 @@ from onceproof.sinks.protocol import SupersededError
 from onceproof.spark.session import spark_session
 from onceproof.stacks.members.programs import spark_tools
 from tests.contract import stream_by_format
+from tests.further import further_but
 
 pytestmark = [pytest.mark.stack, pytest.mark.spark]
 COLUMNS = {"name": "string", "views": "bigint"}
 STORES = {"table": "two_phase_table", "files": "two_phase_files"}
 POINTS = ["pre_committed", "all_pre_committed", "decided", "commit_half", "committed"]
+# Both sides of the decision, for each store; tests/unit/model has every step.
+IN_CI = [("table", "pre_committed"), ("table", "decided")]
+IN_CI += [("files", "all_pre_committed"), ("files", "commit_half")]
 ROWS = [(batch, name, batch * 10) for batch in range(3) for name in ("ann", "ben", "eve", "ida")]
 
 
@@ -119,7 +124,9 @@ def test_all_batches_of_a_run_are_under_one_claim_and_the_next_run_has_another(s
     assert memory.decision(3).epoch == 2
 
 
-@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize(
+    ("job", "point"), further_but(IN_CI, product(STORES, POINTS)), indirect=["job"]
+)
 def test_a_process_killed_at_a_step_fails_the_query_and_the_next_is_exact(spark, job, armed, point):
     """The driver is alive, so Spark calls abort: a decided batch is kept, others are undone."""
     halted = halt_at(armed, point, 1)

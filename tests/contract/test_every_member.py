@@ -9,19 +9,24 @@ from onceproof.errors import RequestError
 from onceproof.machine.identity import Identity
 from onceproof.machine.polling import wait_for
 from onceproof.stacks.state import file_lock
+from tests.further import further_but
 
 pytestmark = pytest.mark.stack
 MEMBERS = ["broker:1", "broker:2", "broker:3", "master", "worker:1", "worker:2", "store"]
 ONE_OF_EACH = {name.partition(":")[0]: name for name in MEMBERS}.values()
 PAIRS = [("kill", "start"), ("stop", "start"), ("pause", "resume")]
+CASES = [(name, *pair) for name in ONE_OF_EACH for pair in PAIRS]
+# Brokers are stopped in test_brokers.py too, a worker is paused below, and a master is as a worker.
+IN_CI = [(name, "kill", "start") for name in ONE_OF_EACH]
+IN_CI += [("worker:2", "stop", "start"), ("broker:3", "pause", "resume")]
+IN_CI += [("store", "stop", "start"), ("store", "pause", "resume")]
 
 
 def test_the_list_here_names_every_member(stack):
     assert list(stack.members) == MEMBERS
 
 
-@pytest.mark.parametrize(("fault", "cure"), PAIRS)
-@pytest.mark.parametrize("name", ONE_OF_EACH)
+@pytest.mark.parametrize(("name", "fault", "cure"), further_but(IN_CI, CASES))
 def test_a_fault_takes_hold_and_its_cure_heals(stack, rng, name, fault, cure):
     before = stack.look(name)
     done = stack.apply(fault, name, rng)

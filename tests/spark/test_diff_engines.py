@@ -11,6 +11,7 @@ import pytest
 
 from onceproof.comparison import compare
 from onceproof.errors import RequestError
+from tests.further import further_but
 from tests.unit.comparison import pairs
 from tests.unit.comparison.cases import tally
 from tests.unit.comparison.oracle import CLASSES, differences
@@ -181,8 +182,9 @@ def write(path, columns, **options):
 
 
 def test_random_cases_are_compared_as_by_the_oracle(spark, tmp_path):
-    found = tally(range(1000, 1015), tmp_path, engine="spark", spark=spark)
-    assert found["compared"] > 8
+    """`make prove PART=fuzz_diff` has an hour of them."""
+    found = tally(range(1000, 1005), tmp_path, engine="spark", spark=spark)
+    assert found["compared"] > 2
 
 
 def test_folders_are_columns_alike_and_only_below_the_named_one(spark, tmp_path):
@@ -197,16 +199,19 @@ def test_folders_are_columns_alike_and_only_below_the_named_one(spark, tmp_path)
     assert alike(spark, one, root / "e") == "refused"
 
 
+OF_FOLDERS = [
+    ("1", "2", {"changed": 1}),
+    ("01", "1", "refused"),
+    ("1.5", "1.50", {"changed": 1}),
+    ("2024-01-01", "2024-01-02", {"changed": 1}),
+    ("__HIVE_DEFAULT_PARTITION__", "1", {"changed": 1}),
+    ("a%2Fb", "a%2fb", {}),
+]
+
+
+# The test above has numbers and an escaped name; a date is a text, as 1.5 is.
 @pytest.mark.parametrize(
-    ("ours", "theirs", "found"),
-    [
-        ("1", "2", {"changed": 1}),
-        ("01", "1", "refused"),
-        ("1.5", "1.50", {"changed": 1}),
-        ("2024-01-01", "2024-01-02", {"changed": 1}),
-        ("__HIVE_DEFAULT_PARTITION__", "1", {"changed": 1}),
-        ("a%2Fb", "a%2fb", {}),
-    ],
+    ("ours", "theirs", "found"), further_but([OF_FOLDERS[at] for at in (1, 2, 4)], OF_FOLDERS)
 )
 def test_values_of_folders_are_read_alike(spark, tmp_path, ours, theirs, found):
     for side, value in (("e", ours), ("o", theirs)):

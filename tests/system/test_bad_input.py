@@ -52,7 +52,7 @@ def test_a_home_that_another_stack_holds_is_refused(home):  # noqa: F811
 
 
 def test_a_home_that_another_up_is_filling_is_refused(home):  # noqa: F811
-    first = start("up", "--home", home)
+    first = start("up", "--without", "spark", "--home", home)
     while not (home / "stack.json").exists() and first.poll() is None:
         os.sched_yield()
     assert "is locked by another onceproof command (pid" in refused("up", "--home", home)

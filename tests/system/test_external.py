@@ -126,7 +126,10 @@ def test_the_status_has_its_parts_and_members(theirs):
 def test_a_run_by_addresses_only_strikes_and_passes_and_writes_no_secret(theirs, tmp_path):
     faults = [kill("broker:leader=0", acknowledged=0.2)]
     file = written(
-        tmp_path, "copy_events__upsert_table__kill_leader", faults=faults, workload={"rate": 500}
+        tmp_path,
+        "copy_events__upsert_table__kill_leader",
+        faults=faults,
+        workload={"events": 2000, "rate": 400},
     )
     words = ["run", file, "--seed", 3, "--runs", tmp_path / "runs", "--json"]
     code, out, err = run(*words, "--home", f"external:{theirs}", timeout_s=280)

@@ -1,4 +1,7 @@
-"""One run with a fault of each family of the catalogue, on a stack with links."""
+"""One run with a fault of each family of the catalogue, on a stack with links.
+
+The process's is the kill of an executor; drivers are killed in other whole runs.
+"""
 
 import json
 import os
@@ -17,12 +20,14 @@ def stack(linked_stack):
     return linked_stack
 
 
-# The source, the network and the resources, each with its trigger in one run.
+# The source, the process, the network and the resources, each with its trigger in one run.
 FAMILIES = {
     "aborted_input": {"committed": 0.1},
-    "cut_store": {"failpoint": "pre_committed", "batch": 8},
-    "checkpoint_disk_full": {"batch": 14},
+    "kill_executor": {"failpoint": "task_done", "batch": 3},
+    "cut_store": {"failpoint": "pre_committed", "batch": 5},
+    "checkpoint_disk_full": {"batch": 8},
 }
+EVENTS = 11_000
 
 
 def shared():
@@ -37,7 +42,9 @@ def shared():
     ]
     restart = {"strategy": "fixed-delay", "attempts": 12, "delay_s": 1}
     name = "copy_events__two_phase_table__families"
-    return found[0] | {"name": name, "faults": faults, "restart": restart}
+    workload = found[0]["workload"] | {"events": EVENTS}
+    whole = {"name": name, "faults": faults, "restart": restart, "workload": workload}
+    return found[0] | whole
 
 
 def test_each_family_strikes_and_is_healed(stack, tmp_path):
@@ -51,4 +58,5 @@ def test_each_family_strikes_and_is_healed(stack, tmp_path):
     landed = {fault["name"]: fault["landed"] for fault in found["faults"]}
     assert landed == {fault["name"]: True for fault in wanted["faults"]}
     assert send_order(stack.state, {"do": "look"})["in_force"] == []
+    assert found["counts"]["observed"] == found["counts"]["expected"] > EVENTS
     assert not os.path.ismount(f"{found['run']}/checkpoint")

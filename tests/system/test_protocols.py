@@ -1,4 +1,9 @@
-"""A run whose driver crashes at steps of a protocol, and mutations of the evidence of that run."""
+"""A run whose driver crashes at steps of a protocol, and mutations of the evidence of that run.
+
+All of it is `long`. In CI each step is struck by tests/contract/test_sinks_in_jobs.py, one in a
+whole run by test_pytest_suite.py and test_airflow.py; tests/unit/judging alters evidence that is
+written by hand. `make prove PART=evidence` has every mutation.
+"""
 
 import os
 from random import Random, SystemRandom
@@ -11,7 +16,7 @@ from tests.prove.evidence import found_in, judge_all, unexplained
 
 # Great Expectations, which is imported in this process, uses deprecated functions.
 pytestmark = [
-    *(pytest.mark.stack, pytest.mark.spark, pytest.mark.system),
+    *(pytest.mark.stack, pytest.mark.spark, pytest.mark.system, pytest.mark.long),
     pytest.mark.filterwarnings("ignore"),
 ]
 

@@ -1,10 +1,8 @@
 """Runs that are cut off: only the directory is left, and its verdict is not PASS."""
 
 import json
-import os
 import signal
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 import yaml
@@ -23,6 +21,7 @@ from onceproof.runs.plan import Plan
 from onceproof.runs.records import Op
 from onceproof.scenario.catalogue import find_scenario
 from onceproof.stacks.members.brokers import ask
+from tests.further import further_but
 from tests.system.command import run, start
 from tests.system.test_runs import scenario
 
@@ -71,7 +70,10 @@ def named(folder):
     return [one for one in all_processes() if any(str(folder) in word for word in one.arguments())]
 
 
-@pytest.mark.parametrize("moment", [Op.PHASE_START, Op.ATTEMPT_START, Op.BATCH_COMMIT])
+MOMENTS = [Op.PHASE_START, Op.ATTEMPT_START, Op.BATCH_COMMIT]
+
+
+@pytest.mark.parametrize("moment", further_but([Op.BATCH_COMMIT], MOMENTS))
 def test_ctrl_c_leaves_nothing_and_the_run_is_unknown(begun, stack, tmp_path, moment):
     child = begun("--home", stack.state.folder)
     of = directory(tmp_path)
@@ -113,18 +115,6 @@ def test_a_job_ends_with_its_agent_and_is_not_started_again(begun, stack, tmp_pa
     nothing_is_left(stack, of)
     found = json.loads(of.verdict.read_text())
     assert any("process has no recorded end" in reason for reason in found["reasons"])
-
-
-def test_a_run_without_a_stack_starts_its_own_and_takes_it_down(tmp_path):
-    home = Path(os.environ.get("ONCEPROOF_HOME") or "/var/cache/onceproof")
-    before = set(home.glob("stacks/*"))
-    file = tmp_path / "scenario.yaml"
-    fields = scenario("copy_events__upsert_table__calm", workload={"events": 500})
-    file.write_text(yaml.safe_dump(fields))
-    code, out, err = run("run", file, "--runs", tmp_path / "runs", "--json", timeout_s=200)
-    assert code == 0, err
-    assert json.loads(out)["verdict"] == "PASS"
-    assert set(home.glob("stacks/*")) == before
 
 
 def test_concurrent_starts_make_one_agent(stack, tmp_path):

@@ -74,6 +74,8 @@ def test_a_missing_variable_is_reported_before_anything_starts(tmp_path):
     assert not (tmp_path / "runs").exists()
 
 
+# tests/unit/phases/test_run_modes.py has the rights of an open run.
+@pytest.mark.long
 def test_an_open_run_may_be_read_by_others(stack, tmp_path):
     """A job that ends at once is enough to make a run's directory."""
     text = FILE.read_text().replace('"{here}/let_in.py"', "-c").replace("limits: {run_s: 200", "")

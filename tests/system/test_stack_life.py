@@ -15,6 +15,7 @@ from onceproof.machine.identity import Identity, all_processes, boot_id
 from onceproof.machine.polling import wait_for
 from onceproof.stacks.local.stack import LocalStack
 from onceproof.stacks.state import LOCK, MARK, State
+from tests.further import further_but
 from tests.system.command import run, start
 
 pytestmark = [pytest.mark.stack, pytest.mark.system]
@@ -51,11 +52,12 @@ MOMENTS = {
 }
 
 
+ENDS = [*((moment, signal.SIGKILL) for moment in MOMENTS), ("first broker", signal.SIGTERM)]
+IN_CI = [("data half copied", signal.SIGKILL), ("last worker", signal.SIGKILL), ENDS[-1]]
+
+
 # `make prove PART=stack` kills it at sixty moments.
-@pytest.mark.parametrize(
-    ("moment", "end"),
-    [*((moment, signal.SIGKILL) for moment in MOMENTS), ("first broker", signal.SIGTERM)],
-)
+@pytest.mark.parametrize(("moment", "end"), further_but(IN_CI, ENDS))
 def test_down_leaves_nothing_after_up_was_killed_at_any_moment(home, moment, end):
     dying = start("up", "--home", home)
     wait_for((home / MOMENTS[moment]).exists, 60, f"{moment} was never reached", every_s=0.002)
@@ -101,6 +103,8 @@ def test_other_processes_are_not_touched(home):
         innocent.kill()
 
 
+# In CI two stacks run all the time: one of each process that runs tests.
+@pytest.mark.long
 def test_two_stacks_run_side_by_side(home, stacks_folder):
     other = stacks_folder / "other"
     shape = ("--without", "kafka", "--workers", 1)
@@ -161,11 +165,16 @@ def test_another_process_in_the_data_folder_is_left_alone(home):
         innocent.kill()
 
 
-def test_a_stack_ends_itself_and_not_the_next_one(home):
+def test_a_stack_that_was_taken_down_starts_nothing_and_does_not_end_the_next_one(home, rng):
     assert run("up", *SMALL, "--home", home)[0] == 0
     first = LocalStack(home)
-    assert run("down", "--home", home)[0] == 0
+    first.down()
+    with pytest.raises(RequestError, match="taken"):
+        first.apply("start", "store", rng)
+    assert left_of(home) == []
     assert run("up", *SMALL, "--home", home)[0] == 0
+    with pytest.raises(RequestError, match="taken"):
+        first.apply("kill", "store", rng)
     first.down()
     assert run("status", "--home", home)[0] == 0
 
@@ -192,21 +201,14 @@ def test_the_embedded_postgresql_works_without_an_installed_one(home):
     assert run("status", "--home", home)[0] == 0
 
 
+# Fewer members: tests/system/test_documents.py; full speed: `make prove PART=start`.
+@pytest.mark.long
 def test_brokers_can_be_started_alone_and_at_full_speed(home):
     with LocalStack.up(home, brokers=1, without=["spark", "store"], is_quick=False) as stack:
         assert list(stack.members) == ["broker:1"]
         argv = stack.state.launches["broker:1"].argv
         assert "-XX:TieredStopAtLevel=1" not in argv
         assert all(member.healthy for member in stack.status())
-
-
-def test_a_verb_on_a_stack_that_was_taken_down_starts_nothing(home, rng):
-    assert run("up", *SMALL, "--home", home)[0] == 0
-    stack = LocalStack(home)
-    stack.down()
-    with pytest.raises(RequestError, match="taken"):
-        stack.apply("start", "store", rng)
-    assert left_of(home) == []
 
 
 def test_an_up_killed_before_it_had_a_state_is_no_obstacle(home):
