@@ -2,7 +2,7 @@
 BIN := .venv/bin
 TESTS ?= tests
 # Tests that start a stack or Spark wait half of the time. So two files run concurrently, each process
-# with its own stack, in the order of their names, so that the longest are not last.
+# with its own stack, in the order of tests/conftest.py, so that the longest are not last.
 # Tests marked `long` show a claim once more that another test shows: `make prove PART=long`.
 # pytest exits with 5 if a selection contains no test.
 HEAVY := stack or spark

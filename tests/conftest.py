@@ -20,8 +20,16 @@ from tests.browser import browser, page, skip_without_browser  # noqa: F401  its
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run tests of Spark alone before those of the stack, which leave clients behind."""
-    items.sort(key=lambda item: any(item.iter_markers("stack")))
+    """Run tests of Spark alone before those of the stack, which leave clients behind.
+
+    Of each the longest are first, which are those of `system`: two processes run the files in this
+    order, and the one that is done waits for the other.
+    """
+    items.sort(key=lambda item: (has(item, "stack"), not has(item, "system")))
+
+
+def has(item: pytest.Item, marker: str) -> bool:
+    return item.get_closest_marker(marker) is not None
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -45,6 +45,6 @@ def test_a_test_of_a_suite_is_a_run_that_holds_a_sink_to_its_guarantee(stack, tm
     found = json.loads(verdict.read_text())
     validate(found, json.loads((SCHEMAS / "verdict.json").read_text()))
     assert (found["verdict"], found["as_claimed"]) == ("PASS", True), found["reasons"]
-    assert found["counts"]["observed"] == found["counts"]["expected"] == 2400
+    assert found["counts"]["observed"] == found["counts"]["expected"] == 2401
     (fault,) = found["faults"]
     assert (fault["landed"], fault["proof"]["moment"]["batch"]) == (True, 3)
