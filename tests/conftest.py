@@ -56,7 +56,7 @@ def warm_stack(stacks_folder: Path) -> Iterator[LocalStack]:
         yield stack
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def warm_linked_stack(stacks_folder: Path) -> Iterator[LocalStack]:
     with LocalStack.up(stacks_folder / "linked", links=True) as stack:
         yield stack
@@ -77,7 +77,7 @@ def stack(warm_stack: LocalStack, rng: Random) -> LocalStack:
 
 @pytest.fixture
 def linked_stack(warm_linked_stack: LocalStack, rng: Random) -> LocalStack:
-    """A warm stack with links, for the tests of one file."""
+    """A warm stack with links, which a process starts if it runs a file that needs one."""
     heal(warm_linked_stack)
     return healed(warm_linked_stack, rng)
 

@@ -14,7 +14,7 @@ from tests.contract.topics import in_sync, make_topic, read_back
 from tests.further import further_but
 
 pytestmark = pytest.mark.stack
-RECORDS = 20_000
+RECORDS = 8000
 PATIENT = {
     "acks": "all",
     "linger_ms": 5,

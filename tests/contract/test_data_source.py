@@ -56,6 +56,10 @@ def spark(tmp_path_factory, armed):
             yield session
 
 
+# Both stores have one protocol; what does not depend on the store is tested with one in CI.
+ON_A_TABLE = pytest.mark.parametrize("job", further_but(["table"], STORES), indirect=True)
+
+
 class Job:
     """The input, checkpoint and target of a query."""
 
@@ -115,6 +119,7 @@ def test_rows_of_an_undisturbed_stream_are_there_once_with_their_attempt(spark, 
     assert (job.seen(), job.open()) == (ROWS, 0)
 
 
+@ON_A_TABLE
 def test_all_batches_of_a_run_are_under_one_claim_and_the_next_run_has_another(spark, job):
     job.run(spark)
     memory = job.kind(job.target).begun().writer.memory
@@ -163,6 +168,7 @@ def test_a_driver_that_is_killed_when_it_has_decided_goes_on_exactly(job, armed,
     assert (job.seen(), job.open()) == (ROWS, 0)
 
 
+@ON_A_TABLE
 def test_a_batch_that_is_decided_is_not_written_again(spark, job, armed):
     job.run(spark)
     for name in ("2", ".2.crc"):
@@ -191,6 +197,7 @@ def test_a_run_that_was_superseded_stops_and_never_claims_again(spark, job, arme
     assert job.seen() == ROWS
 
 
+@ON_A_TABLE
 def test_a_lost_checkpoint_is_refused(spark, job):
     job.run(spark)
     with pytest.raises(StreamingQueryException, match=re.escape(MESSAGES["lost checkpoint"])):
@@ -198,6 +205,7 @@ def test_a_lost_checkpoint_is_refused(spark, job):
     assert (job.seen(), job.open()) == (ROWS, 0)
 
 
+@ON_A_TABLE
 def test_two_writers_of_one_target_do_not_settle_each_others_parts(spark, job):
     job.run(spark)
     job.run(spark, writer="other", checkpointLocation=str(job.folder / "another"))
@@ -239,6 +247,7 @@ def test_other_modes_than_append_are_rejected(spark, job, mode, message):
         query.awaitTermination(60)
 
 
+@ON_A_TABLE
 def test_with_a_continuous_trigger_no_epoch_is_committed(spark, job):
     """Spark passes no rows to a task, only logs the error of a commit, and continues."""
     query = stream_by_format.written(endless(spark), job.options, "append", continuous="1 second")

@@ -101,10 +101,10 @@ def test_the_ledger_is_the_topic(stack, tmp_path, client):
 @CLIENTS
 def test_records_sent_while_a_leader_crashes_are_in_the_ledger_once(stack, tmp_path, rng, client):
     topic = make_topic(stack.brokers, f"led-by-the-dead-{client}")
-    options = {"client": client, "producers": 2, "events": 20_000, "rate": 4000}
+    options = {"client": client, "producers": 2, "events": 8000, "rate": 2000}
     sending = threading.Thread(target=send, args=(stack, tmp_path, topic), kwargs=options)
     sending.start()
-    wait_for(lambda: sum(ends(stack, topic).values()) > 4000, 60, "nothing is sent")
+    wait_for(lambda: sum(ends(stack, topic).values()) > 1600, 60, "nothing is sent")
     stack.apply("kill", f"broker:leader={topic}/0", rng)
     sending.join(110)
     run = RunDirectory(tmp_path)

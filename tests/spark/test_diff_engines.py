@@ -1,8 +1,6 @@
 """Both engines find the same differences: those that a naive comparison finds."""
 
 import datetime as dt
-import os
-import sys
 from decimal import Decimal
 
 import pyarrow as pa
@@ -11,6 +9,9 @@ import pytest
 
 from onceproof.comparison import compare
 from onceproof.errors import RequestError
+from onceproof.machine.home import onceproof_home
+from onceproof.spark.session import spark_session
+from onceproof.stacks.members.programs import spark_tools
 from tests.further import further_but
 from tests.unit.comparison import pairs
 from tests.unit.comparison.cases import tally
@@ -23,23 +24,10 @@ PAIRS = 1000
 
 @pytest.fixture(scope="module")
 def spark(tmp_path_factory):
-    from pyspark.sql import SparkSession
-
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    folder = tmp_path_factory.mktemp("spark")
-    made = (
-        SparkSession.builder.master("local[2]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.sql.session.timeZone", "Asia/Tokyo")
-        .config("spark.local.dir", str(folder))
-        .config("spark.sql.warehouse.dir", str(folder / "warehouse"))
-        .config("spark.driver.extraJavaOptions", f"-Djava.io.tmpdir={folder}")
-        .getOrCreate()
-    )
-    yield made
-    made.stop()
+    folder, more = tmp_path_factory.mktemp("spark"), {"spark.sql.session.timeZone": "Asia/Tokyo"}
+    more |= {"spark.sql.warehouse.dir": str(folder / "warehouse")}
+    with spark_session(spark_tools(onceproof_home()), "local[2]", folder, more) as session:
+        yield session
 
 
 @pytest.fixture(scope="module")

@@ -95,6 +95,8 @@ def test_a_job_without_the_runs_checkpoint_is_reported(reason_of):
     assert "{checkpoint} in its command, as checkpointLocation" in reason
 
 
+# The same end as of the job above; the sentences: tests/unit/job/test_last_error.py.
+@pytest.mark.long
 def test_a_job_that_never_commits_is_reported_with_its_batch(reason_of, tmp_path):
     offsets = '["v1", \'{"batchWatermarkMs":0,"batchTimestampMs":0,"conf":{}}\', \'{"t":{"0":1}}\']'
     job = tmp_path / "stuck.py"
