@@ -170,8 +170,8 @@ def answered(airflow, stack, conf, answer):
     return airflow.state(GATE, run)
 
 
-# The judge and the release of a run whose job has failed are tests/dags and test_runs_cut_off.py;
-# `make prove PART=airflow` fails tasks in Airflow in seven ways.
+# What runs after any failure: tests/dags; a run whose job was ended: test_runs_cut_off.py.
+# `make prove PART=airflow` marks this task as failed too.
 @pytest.mark.long
 def test_a_run_with_a_failed_task_is_unknown_and_leaves_nothing(airflow, night_stack, file):
     path = file("copy_events__upsert_table__calm", workload={"rate": 100})
