@@ -1,12 +1,15 @@
 # Every command of the project; each runs its prerequisites first, and nothing twice.
 BIN := .venv/bin
+# `make test` checks the code while it sets up.
+MAKEFLAGS += --jobs=2
 TESTS ?= tests
 # Tests that start a stack or Spark wait half of the time. So two files run concurrently, each process
 # with its own stack, in the order of tests/conftest.py, so that the longest are not last.
 # Tests marked `long` show a claim once more that another test shows: `make prove PART=long`.
 # pytest exits with 5 if a selection contains no test.
 HEAVY := stack or spark
-AT_ONCE := --numprocesses auto --maxprocesses 4
+# A process takes tests that follow one another, so that a module's fixture is seldom set up twice.
+AT_ONCE := --numprocesses auto --maxprocesses 4 --dist worksteal
 TWO_FILES := --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 # Tests start hundreds of Python processes, and each would compile our modules again.

@@ -157,8 +157,16 @@ def struck(point, look):
 
 
 def test_a_batch_is_read_back_as_it_was_written(make, spark, tmp_path):
+    """By the final read and by a last look, whose texts equal the rows cell by cell."""
     make(3).write(rows(spark, *ODD), 7)
     assert settled(make, tmp_path) == sorted([repr(one) for one in (*row, 7, 3)] for row in ODD)
+    assert make(0).open() == (0, 0)
+    reader = make(0).reader()
+    names = ("key", "value", "version", "batch", "attempt", "copies")
+    looked = [[row[name] for name in names] for row in reader.look().rows.to_pylist()]
+    reader.close()
+    shape = Shape(KINDS, ("id", "part"), None)
+    assert shape.polled(looked) == shape.observed(tmp_path / "read") != 0
 
 
 def test_an_empty_batch_is_written_too(make, spark, tmp_path):
@@ -197,19 +205,6 @@ def test_a_reader_sees_a_batch_once_it_is_settled(make, spark):
     reader.close()
 
 
-def test_the_last_look_and_the_final_read_have_the_same_rows(make, spark, tmp_path):
-    """The texts of a look equal the rows that are read, cell by cell."""
-    make(3).write(rows(spark, *ODD), 7)
-    make(0).recover()
-    reader = make(0).reader()
-    names = ("key", "value", "version", "batch", "attempt", "copies")
-    looked = [[row[name] for name in names] for row in reader.look().rows.to_pylist()]
-    reader.close()
-    make(0).read(tmp_path / "read")
-    shape = Shape(KINDS, ("id", "part"), None)
-    assert shape.polled(looked) == shape.observed(tmp_path / "read") != 0
-
-
 @where(lambda kind: (kind.family, kind.writes) == ("idempotent", Writes.UPSERT))
 def test_a_late_replay_changes_no_visible_row(make, spark):
     batch = rows(spark, (1, None, "a", None), (2, 1, "b", float("nan")))
@@ -220,12 +215,6 @@ def test_a_late_replay_changes_no_visible_row(make, spark):
     late.write(batch, 4)
     assert reader.look().rows.num_rows == 0
     reader.close()
-
-
-def test_nothing_is_open_and_a_recovery_keeps_the_written_rows(make, spark, tmp_path):
-    make(1).write(rows(spark, (1, 1, "a")), 0)
-    assert len(settled(make, tmp_path)) == 1
-    assert make(0).open() == (0, 0)
 
 
 @where(lambda kind: kind.family != "append")
