@@ -63,7 +63,8 @@ def test_the_commands_print_the_output_in_the_tutorial(stack, tmp_path):
     assert_the_commit_was_lost(green)
     assert_the_jobs_files_are_recorded(green)
     entries = open_store(tmp_path / "runs/history.sqlite").entries()
-    assert [(one.is_proved, one.landed) for one in entries] == [(True, 1), (True, 2)]
+    recorded = {(one.verdict, one.is_proved, one.landed) for one in entries}
+    assert recorded == {("FAIL", False, 1), ("PASS", True, 2)}
     # Evidence that changed after it was recorded would be trouble.
     assert [trouble_of(one) for one in entries] == [""] * 2
 
@@ -73,7 +74,7 @@ def documents(runs: Path) -> list[dict]:
     found = [json.loads(one.read_text()) for one in runs.glob("*/*/verdict.json")]
     for one in found:
         validate(one, json.loads((SCHEMAS / "verdict.json").read_text()))
-    return sorted(found, key=lambda one: one["name"])
+    return sorted(found, key=lambda one: one["run"])
 
 
 def assert_rows_are_doubled(found: dict) -> None:
