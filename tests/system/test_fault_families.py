@@ -5,10 +5,13 @@ The process's is the kill of an executor; drivers are killed in other whole runs
 
 import json
 import os
+from pathlib import Path
 
 import pytest
 import yaml
 
+from onceproof.runs.history import History
+from onceproof.runs.records import Op
 from onceproof.stacks.links.member import send_order
 from tests.system.command import run
 
@@ -59,4 +62,7 @@ def test_each_family_strikes_and_is_healed(stack, tmp_path):
     assert landed == {fault["name"]: True for fault in wanted["faults"]}
     assert send_order(stack.state, {"do": "look"})["in_force"] == []
     assert found["counts"]["observed"] == found["counts"]["expected"] > EVENTS
+    records = History(Path(found["run"]) / "history.jsonl").read()
+    undone = {one.batch for one in records if one.op is Op.FENCED}
+    assert FAMILIES["kill_executor"]["batch"] in undone  # the part of the killed executor
     assert not os.path.ismount(f"{found['run']}/checkpoint")

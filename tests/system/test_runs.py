@@ -98,8 +98,8 @@ def test_an_upsert_outlives_leader_executor_and_driver(outcome):
     assert found["faults"][0]["healed_at"]
 
 
-# Superseded drivers and parts: tests/contract, test_data_source.py and test_table_protocols.py; the
-# strikes: `make prove PART=landing`.
+# An undone part that is recorded: test_fault_families.py; superseded drivers: test_data_source.py
+# and test_table_protocols.py in tests/contract; the strikes: `make prove PART=landing`.
 @pytest.mark.long
 def test_a_replaced_attempt_that_goes_on_is_fenced_and_recorded(outcome):
     faults = [
