@@ -25,6 +25,7 @@ from tests.system.test_runs import ROOT, kill, scenario
 
 pytestmark = [pytest.mark.stack, pytest.mark.spark, pytest.mark.system]
 NIGHT, RUN, GATE = "onceproof_nightly", "onceproof_run", "onceproof_gate"
+FEW = {"events": 2000}
 PLANTED = "a-password-that-must-stay-secret"
 
 
@@ -83,9 +84,10 @@ def nothing_is_left(stack, directory):
 def test_a_broken_sink_fails_the_night_and_closes_the_gate_until_it_is_fixed(
     airflow, night_stack, file, runs, tmp_path
 ):
-    name = "copy_events__shipped__kill_driver"
+    name = "copy_events__shipped__kill_executor"
     liar = {"name": "tests.sinks_that_lie:drops_rows", "every": 1000}
-    path = file(name, sink=liar, workload={"events": 2000})
+    fault = kill("executor", failpoint="task_mid", batch=2)
+    path = file(name, sink=liar, faults=[fault], workload=FEW)
     night = airflow.trigger(
         NIGHT, {"tags": [], "scenarios": [path], "first_seed": 5, "subject": "v1"}
     )
@@ -105,9 +107,8 @@ def test_a_broken_sink_fails_the_night_and_closes_the_gate_until_it_is_fixed(
     policy.write_text(yaml.safe_dump({"require": [{"scenario": path, "passes": 1}]}))
     assert gate(airflow, policy, "v1") == ("failed", 1)
     assert gate(airflow, policy, "v2") == ("failed", 2)
-    fault = kill("driver", failpoint="commit_half", batch=2)
     honest = "onceproof.sinks.tables.two_phase_table:TwoPhaseTable"
-    assert file(name, sink=honest, faults=[fault], workload={"events": 2000}) == path
+    assert file(name, sink=honest, faults=[fault], workload=FEW) == path
     passes_from_its_trigger_to_its_verdict(airflow, night_stack, path, fault, "v2")
     assert gate(airflow, policy, "v2") == ("success", 0)
 

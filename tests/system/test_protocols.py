@@ -1,8 +1,8 @@
 """A run whose driver crashes at steps of a protocol, and mutations of the evidence of that run.
 
-All of it is `long`. In CI each step is struck by tests/contract/test_sinks_in_jobs.py, one in a
-whole run by test_pytest_suite.py and test_airflow.py; tests/unit/judging alters evidence that is
-written by hand. `make prove PART=evidence` has every mutation.
+All of it is `long`. In CI steps are struck by tests/contract/test_sinks_in_jobs.py, one in a whole
+run by test_pytest_suite.py; tests/unit/judging alters evidence that is written by hand.
+`make prove` strikes every step (`PART=crash_points`) and has every mutation (`PART=evidence`).
 """
 
 import os
