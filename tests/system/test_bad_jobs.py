@@ -117,6 +117,8 @@ def test_an_output_without_rows_is_named(reason_of):
     assert "and 201 are expected" in reason
 
 
+# The sentence: tests/contract/test_outputs.py.
+@pytest.mark.long
 def test_a_missing_key_is_named_with_the_columns_of_the_output(reason_of):
     reason = reason_of(
         *FORGED,

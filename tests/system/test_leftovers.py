@@ -1,5 +1,6 @@
-"""Any process of the harness is killed at any moment: its strikes are healed by the plan.
+"""The harness is killed while its strikes are in force: they are healed by the plan.
 
+Here the command and the agent are killed, each alone in test_runs_cut_off.py;
 `make prove PART=leftovers` has thirty rounds.
 """
 
@@ -12,9 +13,7 @@ from tests.prove.leftovers import visit
 pytestmark = [pytest.mark.stack, pytest.mark.spark, pytest.mark.system]
 
 
-def test_nothing_is_left_of_runs_whose_harness_was_killed(linked_stack, tmp_path):
-    rng = Random(44)  # the command alone is killed in test_runs_cut_off.py
-    rounds = [visit(linked_stack, tmp_path, rng) for _ in range(2)]
-    assert [one.left for one in rounds] == [()] * 2
-    assert [one.whom for one in rounds] == ["agent", "both"]
-    assert all(one.struck for one in rounds)
+def test_nothing_is_left_of_a_run_whose_harness_was_killed(linked_stack, tmp_path):
+    found = visit(linked_stack, tmp_path, Random(6))
+    assert (found.whom, found.left) == ("both", ())
+    assert found.struck > 0
