@@ -39,7 +39,7 @@ from onceproof.runs.directory import RunDirectory
 from onceproof.runs.engine_log import record_engine
 from onceproof.runs.history import History
 from onceproof.runs.parts import used_by
-from onceproof.runs.plan import FAILED, Plan
+from onceproof.runs.plan import FAILED, IN_TURNS, Plan
 from onceproof.runs.prepared import Prepared
 from onceproof.runs.records import Op, Outcome
 from onceproof.runs.restart import strategy_of
@@ -79,10 +79,12 @@ class Agent:
                 lambda: is_over(run, self.archive),
                 lambda: self.archive.newest,
                 self._is_idle,
+                run.sent.exists,
                 self._trouble,
             ),
             self.history,
             self.plan.limits.stall_s,
+            in_turns=self.plan.lives == IN_TURNS,
         )
 
     def run_to_end(self) -> str:

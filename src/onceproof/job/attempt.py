@@ -58,6 +58,11 @@ class Attempt:
         """Whether the started process lives; its JVM may outlive it for a second."""
         return self.leader.is_alive
 
+    @property
+    def exit_code(self) -> int | None:
+        """The exit code of the started process, None while it lives."""
+        return self.leader.exit_code
+
     def kill(self) -> list[Identity]:
         """Kill all processes of the driver at once, and return them when all are dead."""
         return kill_until_none(self.driver, f"the driver of attempt {self.number}")

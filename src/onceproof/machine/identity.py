@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PROC = Path("/proc")
-_spawned: dict[int, subprocess.Popen[bytes]] = {}
+_spawned: dict[Identity, subprocess.Popen[bytes]] = {}
 
 
 @dataclass(frozen=True, order=True)
@@ -38,8 +38,19 @@ class Identity:
     @property
     def is_alive(self) -> bool:
         """Whether the process runs or is stopped; a zombie is not alive."""
-        _collect(self.pid)
+        _collect(self)
         return Identity.of(self.pid) == self
+
+    @property
+    def exit_code(self) -> int | None:
+        """The exit code of our own child, negative for a signal; None if it lives or is unknown.
+
+        The kernel keeps no exit code for a parent that ignores SIGCHLD.
+        """
+        child = _spawned.get(self)
+        if child is None or self.is_alive or signal.getsignal(signal.SIGCHLD) is signal.SIG_IGN:
+            return None
+        return child.wait()
 
     @property
     def is_paused(self) -> bool:
@@ -166,17 +177,17 @@ def boot_id() -> str:
 
 def adopt(child: subprocess.Popen[bytes]) -> Identity:
     """Return the identity of our own child; `is_alive` reaps it later, so that no zombie stays."""
-    _spawned[child.pid] = child
     fields = _stat(child.pid)  # a zombie keeps its entry, so this also works for a dead child
     if fields is None:
         raise ProcessLookupError(child.pid)
-    return Identity(child.pid, int(fields[19]))
+    found = Identity(child.pid, int(fields[19]))
+    _spawned[found] = child
+    return found
 
 
-def _collect(pid: int) -> None:
-    child = _spawned.get(pid)
-    if child is not None and child.poll() is not None:
-        _spawned.pop(pid, None)
+def _collect(one: Identity) -> None:
+    if child := _spawned.get(one):
+        child.poll()
 
 
 def _stat(pid: int) -> list[str] | None:

@@ -72,10 +72,7 @@ def plan_of(
     *,
     given: str = "",
 ) -> Plan:
-    """Return the plan of a run without its name, without looking anything up.
-
-    `given` is the subject that the user gave, for the replay command.
-    """
+    """Return the plan of a run without its name; `given` is the subject that the user gave."""
     claim, suites = scenario.claim, expectations_of(scenario)
     return Plan(
         scenario=scenario.name,
@@ -87,6 +84,7 @@ def plan_of(
         inputs=tuple(replace(one, topic=f"{UNNAMED}.{one.name}") for one in scenario.inputs),
         queries=tuple(_query(one) for one in scenario.queries),
         faults=tuple(replace(one, trigger=sentence(one.when)) for one in scenario.faults),
+        lives=scenario.lives,
         restart=scenario.restart,
         limits=scenario.limits,
         ends=scenario.ends,

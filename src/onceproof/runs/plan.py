@@ -23,6 +23,8 @@ SCHEMA = 2
 EARLIEST, LATEST = "earliest", "latest"
 # How a job ends: all input is committed, or its restart strategy gave up.
 OVER, FAILED = "over", "failed"
+# How long an attempt lives: until it is stopped, or for a turn, which ends with exit code 0.
+UNTIL_STOPPED, IN_TURNS = "until_stopped", "in_turns"
 # Whether attempts and tasks may fail where no planned fault explains it.
 REFUSED, ALLOWED = "refused", "allowed"
 # The effects that a fault may demand, from the least to the most.
@@ -163,6 +165,7 @@ class Parts:
     ends: str
     last_words: str
     unexplained: str
+    lives: str = UNTIL_STOPPED
 
     @property
     def job(self) -> JobPart:
@@ -250,7 +253,10 @@ class Plan(Parts):
     @property
     def document(self) -> dict[str, Any]:
         """The plan as plan.json has it."""
-        return {"schema": self.schema, **encoded(asdict(self))}
+        found = {"schema": self.schema, **encoded(asdict(self))}
+        if self.lives == UNTIL_STOPPED:
+            del found["lives"]  # as in the plans of versions without turns
+        return found
 
     def calm(self) -> Plan:
         """Return the plan of the calm run: with another name, without faults."""

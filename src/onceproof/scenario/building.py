@@ -37,7 +37,7 @@ from onceproof.workloads import find_workload
 INPUT = "events"  # the name of the one input, and the end of its topic's name
 T = TypeVar("T")
 Options = Mapping[str, Any]
-_AS_THEY_ARE = ("name", "tags", "restart", "ends", "last_words", "unexplained")
+_AS_THEY_ARE = ("name", "tags", "lives", "restart", "ends", "last_words", "unexplained")
 
 
 def build(owner: Item, items: Mapping[str, Item]) -> Scenario | None:
@@ -60,6 +60,7 @@ def build(owner: Item, items: Mapping[str, Item]) -> Scenario | None:
     if sink and wanted:
         checks.check_calm(draft, sink, wanted[0])
     checks.check_faults(draft, sink, reference)
+    checks.check_lives(draft)
     checks.check_restart(draft)
     if len(owner.page.complaints) > before:
         return None

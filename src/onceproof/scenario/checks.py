@@ -13,7 +13,7 @@ from onceproof.faults.registry import ends_of, find_mechanism, find_target, mech
 from onceproof.guarantee import Guarantee
 from onceproof.references import Reference
 from onceproof.references.declared import CALM
-from onceproof.runs.plan import FAILED, OVER
+from onceproof.runs.plan import FAILED, IN_TURNS, OVER
 from onceproof.scenario.commands import OF_THE_JOB, PLACEHOLDERS, has_lone_bracket, placeholders_in
 from onceproof.scenario.draft import Draft
 from onceproof.schema.kinds import Field
@@ -204,6 +204,15 @@ def _lacking(one: Setting) -> dict[Where, str]:
 def misplaced(verb: str, target: str, step: str | None, sink: type[Sink] | None) -> str:
     """Return why a fault cannot happen at its moment; empty if it can."""
     return _lacking(Setting(verb, target, step, sink)).get(WHEN, "")
+
+
+def check_lives(draft: Draft) -> None:
+    """Refuse turns for a pipeline of the catalogue, which never ends by itself."""
+    if not draft.has("lives", "pipeline") or draft.values["lives"] != IN_TURNS:
+        return
+    if draft.own_command is None:
+        use = "omit lives, or use a job of yours"
+        draft.refuse(f"{draft.pipeline_name} runs until it is stopped; {use}", "lives")
 
 
 def check_restart(draft: Draft) -> None:

@@ -12,7 +12,16 @@ from onceproof.guarantee import Anomaly, Guarantee
 from onceproof.references import REFERENCES
 from onceproof.references.declared import WORDS
 from onceproof.runs import restart
-from onceproof.runs.plan import ALLOWED, EARLIEST, FAILED, LATEST, OVER, REFUSED
+from onceproof.runs.plan import (
+    ALLOWED,
+    EARLIEST,
+    FAILED,
+    IN_TURNS,
+    LATEST,
+    OVER,
+    REFUSED,
+    UNTIL_STOPPED,
+)
 from onceproof.scenario.fault_fields import FAULT, NAME
 from onceproof.schema.kinds import (
     ANY,
@@ -175,6 +184,11 @@ SCENARIO = Shape(
             None,
         ),
         "faults": Field(Many(FAULT), "the faults", ()),
+        "lives": Field(
+            Word((UNTIL_STOPPED, IN_TURNS)),
+            "how long the job runs: until it is stopped, or in turns that end with exit code 0",
+            UNTIL_STOPPED,
+        ),
         "restart": Field(
             restart.Restart(), "the restart strategy after a crash of the job", restart.DEFAULT
         ),

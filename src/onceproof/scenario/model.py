@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from onceproof.references import REFERENCES
-from onceproof.runs.plan import ALLOWED, FaultPart, Parts, Plan
+from onceproof.runs.plan import ALLOWED, IN_TURNS, FaultPart, Parts, Plan
 from onceproof.scenario.commands import ENTRY, OF_THE_JOB
 from onceproof.verdict import Claim
 
@@ -97,6 +97,7 @@ def _fields(
         **({"source_options": source} if source else {}),
         **given,
         "faults": [_fault(fault) for fault in one.faults],
+        **({"lives": IN_TURNS} if one.lives == IN_TURNS else {}),
         "restart": dict(one.restart),
         "limits": {"run_s": one.limits.run_s, "stall_s": one.limits.stall_s},
         "ends": one.ends,

@@ -9,7 +9,7 @@ from typing import Any
 from onceproof.faults.registry import proof_words, target_words
 from onceproof.guarantee import Anomaly
 from onceproof.references.declared import CALM, EACH_ONCE
-from onceproof.runs.plan import LATEST, FaultPart, Plan
+from onceproof.runs.plan import IN_TURNS, LATEST, FaultPart, Plan
 from onceproof.verdict import Grade
 
 
@@ -59,6 +59,7 @@ def _started(plan: Plan) -> list[str]:
     return [
         shlex.join(plan.job.command),
         f"The code under test is {plan.subject}.",
+        *([_TURNS] if plan.lives == IN_TURNS else []),
         f"After a crash it is restarted by {strategy}{f' ({numbers})' if numbers else ''}.",
         *(
             [f"It must fail for good: the strategy must give up{_last_words(plan)}."]
@@ -66,6 +67,13 @@ def _started(plan: Plan) -> list[str]:
             else []
         ),
     ]
+
+
+_TURNS = (
+    "It runs in turns: when one has ended with exit code 0, the next is started, until one that"
+    " began after all input was sent has ended so, and everything is committed. Any other end is a"
+    " crash."
+)
 
 
 def _last_words(plan: Plan) -> str:

@@ -74,6 +74,7 @@ def test_a_run_of_the_scenario_itself_opens_the_gate(runs, tmp_path):
         ({"hold_to": "at-least-once"}, "hold_to differs"),
         ({"claims": "FAIL", "anomalies": ["lost"]}, "anomalies, claims differ"),
         ({"ends": "failed"}, "ends differs"),
+        ({"lives": "in_turns"}, "lives differs"),
         ({"restart": {"strategy": "none"}}, "restart differs"),
     ],
 )

@@ -35,14 +35,16 @@ def job():
 class Bench:
     """A supervisor whose watch returns plain values that a test sets."""
 
-    def __init__(self, folder, job, program, strategy, stall_s=60):
+    def __init__(self, folder, job, program, strategy, stall_s=60, in_turns=False):
         self.over, self.progress, self.trouble, self.recovered = False, 0, "", []
+        self.idle, self.sent = False, False
         self.history = History(folder / "history.jsonl")
         watch = Watch(
             lambda: None,
             lambda: self.over,
             lambda: self.progress,
-            lambda: False,
+            lambda: self.idle,
+            lambda: self.sent,
             lambda: self.trouble,
         )
         self.supervisor = Supervisor(
@@ -54,6 +56,7 @@ class Bench:
             watch,
             self.history,
             stall_s,
+            in_turns,
         )
 
     def ends(self):

@@ -101,3 +101,28 @@ def test_a_started_process_shows_its_environment_at_once(tmp_path):
 def test_spawn_does_not_wait_for_a_process_that_exits_at_once(tmp_path):
     one = spawn(["true"], log=tmp_path / "log", env={"A": "b"}, cwd=tmp_path)
     wait_for(lambda: not one.is_alive, 10, "it is still alive")
+
+
+@pytest.mark.parametrize(
+    ("command", "code"), [("exit 0", 0), ("exit 3", 3), ("kill -KILL $$", -signal.SIGKILL)]
+)
+def test_the_exit_code_of_a_child_is_known_when_it_has_ended(tmp_path, command, code):
+    one = spawn(["sh", "-c", command], log=tmp_path / "log", env={}, cwd=tmp_path)
+    wait_for(lambda: not one.is_alive, 5, "it does not end")
+    assert (one.exit_code, one.exit_code) == (code, code)
+    assert replace(one, started=one.started + 1).exit_code is None
+
+
+def test_a_living_process_and_a_foreign_one_have_no_exit_code(sleeper):
+    assert sleeper.exit_code is None
+    assert Identity.of(os.getppid()).exit_code is None
+
+
+def test_a_child_whose_exit_code_the_kernel_drops_did_not_end_with_0(tmp_path):
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+        one = spawn(["sh", "-c", "sleep 0.3; exit 3"], log=tmp_path / "log", env={}, cwd=tmp_path)
+        wait_for(lambda: not one.is_alive, 5, "it does not end")
+        assert one.exit_code is None
+    finally:
+        signal.signal(signal.SIGCHLD, before)

@@ -158,6 +158,11 @@ ADDITIONS = [
         "10: anomalies[0]: unknown value 'duplicate'; did you mean 'dup",
     ),
     ("restart: none", "9: restart: none restarts the job 0 times, but its driver is struck 1"),
+    ("lives: forever", "9: lives: unknown value 'forever'; choose one of in_turns, until_stopped"),
+    (
+        "lives: in_turns",
+        "9: lives: app_views runs until it is stopped; omit lives, or use a job of yours",
+    ),
     ("ends: lost", "9: ends: unknown value 'lost'; choose one of failed, over"),
     (
         "last_words: gone",

@@ -13,10 +13,14 @@ from onceproof.faults.registry import MECHANISMS, all_targets, verbs
 from onceproof.faults.triggers import TRIGGERS, kind_of
 from onceproof.guarantee import Guarantee
 from onceproof.machine.home import catalogue_folder
+from onceproof.phases.plan import make_plan
 from onceproof.runs import restart
-from onceproof.scenario import fault_fields, find_scenario, load_catalogue
+from onceproof.runs.plan import Plan
+from onceproof.scenario import Scenario, fault_fields, find_scenario, load_catalogue
 from onceproof.scenario.catalogue import read_file, read_text
+from onceproof.scenario.model import fields_of
 from onceproof.scenario.schema import file_schema
+from onceproof.scenario.sentences import explain
 from onceproof.schema.json_schema import text_of
 
 ROOT = Path(__file__).parents[3]
@@ -110,6 +114,19 @@ def test_a_job_of_a_user_gets_the_settings_that_its_command_takes():
     (found,) = read(JOB.replace("{topic}", "{topic} {max_offsets}"))
     assert found.job.options == {"window": "4 s", "max_offsets": 2000}
     assert (found.job.name, found.is_ours) == ("mine", False)
+
+
+def test_a_job_of_a_user_lives_in_turns_if_its_scenario_says_so(tmp_path):
+    (always,), (turns,) = read(JOB), read(f"{JOB}lives: in_turns\n")
+    assert (always.lives, turns.lives) == ("until_stopped", "in_turns")
+    assert "lives" not in always.fields()
+    assert Scenario.of(turns.fields()).lives == "in_turns"
+    plans = [Plan.read(make_plan(one, 7, tmp_path / one.lives).plan) for one in (always, turns)]
+    assert [one.lives for one in plans] == ["until_stopped", "in_turns"]
+    assert ["lives" in one.document for one in plans] == [False, True]
+    assert [fields_of(one).get("lives") for one in plans] == [None, "in_turns"]
+    started = [" ".join(explain(one)["Started"]) for one in plans]
+    assert ["It runs in turns" in one for one in started] == [False, True]
 
 
 def test_every_fault_of_the_catalogue_demands_an_effect():

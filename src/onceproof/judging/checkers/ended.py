@@ -6,6 +6,7 @@ import re
 from collections import Counter
 
 from onceproof.runs.evidence import Evidence
+from onceproof.runs.plan import IN_TURNS
 from onceproof.runs.records import Op, Outcome, Record
 from onceproof.verdict import Finding, Grade
 
@@ -25,9 +26,11 @@ def ended(evidence: Evidence) -> Finding:
         *_outside_attempts(evidence),
         *_not_read_since(evidence, last_end),
     ]
+    if evidence.plan.lives == IN_TURNS:
+        problems += _not_in_turns(evidence, starts, ends)
     if evidence.plan.fails_for_good:
         problems += _not_failed_as_planned(evidence, last_end)
-    numbers = {"attempts": len(starts)}
+    numbers = {"attempts": len(starts), **_turns(evidence, ends)}
     if problems:
         return Finding("ended", Grade.UNKNOWN, "; ".join(problems), numbers)
     if evidence.plan.fails_for_good:
@@ -74,6 +77,30 @@ def _not_read_since(evidence: Evidence, last_end: int) -> list[str]:
     if sum(seq > recovered[-1].seq for seq in reads) < 2:
         return ["The sink was not read twice after its last recovery"]
     return []
+
+
+def _turns(evidence: Evidence, ends: list[Record]) -> dict[str, int]:
+    is_in_turns = evidence.plan.lives == IN_TURNS
+    return {"turns": sum(one.is_ok for one in ends)} if is_in_turns else {}
+
+
+def _not_in_turns(evidence: Evidence, starts: list[Record], ends: list[Record]) -> list[str]:
+    # A crash that is taken for a turn would be a failure that nothing explains.
+    problems = [
+        f"Attempt {one.attempt} is recorded as a turn, which ends with exit code 0, but has"
+        f" {one.proof.get('exit_code', 'none')}"
+        for one in ends
+        if one.is_ok and one.proof.get("exit_code") != 0
+    ]
+    if evidence.plan.fails_for_good or not ends:
+        return problems
+    last = ends[-1]
+    if not last.is_ok:
+        problems.append(f"The last attempt, {last.attempt}, did not end with exit code 0")
+    sent = max((record.seq for record in evidence.of(Op.INPUT_PROGRESS)), default=0)
+    if not any(one.attempt == last.attempt and one.seq > sent for one in starts):
+        problems.append(f"The last attempt, {last.attempt}, began before all input was sent")
+    return problems
 
 
 def _not_failed_as_planned(evidence: Evidence, last_end: int) -> list[str]:

@@ -47,7 +47,7 @@ Spans = Iterable[tuple[Record, Record]]
 class Failures:
     """All failures of a run, each with the window of the fault that explains it, or None.
 
-    Events after the last commit of an attempt that ended well are left out: the end caused them.
+    Events that the end of an attempt that ended well caused are left out.
     """
 
     windows: list[Window]
@@ -67,14 +67,25 @@ def failures(evidence: Evidence) -> Failures:
         if end.outcome is Outcome.FAILED
     ]
     ended_by = {end.attempt: cause for end, cause in attempts if cause}
-    ended_well = {end.attempt for end in ends if end.is_ok}
-    over_s = max((one.wall for one in evidence.of(Op.BATCH_COMMIT) if one.is_ok), default=inf)
+    ended_well = {end.attempt: end for end in ends if end.is_ok}
+    commits = [one for one in evidence.of(Op.BATCH_COMMIT) if one.is_ok]
     events = [
         (one, _cause_of(one, found, ended_by.get(one.attempt)))
         for one in engine.events
-        if one.attempt not in ended_well or one.at_s < over_s
+        if not _is_of_the_end(one, ended_well.get(one.attempt), commits)
     ]
     return Failures(found, attempts, events, engine)
+
+
+def _is_of_the_end(event: Event, end: Record | None, commits: list[Record]) -> bool:
+    """Whether an attempt that ended well lost this by its end, after the last commit before it.
+
+    A turn, which has an exit code, lost its executors so: a task that failed then is a failure.
+    """
+    if end is None or ("exit_code" in end.proof and event.what != "executor_lost"):
+        return False
+    over_s = max((one.wall for one in commits if one.seq < end.seq), default=inf)
+    return event.at_s >= over_s
 
 
 def _cause_of(event: Event, found: list[Window], ended_by: Window | None) -> Window | None:
@@ -211,7 +222,11 @@ def slower(evidence: Evidence, window: Window) -> dict[str, float]:
 
 
 def _commits(evidence: Evidence) -> Spans:
-    return pairwise(one for one in evidence.of(Op.BATCH_COMMIT) if one.is_ok)
+    """Yield the times from one commit to the next, except where a turn ended between them."""
+    turns = [one.seq for one in evidence.of(Op.ATTEMPT_END) if one.is_ok]
+    for begin, end in pairwise(one for one in evidence.of(Op.BATCH_COMMIT) if one.is_ok):
+        if not any(begin.seq < turn < end.seq for turn in turns):
+            yield begin, end
 
 
 def _polls(evidence: Evidence) -> Spans:
