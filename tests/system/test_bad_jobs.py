@@ -111,6 +111,18 @@ def test_a_job_that_never_commits_is_reported_with_its_batch(reason_of, tmp_path
     assert "it planned batch 0 and committed none" in reason
 
 
+def test_a_job_in_turns_that_reads_nothing_is_reported(reason_of):
+    limits = LIMITS | {"stall_s": 10}
+    reason = reason_of(sys.executable, "-c", "pass", lives="in_turns", limits=limits)
+    assert "ended its turn with exit code 0, but in 10 s no turn has planned or" in reason
+    assert "it planned no batch in /" in reason
+
+
+def test_a_job_in_turns_that_does_not_end_is_reported(reason_of):
+    reason = reason_of(*FORGED, lives="in_turns", limits=LIMITS | {"stall_s": 10})
+    assert "attempt 1 failed (it did not end by itself in 10 s after its last commit)" in reason
+
+
 def test_an_output_without_rows_is_named(reason_of):
     reason = reason_of(*FORGED, limits=LIMITS | {"stall_s": 30})
     assert reason.startswith("compare failed: no reader ever saw a row in orders_upsert_table_calm")

@@ -21,7 +21,7 @@ orders = (
     .option("kafka.bootstrap.servers", args.brokers)
     .option("subscribe", args.topic)
     .option("startingOffsets", "earliest")
-    .option("maxOffsetsPerTrigger", 400)
+    .option("maxOffsetsPerTrigger", 100)
     .load()
     .select(F.from_json(F.col("value").cast("string"), "order_id long, amount double").alias("o"))
     .select("o.*")
