@@ -233,4 +233,6 @@ faults:
   - {{do: lose, target: commit, when: {{failpoint: commit_logged, batch: 4}}}}
 
 limits: {{run_s: 180, stall_s: 60}}
+# For a job that ends by itself and is started again by a scheduler (Trigger.AvailableNow):
+# lives: in_turns
 """

@@ -131,3 +131,8 @@ def test_on_a_terminal_it_asks(monkeypatch, tmp_path):
     monkeypatch.setattr("typer.prompt", lambda _: next(answers))
     assert carry_out(["init", "mine.yaml"]) == 0
     assert find_scenario("mine.yaml").output.declared["key"] == ("order_id",)
+
+
+def test_a_job_that_ends_by_itself_needs_one_more_line(tmp_path):
+    (tmp_path / "scenario.yaml").write_text(made(JDBC).replace("# lives:", "lives:"))
+    assert find_scenario(str(tmp_path / "scenario.yaml")).lives == "in_turns"
