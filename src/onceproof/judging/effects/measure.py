@@ -23,6 +23,7 @@ from onceproof.judging.effects.windows import Window, cause_of_end, newest, wind
 from onceproof.runs.engine_log import NO_LOG
 from onceproof.runs.evidence import Evidence, by_partition
 from onceproof.runs.ledger import Partition
+from onceproof.runs.plan import IN_TURNS
 from onceproof.runs.records import Op, Outcome, Record
 
 # The numbers of each degree; the effect has the first degree with a number above 0.
@@ -67,25 +68,19 @@ def failures(evidence: Evidence) -> Failures:
         if end.outcome is Outcome.FAILED
     ]
     ended_by = {end.attempt: cause for end, cause in attempts if cause}
-    ended_well = {end.attempt: end for end in ends if end.is_ok}
-    commits = [one for one in evidence.of(Op.BATCH_COMMIT) if one.is_ok]
+    over_s = {end.attempt: _last_commit_s(evidence, end) for end in ends if end.is_ok}
+    in_turns = evidence.plan.lives == IN_TURNS  # then only the executors are lost by the end
     events = [
         (one, _cause_of(one, found, ended_by.get(one.attempt)))
         for one in engine.events
-        if not _is_of_the_end(one, ended_well.get(one.attempt), commits)
+        if one.at_s < over_s.get(one.attempt, inf) or (in_turns and one.what != "executor_lost")
     ]
     return Failures(found, attempts, events, engine)
 
 
-def _is_of_the_end(event: Event, end: Record | None, commits: list[Record]) -> bool:
-    """Whether an attempt that ended well lost this by its end, after the last commit before it.
-
-    A turn, which has an exit code, lost its executors so: a task that failed then is a failure.
-    """
-    if end is None or ("exit_code" in end.proof and event.what != "executor_lost"):
-        return False
-    over_s = max((one.wall for one in commits if one.seq < end.seq), default=inf)
-    return event.at_s >= over_s
+def _last_commit_s(evidence: Evidence, end: Record) -> float:
+    commits = (one for one in evidence.of(Op.BATCH_COMMIT) if one.is_ok and one.seq < end.seq)
+    return max((one.wall for one in commits), default=inf)
 
 
 def _cause_of(event: Event, found: list[Window], ended_by: Window | None) -> Window | None:
