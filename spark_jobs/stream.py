@@ -56,9 +56,13 @@ def session(name: str, state_store: str) -> SparkSession:
 
 def events(spark: SparkSession, given: argparse.Namespace, options: dict[str, str]) -> DataFrame:
     read = taken_once if options.get("source") == "taken_once" else from_kafka
+    return parsed(read(spark, given, options.get("max_offsets", "10000")))
+
+
+def parsed(records: DataFrame) -> DataFrame:
+    """Return the event of each record; tombstones and records that do not parse are dropped."""
     value = F.from_json(F.col("value").cast("string"), EVENT)
-    rows = read(spark, given, options.get("max_offsets", "10000"))
-    return rows.select(value.alias("event")).select("event.*")
+    return records.select(value.alias("event")).select("event.*").where("id is not null")
 
 
 def from_kafka(spark: SparkSession, given: argparse.Namespace, max_offsets: str) -> DataFrame:

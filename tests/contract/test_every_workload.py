@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from onceproof.workloads import WORKLOADS, find_workload
@@ -54,6 +55,17 @@ def test_its_columns_are_those_of_the_ledger(workload):
         assert {one.name: one.type for one in table.schema} == COLUMNS | more
         known = set(COLUMNS) - ({"key", "event_ms"} if more else set())
         assert sum(table[name].null_count for name in known) == 0
+
+
+def test_awkward_events_are_events_too(workload):
+    given = {"awkward": 0.1} if "awkward" in workload.options else {}
+    found = tables(workload, **given)
+    assert found == tables(workload, **given)
+    names = {one.name for one in found[0].schema}
+    assert names - {"awkward"} == {one.name for one in tables(workload)[0].schema}
+    assert ("awkward" in names) is (workload.name != "records")
+    ids = pa.concat_tables(found).filter(pc.field("kind") == "event")["id"]
+    assert sorted(ids.to_pylist()) == list(range(EVENTS))
 
 
 def test_every_id_is_there_once_except_for_redeliveries(workload):

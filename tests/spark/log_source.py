@@ -53,3 +53,23 @@ class LedgerReader(DataSourceStreamReader):
     def read(self, part):
         for row in self.rows[part.partition][part.start : part.end]:
             yield tuple(row[name] for name in COLUMNS)
+
+
+class RecordSource(LedgerSource):
+    """The same source with the values of the records, as a job reads them."""
+
+    @classmethod
+    def name(cls):
+        return "records"
+
+    def schema(self):
+        return "value string"
+
+    def streamReader(self, schema):
+        return RecordReader(self.options["path"], int(self.options["limit"]))
+
+
+class RecordReader(LedgerReader):
+    def read(self, part):
+        for row in self.rows[part.partition][part.start : part.end]:
+            yield (row["payload"],)

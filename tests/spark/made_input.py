@@ -29,6 +29,7 @@ LEDGER = pa.schema(
         ("event_ms", pa.int64()),
         ("amount", pa.int64()),
         ("kind", pa.string()),
+        ("awkward", pa.string()),
         ("payload", pa.string()),
         ("topic", pa.string()),
         ("partition", pa.int32()),

@@ -46,21 +46,26 @@ def job(name):
     return module
 
 
-def run_stream(spark, run: RunDirectory, pipeline, settings) -> Counter:
-    """Read the run's whole ledger as the job does, archive the log, and return the output."""
-    from tests.spark.log_source import LedgerSource
+def run_stream(spark, run: RunDirectory, pipeline, settings, source="ledger") -> Counter:
+    """Read the run's whole ledger as the job does, archive the log, and return the output.
+
+    The source is the name of one of `log_source`; values of `records` are parsed as jobs do.
+    """
+    from tests.spark.log_source import LedgerSource, RecordSource
 
     emitted: Counter = Counter()
 
     def collect(frame, batch):
         emitted.update((*row, batch) for row in frame.collect())
 
-    spark.dataSource.register(LedgerSource)
+    for one in (LedgerSource, RecordSource):
+        spark.dataSource.register(one)
     for name, value in settings.items():
         spark.conf.set(name, value)
     try:
-        source = spark.readStream.format("ledger").option("path", str(run.ledger))
-        frame = job(pipeline).stream(source.option("limit", ROWS_A_BATCH).load())
+        reader = spark.readStream.format(source).option("path", str(run.ledger))
+        rows = reader.option("limit", ROWS_A_BATCH).load()
+        frame = job(pipeline).stream(job("stream").parsed(rows) if source == "records" else rows)
         query = frame.writeStream.foreachBatch(collect).outputMode(
             find_reference(REFERENCES[pipeline]).mode
         )

@@ -1,6 +1,7 @@
 """Declared references: every sent key is expected, with the batch that read it."""
 
 import re
+from itertools import zip_longest
 
 import pytest
 
@@ -14,7 +15,7 @@ from onceproof.stacks.members.programs import spark_tools
 
 pytestmark = pytest.mark.spark
 LEDGER = (
-    "id long, kind string, event_ms long, key string, payload binary, topic string,"
+    "id long, kind string, awkward string, event_ms long, key string, payload binary, topic string,"
     " partition int, offset long"
 )
 # Batch 3 has read the first two, no batch the third, and the first batch of another query the rest.
@@ -33,10 +34,11 @@ def spark(tmp_path_factory):
         yield session
 
 
-def sent(spark, *values, read=READ, **given):
+def sent(spark, *values, read=READ, ways=(), **given):
+    """Return the input of a reference; a way is what is awkward about a value."""
     rows = [
-        (nth, "event", None, f"k{nth}", bytearray(value.encode()), "t", 0, nth)
-        for nth, value in enumerate(values)
+        (nth, "event", way, None, f"k{nth}", value and bytearray(value.encode()), "t", 0, nth)
+        for nth, (value, way) in enumerate(zip_longest(values, ways))
     ]
     return as_sent(spark.createDataFrame(rows, LEDGER), read, **{"from_the_first": True, **given})
 
@@ -69,6 +71,15 @@ def test_a_key_may_be_elsewhere_in_the_record(spark):
 
 def test_records_without_the_key_are_an_error(spark):
     events = sent(spark, '{"id": 1}', "plain")
+    with pytest.raises(EvidenceError, match=r"value\.id"):
+        expected(events, "each_once", key=["id"])
+
+
+def test_awkward_records_without_an_event_are_not_expected(spark):
+    values = ('{"id": 1}', None, '{"id": 2', '{"id": 3}')
+    events = sent(spark, *values, ways=[None, "tombstone", "unparsable", "null_key"])
+    assert [row[0] for row in expected(events, "each_once", key=["id"])] == ["1", "3"]
+    events = sent(spark, *values[:2], ways=[None, "null"])
     with pytest.raises(EvidenceError, match=r"value\.id"):
         expected(events, "each_once", key=["id"])
 

@@ -121,4 +121,6 @@ def _feed(consumer: Any, records: Records, is_over: Callable[[], bool]) -> None:
     while not is_over():
         for part, found in consumer.poll(_POLL_MS).items():
             for one in found:
-                records.put(part.partition, one.offset, (one.value or b"null").decode())
+                records.put(
+                    part.partition, one.offset, (one.value or b"null").decode(errors="replace")
+                )

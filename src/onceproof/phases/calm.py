@@ -26,7 +26,7 @@ from onceproof.phases.produce import produce
 from onceproof.phases.release import release
 from onceproof.references.declared import CALM
 from onceproof.runs.directory import RunDirectory
-from onceproof.runs.ledger import query_parquet
+from onceproof.runs.ledger import UNREADABLE, query_parquet
 from onceproof.runs.plan import Plan
 
 
@@ -107,7 +107,7 @@ def _watermarks(run: RunDirectory) -> dict[tuple[int, int], int]:
 
 
 def _late(run: RunDirectory, watermarks: Mapping[tuple[int, int], int]) -> int | None:
-    """Return the number of rows behind the watermark; None if a row has no event time."""
+    """Return the number of rows behind the watermark; None if an event's time is unknown."""
     import pyarrow as pa
 
     def bound(one: Range) -> int:
@@ -118,7 +118,9 @@ def _late(run: RunDirectory, watermarks: Mapping[tuple[int, int], int]) -> int |
     columns = {name: [getattr(one, name) for one in reads] for name in names}
     with cursor() as store:
         store.register("ranges", pa.table(columns | {"bound": list(map(bound, reads))}))
-        ((without_time, late),) = query_parquet(run.ledger, _LATE, store)
+        has_awkward = query_parquet(run.ledger, _HAS_AWKWARD, store)
+        query = _LATE + (_READABLE if has_awkward else "")
+        ((without_time, late),) = query_parquet(run.ledger, query, store)
     return None if without_time else int(late)
 
 
@@ -127,3 +129,6 @@ _LATE = """
     from {rows} sent join ranges on sent.topic = ranges.topic
         and sent.partition = ranges.partition and "offset" >= "begin" and "offset" < "end"
     where kind <> 'sentinel'"""
+# Records without an event have no time, and are never late. Older ledgers have no such column.
+_HAS_AWKWARD = "select 1 from (describe select * from {rows}) where column_name = 'awkward'"
+_READABLE = f" and coalesce(awkward, '') not in {UNREADABLE}"

@@ -54,7 +54,7 @@ def recompute_in(spark: Any, run: RunDirectory, plan: Plan) -> Mapping[str, Any]
     reference = reference_of(plan.output)
     log = committed_batches(run.checkpoint_log)
     covered, uncovered = _counted(run, position(log))
-    sent = spark.read.parquet(str(run.ledger)).where("ack = 'ok'")
+    sent = acknowledged(spark, run)
     if reference.rests_on_log:
         events = as_engine_read(sent, log)
         emitted = reference.emitted(events)
@@ -81,6 +81,16 @@ def recompute_in(spark: Any, run: RunDirectory, plan: Plan) -> Mapping[str, Any]
     }
     write_whole(run.recomputed, json.dumps(document, indent=2, default=str) + "\n")
     return document
+
+
+def acknowledged(spark: Any, run: RunDirectory) -> Any:
+    """Return the acknowledged rows of the ledger; older ones have no column `awkward`."""
+    from pyspark.sql import functions as F
+
+    sent = spark.read.parquet(str(run.ledger)).where("ack = 'ok'")
+    if "awkward" in sent.columns:
+        return sent
+    return sent.withColumn("awkward", F.lit(None).cast("string"))
 
 
 def _as_sent(spark: Any, run: RunDirectory, plan: Plan, sent: Any) -> Events:
@@ -195,7 +205,7 @@ def as_sent(ledger: Any, read: list[Range], *, from_the_first: bool) -> Events:
     same = [asked[name] == ranges_read[name] for name in ("topic", "partition")]
     joined = asked.join(F.broadcast(ranges_read), [*same, in_range], "left")
     frame = joined.select(
-        *(asked[name] for name in ("id", "kind", "event_ms", "key", "value")),
+        *(asked[name] for name in ("id", "kind", "awkward", "event_ms", "key", "value")),
         *(asked[name] for name in ("topic", "partition", "offset")),
         "batch",
         F.coalesce("unread", F.lit(True)).alias("unread"),

@@ -6,10 +6,13 @@ import copy
 import json
 import os
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
 from pathlib import Path
 from typing import Any, Self
+
+from onceproof.runs.ledger import TOMBSTONE, UNREADABLE
+from onceproof.workloads.awkward import NULL_KEY, unparsable
 
 OK, FAILED, UNKNOWN = "ok", "failed", "unknown"
 _NOWHERE = -1
@@ -32,9 +35,12 @@ class Sends:
         self._as_is = events.select(_SENT) if "value" in events.column_names else None
         self._run = run.encode()
         nought = pyarrow.array(numpy.zeros(events.num_rows, dtype=numpy.int8))
+        ways = _ways(events)
         self._table = pyarrow.table(
             {
                 **{name: events[name] for name in (*_FIELDS, "kind")},
+                "event_ms": _times(events["event_ms"], ways),
+                "awkward": ways,
                 "payload": payloads(events, run) if self._as_is is None else events["value"],
                 "topic": pyarrow.array([topic]).take(nought),
                 "partition": _partitions(events, partitions),
@@ -57,11 +63,27 @@ class Sends:
         places = part["partition"].to_pylist()
         if self._as_is is None:
             keys, values = (part[name].cast("binary").to_pylist() for name in ("key", "payload"))
-            return zip(places, keys, values, repeat(None), strict=False)
+            headers = self._disturb(part, keys)
+            return zip(places, keys, values, headers, strict=False)
         own = self._as_is.slice(begin, end - begin)
         keys, values, headers = (own[name].to_pylist() for name in _SENT)
         all_headers = map(self._headers, headers, part["id"].to_pylist())
         return zip(places, keys, values, all_headers, strict=True)
+
+    def _disturb(self, part: Any, keys: list[Any]) -> Iterable[Headers]:
+        """Remove the null keys, and return headers for events that may have no id in the value."""
+        import pyarrow.compute as compute
+
+        if part["awkward"].null_count == len(part):
+            return repeat(None)
+        headers: list[Headers] = [None] * len(part)
+        found = compute.indices_nonzero(part["awkward"].is_valid())
+        cells = (part[name].take(found).to_pylist() for name in ("id", "awkward"))
+        for place, number, way in zip(found.to_pylist(), *cells, strict=True):
+            headers[place] = self._headers([], number)
+            if way == NULL_KEY:
+                keys[place] = None
+        return headers
 
     def spread(self, begin: int, partitions: int) -> None:
         """Assign the sends from `begin` on to more partitions."""
@@ -143,8 +165,31 @@ def partition_of(key: str, partitions: int) -> int:
     return zlib.crc32(key.encode()) % partitions
 
 
+def _ways(events: Any) -> Any:
+    """Return what is awkward about each event, null for most or all."""
+    import pyarrow
+
+    if "awkward" in events.column_names:
+        return events["awkward"]
+    return pyarrow.nulls(events.num_rows, "string")
+
+
+def _times(event_ms: Any, ways: Any) -> Any:
+    """Return the event times, null where no event can be read."""
+    import pyarrow
+    import pyarrow.compute as compute
+
+    if ways.null_count == len(ways):
+        return event_ms
+    is_unreadable = compute.is_in(ways, pyarrow.array(UNREADABLE))
+    return compute.if_else(is_unreadable, pyarrow.scalar(None, "int64"), event_ms)
+
+
 def payloads(events: Any, run: str) -> Any:
-    """Return the JSON text of each event, as `json.dumps` without blanks writes it."""
+    """Return the JSON text of each event, as `json.dumps` without blanks writes it.
+
+    A tombstone is null, and an unparsable event another text.
+    """
     import pyarrow
     import pyarrow.compute as compute
 
@@ -154,4 +199,16 @@ def payloads(events: Any, run: str) -> Any:
     parts: list[Any] = []
     for name, cell in cells.items():
         parts += [f'{"," if parts else "{"}"{name}":', cell.cast("string")]
-    return compute.binary_join_element_wise(*parts, f',"run":{json.dumps(run)}}}', "")
+    texts = compute.binary_join_element_wise(*parts, f',"run":{json.dumps(run)}}}', "")
+    ways = _ways(events)
+    if ways.null_count == len(ways):
+        return texts
+    is_unreadable = compute.is_in(ways, pyarrow.array(UNREADABLE)).combine_chunks()
+    columns = (texts, ways, events["id"])
+    rows = zip(*(one.filter(is_unreadable).to_pylist() for one in columns), strict=True)
+    others = pyarrow.array([_payload(*row) for row in rows], "string")
+    return compute.replace_with_mask(texts.combine_chunks(), is_unreadable, others)
+
+
+def _payload(text: str, way: str, number: int) -> str | None:
+    return None if way == TOMBSTONE else unparsable(text, number)

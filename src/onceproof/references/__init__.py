@@ -12,6 +12,7 @@ from typing import Any
 
 from onceproof.errors import RequestError
 from onceproof.naming import find_attribute
+from onceproof.runs.ledger import UNREADABLE
 from onceproof.runs.plan import RowsPart, Writes
 
 
@@ -20,9 +21,10 @@ class Events:
     """The input of a reference.
 
     `frame` has the ledger's rows that the offset log covers, with `batch` (int) and `late_ms`
-    (long): W(batch - 1). `watermarks` has a row for each batch of the log: `batch`, `before_ms`
-    (W of the previous batch, below any time for the first) and `watermark_ms` (W of this batch).
-    Both are DataFrames of one session. `calm` is the output of the calm run, if there was one.
+    (long): W(batch - 1). Some may hold no event: see `readable`. `watermarks` has a row for each
+    batch of the log: `batch`, `before_ms` (W of the previous batch, below any time for the first)
+    and `watermark_ms` (W of this batch). Both are DataFrames of one session. `calm` is the output
+    of the calm run, if there was one.
     """
 
     frame: Any
@@ -87,6 +89,13 @@ class Reference:
             rests_on_log=self.rests_on_log,
             keeps_state=self.state is not None,
         )
+
+
+def readable(frame: Any) -> Any:
+    """Return the rows that hold an event: no tombstones, and no records that cannot be parsed."""
+    from pyspark.sql import functions as F
+
+    return frame.where(F.col("awkward").isNull() | ~F.col("awkward").isin(*UNREADABLE))
 
 
 REFERENCES: Mapping[str, str] = {

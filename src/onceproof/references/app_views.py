@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from onceproof.references import Events, Reference
+from onceproof.references import Events, Reference, readable
 
 
 def _emitted(events: Events) -> Any:
     from pyspark.sql import Window
     from pyspark.sql import functions as F
 
-    by_batch = events.frame.groupBy(F.col("key").alias("app"), "batch").count()
+    by_batch = readable(events.frame).groupBy(F.col("key").alias("app"), "batch").count()
     so_far = Window.partitionBy("app").orderBy("batch")
     views = F.sum("count").over(so_far).alias("views")
     return by_batch.select("app", views, F.col("batch").cast("long").alias("_batch"))
@@ -20,7 +20,8 @@ def _emitted(events: Events) -> Any:
 def _state(events: Events) -> Any:
     from pyspark.sql import functions as F
 
-    return events.frame.groupBy(F.col("key").alias("app")).agg(F.count("*").alias("views"))
+    by_app = readable(events.frame).groupBy(F.col("key").alias("app"))
+    return by_app.agg(F.count("*").alias("views"))
 
 
 REFERENCE = Reference(

@@ -1,16 +1,16 @@
-"""Every acknowledged event, as often as it was acknowledged."""
+"""Every acknowledged event that can be parsed, as often as it was acknowledged."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from onceproof.references import Events, Reference
+from onceproof.references import Events, Reference, readable
 
 
 def _emitted(events: Events) -> Any:
     from pyspark.sql import functions as F
 
-    return events.frame.select(*_COLUMNS, F.col("batch").cast("long").alias("_batch"))
+    return readable(events.frame).select(*_COLUMNS, F.col("batch").cast("long").alias("_batch"))
 
 
 _COLUMNS = {

@@ -11,7 +11,7 @@ from typing import Any
 
 from onceproof.errors import EvidenceError, RequestError, missing
 from onceproof.naming import find_attribute
-from onceproof.references import WRITE, Events, Reference, find_reference
+from onceproof.references import WRITE, Events, Reference, find_reference, readable
 from onceproof.runs.plan import OutputPart
 
 EACH_ONCE, CALM = "each_once", "calm"
@@ -84,7 +84,7 @@ def _declared(
 
 
 def _each_once(events: Events, places: Mapping[str, str]) -> Any:
-    read = _read(events.frame, places)
+    read = _read(readable(events.frame), places)
     without = read.where(" or ".join(f"`{one}` is null" for one in places))
     if (count := without.count()) and (sample := without.first()):
         raise EvidenceError(

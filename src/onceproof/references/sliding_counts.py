@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from onceproof.references import Events, Lateness, Reference
+from onceproof.references import Events, Lateness, Reference, readable
 from onceproof.references.windows import (
     by_pane,
     closed,
@@ -19,7 +19,7 @@ def _windows(events: Events) -> Any:
     from pyspark.sql import functions as F
 
     sums = F.count("*").alias("events"), F.sum("amount").alias("amount")
-    rows = on_time(windowed(by_pane(events.frame, ["key"], 1000, *sums), 4000, 1000))
+    rows = on_time(windowed(by_pane(readable(events.frame), ["key"], 1000, *sums), 4000, 1000))
     totals = F.sum("events").alias("events"), F.sum("amount").alias("amount")
     return rows.groupBy(F.col("key").alias("app"), "bound_ms").agg(*totals)
 

@@ -15,6 +15,9 @@ from onceproof.errors import EvidenceError
 from onceproof.machine.data_files import data_files
 
 Partition = tuple[str, int]
+# The values of `awkward` of records that no consumer can read an event from.
+TOMBSTONE, UNPARSABLE = "tombstone", "unparsable"
+UNREADABLE = (TOMBSTONE, UNPARSABLE)
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,8 @@ class Workload:
     Arrow tables in the order of sending, with the columns `id`, `producer`, `key`, `seq`,
     `event_ms`, `amount` and `kind`: `event`, or `redelivery` for an event sent a second time. Ids
     are unique over all producers and below `events`; `seq` grows within a key of a producer. A
-    table with a `value` (binary) has records that are sent as they are: see `as_is.table`.
+    table with a `value` (binary) has records that are sent as they are: see `as_is.table`. In the
+    optional column `awkward` is what is awkward about a record, one of `awkward.NAMES`, or null.
 
     `pinned` returns the options for the plan, with files resolved against the scenario's folder.
     `sentinel` returns the table with the last event, or None without such an event.
@@ -109,7 +110,7 @@ class Workload:
                 " leave delivery_s out"
             )
             return None
-        return {name: found[name] for name in fields}
+        return {name: found[name] for name in fields if name in found}
 
 
 def has_confluent() -> bool:

@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from onceproof.errors import RequestError, invalid
+from onceproof.workloads import awkward
+from onceproof.workloads.awkward import Awkward
 
 Cells = list[Any]
 
@@ -39,6 +41,34 @@ def objects(fields: Mapping[str, Any], drawn: Drawn) -> list[dict[str, Any]]:
     """Return the JSON object of each event."""
     found = columns_of(fields, drawn)
     return [dict(zip(found, row, strict=True)) for row in zip(*found.values(), strict=True)]
+
+
+def awkward_fields(fields: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the ways in which at least one of these fields may be awkward."""
+    kinds = {kind for _, kind in _leaves(fields)}
+    return tuple(name for name, values in _AWKWARD.items() if kinds & values.keys())
+
+
+def replace(made: dict[str, Any], fields: Mapping[str, Any], how: Awkward) -> None:
+    """Set one field of an object to an awkward value of its type, where `how` is such a way."""
+    values = _AWKWARD.get(how.name, {})
+    leaves = [(path, kind) for path, kind in _leaves(fields) if kind in values]
+    if choices := [(path, value) for path, kind in leaves for value in values[kind]]:
+        (*parents, name), value = how.one_of(choices)
+        for one in parents:
+            made = made[one]
+        made[name] = value
+
+
+def _leaves(fields: Mapping[str, Any]) -> list[tuple[tuple[str, ...], str]]:
+    """Return the path and the type of each field."""
+    found: list[tuple[tuple[str, ...], str]] = []
+    for name, given in fields.items():
+        if isinstance(given, Mapping):
+            found += [((name, *path), kind) for path, kind in _leaves(given)]
+        else:
+            found.append(((name,), str(given).split()[0]))
+    return found
 
 
 def _cells(name: str, given: Any, drawn: Drawn) -> Cells:
@@ -85,4 +115,13 @@ _TYPES: Mapping[str, tuple[str, Callable[[list[str], Drawn], Cells]]] = {
     "timestamp": ("timestamp", _timestamp),
     "epoch_ms": ("epoch_ms", lambda _, drawn: list(drawn.times)),
     "constant": ("constant TEXT", lambda words, drawn: [" ".join(words)] * len(drawn.ids)),
+}
+# The values of each awkward way, by type: an id identifies the event, and its time orders it.
+_WORDS = ("text", "choice", "constant")
+_AWKWARD: Mapping[str, Mapping[str, Sequence[Any]]] = {
+    awkward.EMPTY_TEXT: dict.fromkeys(_WORDS, ("",)),
+    awkward.UNICODE: dict.fromkeys(_WORDS, (*awkward.TEXTS, awkward.NUL)),
+    awkward.NUMBER: {"int": awkward.LONGS, "decimal": awkward.DECIMALS},
+    awkward.NULL: dict.fromkeys((*_WORDS, "int", "decimal", "boolean"), (None,)),
+    awkward.HUGE_TEXT: dict.fromkeys(_WORDS, (awkward.HUGE,)),
 }

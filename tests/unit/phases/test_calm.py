@@ -20,7 +20,7 @@ from tests.spark.made_input import work as work_of
 START = 1_700_000_000_000
 
 
-def live(run, watermarks, times):
+def live(run, watermarks, times, ways=None):
     """Write a run in which each batch has read one record of one partition."""
     offsets = run.checkpoint_log / "offsets"
     offsets.mkdir(parents=True)
@@ -32,7 +32,9 @@ def live(run, watermarks, times):
         {"kind": "event", "topic": "t", "partition": 0, "offset": nth, "event_ms": at}
         for nth, at in enumerate(times)
     ]
-    kinds = {"kind": pa.string(), "topic": pa.string()}
+    if ways:
+        rows = [{**row, "awkward": way} for row, way in zip(rows, ways, strict=True)]
+    kinds = dict.fromkeys(("kind", "topic", "awkward"), pa.string())
     schema = pa.schema([(name, kinds.get(name, pa.int64())) for name in rows[0]])
     parquet.write_table(pa.Table.from_pylist(rows, schema), run.ledger / "part.parquet")
 
@@ -42,9 +44,9 @@ def run(tmp_path):
     return RunDirectory(tmp_path)
 
 
-def both(run, watermarks, times):
+def both(run, watermarks, times, ways=None):
     for one in (run, run.calm):
-        live(one, watermarks, times)
+        live(one, watermarks, times, ways)
 
 
 def test_a_job_without_a_watermark_needs_no_event_time(run):
@@ -66,6 +68,18 @@ def test_late_rows_are_refused(run):
 
 def test_a_watermark_without_an_event_time_is_refused(run):
     both(run, [0, START], [None, None])
+    with pytest.raises(EvidenceError, match="event_time"):
+        refuse_late(run)
+
+
+@pytest.mark.parametrize("way", ["tombstone", "unparsable"])
+def test_a_record_without_an_event_needs_no_event_time(run, way):
+    both(run, [0, START], [START, None], [None, way])
+    refuse_late(run)
+
+
+def test_an_awkward_event_needs_its_event_time(run):
+    both(run, [0, START], [START, None], [None, "null_key"])
     with pytest.raises(EvidenceError, match="event_time"):
         refuse_late(run)
 

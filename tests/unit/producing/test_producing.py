@@ -113,7 +113,7 @@ def test_the_ledger_has_its_columns(tmp_path):
     schema = parquet.read_schema(tmp_path / "part-00000.parquet")
     whole = dict.fromkeys(("id", "seq", "event_ms", "amount", "offset"), pa.int64())
     short = dict.fromkeys(("producer", "partition"), pa.int32())
-    text = dict.fromkeys(("key", "kind", "payload", "topic", "ack"), pa.string())
+    text = dict.fromkeys(("key", "kind", "awkward", "payload", "topic", "ack"), pa.string())
     assert {column.name: column.type for column in schema} == whole | short | text
 
 

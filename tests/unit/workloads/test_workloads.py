@@ -120,7 +120,8 @@ def test_the_sentinel_is_later_than_all_events():
         ({"producers": 65}, "producers: invalid value 65; use a whole number of at least"),
         ({"producers": 3, "events": 2}, "producers: 3 exceeds the number of events, 2; write"),
         ({"client": "kcat"}, "client: unknown value 'kcat'; choose one of confluent, kafka-python"),
-        ({"spread": 1}, "spread: unknown key 'spread'; choose one of client, deliv"),
+        ({"awkward": 1.5}, "awkward: invalid value 1.5; use a number of at least 0 and at most 1"),
+        ({"spread": 1}, "spread: unknown key 'spread'; choose one of awkward, client, deliv"),
         ({"span": 1}, "span: unknown key 'span'; did you mean 'span_ms'? Choose one of "),
     ],
 )
