@@ -30,18 +30,22 @@ from onceproof.workloads import find_workload
 
 EVENTS = int(sys.argv[1]) if len(sys.argv) > 1 else 300_000
 TURNS = 3
+AWKWARD = {"awkward": 0.02}
 FORMS = [
-    ("bare kafka-python", None, 1),
-    ("bare kafka-python", None, 2),
-    ("kafka-python", "kafka-python", 1),
-    ("kafka-python", "kafka-python", 2),
-    ("confluent", "confluent", 1),
-    ("confluent", "confluent", 2),
+    ("bare kafka-python", None, 1, {}),
+    ("bare kafka-python", None, 2, {}),
+    ("kafka-python", "kafka-python", 1, {}),
+    ("kafka-python, 2 % awkward", "kafka-python", 1, AWKWARD),
+    ("kafka-python", "kafka-python", 2, {}),
+    ("confluent", "confluent", 1, {}),
+    ("confluent, 2 % awkward", "confluent", 1, AWKWARD),
+    ("confluent", "confluent", 2, {}),
 ]
 
 
-def plan(topic: str, client: str, producers: int) -> dict:
+def plan(topic: str, client: str, producers: int, more: dict) -> dict:
     options = {"events": EVENTS, "client": client, "producers": producers, "rate": 0, "skew": 0}
+    options |= more
     return {
         "scenario": "speed",
         "run": topic,
@@ -55,7 +59,9 @@ def plan(topic: str, client: str, producers: int) -> dict:
     }
 
 
-def ours(stack: LocalStack, topic: str, client: str, producers: int, folder: Path) -> dict:
+def ours(
+    stack: LocalStack, topic: str, client: str, producers: int, more: dict, folder: Path
+) -> dict:
     seen: list[tuple[float, int]] = []
 
     def position() -> dict:
@@ -65,7 +71,7 @@ def ours(stack: LocalStack, topic: str, client: str, producers: int, folder: Pat
     began, cpu_before = time.monotonic(), children_cpu_s()
     produce(
         RunDirectory(folder),
-        Plan.of(plan(topic, client, producers)),
+        Plan.of(plan(topic, client, producers, more)),
         stack.brokers,
         is_over=lambda: False,
         position=position,
@@ -100,7 +106,9 @@ def send_bare(brokers: Brokers, topic: str, producer: int, producers: int, gate,
     took.put((began, time.monotonic(), time.process_time() - cpu_before))
 
 
-def bare(stack: LocalStack, topic: str, _client: None, producers: int, _folder: Path) -> dict:
+def bare(
+    stack: LocalStack, topic: str, _client: None, producers: int, _more: dict, _folder: Path
+) -> dict:
     began = time.monotonic()
     spawn = multiprocessing.get_context("spawn")
     gate, took = spawn.Barrier(producers), spawn.Queue()
@@ -124,10 +132,10 @@ def main() -> None:
     results: dict[tuple[str, int], list[dict]] = {}
     with LocalStack.up(home / "stack", without=["spark", "store"], is_quick=False) as stack:
         for turn in range(TURNS):
-            for name, client, producers in FORMS:
-                topic = make_topic(stack.brokers, f"speed_{turn}_{client}_{producers}", 8)
+            for number, (name, client, producers, more) in enumerate(FORMS):
+                topic = make_topic(stack.brokers, f"speed_{turn}_{number}", 8)
                 form = bare if client is None else ours
-                found = form(stack, topic, client, producers, home / topic)
+                found = form(stack, topic, client, producers, more, home / topic)
                 results.setdefault((name, producers), []).append(found)
                 drop_topic(stack.brokers, topic)
                 print(json.dumps({"form": f"{name} x {producers}", **found}), file=sys.stderr)

@@ -24,6 +24,7 @@ from onceproof.producing.settling import settle
 from onceproof.runs.directory import RunDirectory
 from onceproof.runs.history import History
 from onceproof.runs.plan import Plan
+from onceproof.workloads.awkward import NAMES
 from tests.plans import plan_document
 
 pytestmark = pytest.mark.stack
@@ -75,11 +76,17 @@ def ledger(run):
     return pa.concat_tables([parquet.read_table(path) for path in files]).to_pandas()
 
 
+def text_of(cell):
+    return None if cell is None else cell.decode()
+
+
 def differences(stack, rows, topic):
     """Return the records that differ between the ledger and the topic."""
-    places = zip(rows.partition, rows.offset, rows.key, rows.payload, strict=True)
+    nulls = rows.awkward == "null_key"
+    keys = [None if is_null else key for key, is_null in zip(rows.key, nulls, strict=True)]
+    places = zip(rows.partition, rows.offset, keys, rows.payload, strict=True)
     found = {
-        (one.partition, one.offset, one.key.decode(), one.value.decode())
+        (one.partition, one.offset, text_of(one.key), text_of(one.value))
         for one in read_back(stack.brokers, topic)
     }
     return found.symmetric_difference(places)
@@ -116,14 +123,9 @@ def test_unknown_outcomes_are_settled_from_the_topic(stack, tmp_path):
     topic = "settled"
     run = send(stack, tmp_path, topic, redelivered=0.5)
     before = ledger(run)
-    (path, *_) = sorted(run.ledger.glob("part-0*"))
-    table = parquet.read_table(path)
-    forgotten = [number % 3 == 0 for number in range(table.num_rows)]
-    offsets = pa.array(table["offset"].to_numpy(), mask=pa.array(forgotten).to_numpy(False))
-    acks = pa.array(["unknown" if one else "ok" for one in forgotten])
-    unknown = table.drop(["offset", "ack"]).append_column("offset", offsets)
-    unknown = unknown.append_column("ack", acks)
-    never = unknown.slice(0, 1).set_column(7, "payload", pa.array(['{"id":-1}']))
+    path, unknown = forgetful(run)
+    number = unknown.schema.get_field_index("payload")
+    never = unknown.slice(0, 1).set_column(number, "payload", pa.array(['{"id":-1}']))
     write_rows(pa.concat_tables([unknown, never]), path)
     settle(run.ledger, stack.brokers, topic)
     after = ledger(run)
@@ -132,6 +134,33 @@ def test_unknown_outcomes_are_settled_from_the_topic(stack, tmp_path):
     settled = after[after.ack == "ok"].reset_index(drop=True)
     assert sorted(settled.offset) == sorted(before.offset)
     assert differences(stack, settled, topic) == set()
+
+
+def forgetful(run):
+    """Return the first file of a ledger, and its rows without a third of the outcomes."""
+    (path, *_) = sorted(run.ledger.glob("part-0*"))
+    table = parquet.read_table(path)
+    forgotten = [number % 3 == 0 for number in range(table.num_rows)]
+    offsets = pa.array(table["offset"].to_numpy(), mask=pa.array(forgotten).to_numpy(False))
+    acks = pa.array(["unknown" if one else "ok" for one in forgotten])
+    unknown = table.drop(["offset", "ack"]).append_column("offset", offsets)
+    return path, unknown.append_column("ack", acks)
+
+
+@CLIENTS
+def test_awkward_records_are_in_ledger_and_topic_even_with_unknown_outcomes(
+    stack, tmp_path, client
+):
+    topic = f"awkward-{client}"
+    run = send(stack, tmp_path, topic, client=client, awkward=0.3, redelivered=0.3)
+    before = ledger(run)
+    assert set(before.awkward.dropna()) == {*NAMES} - {"null"}
+    assert differences(stack, before, topic) == set()
+    path, unknown = forgetful(run)
+    write_rows(unknown, path)
+    settle(run.ledger, stack.brokers, topic)
+    assert sorted(ledger(run).offset) == sorted(before.offset)
+    assert differences(stack, ledger(run), topic) == set()
 
 
 def test_a_foreign_record_is_not_taken_for_a_sent_one(stack, tmp_path):
