@@ -9,9 +9,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 
+from onceproof.kafka import encodings
 from onceproof.runs.plan import OutputPart, Parts
 from onceproof.setup.libraries import (
     CONFLUENT,
+    FASTAVRO,
     GREAT_EXPECTATIONS,
     KAFKA_PYTHON,
     PSYCOPG,
@@ -60,6 +62,10 @@ def libraries_of(asked: Parts) -> Sequence[Library]:
     found = [*_EVERY_RUN]
     if any(one.options["client"] == CONFLUENT_CLIENT for one in asked.inputs):
         found.append(CONFLUENT)
+    inputs = [one.options for one in asked.inputs]
+    outputs = [one.options for query in asked.queries for one in query.outputs]
+    if any(encodings.NAME in one for one in (*inputs, *outputs)):
+        found.append(FASTAVRO)
     for query in asked.queries:
         found += [library for output in query.outputs for library in _libraries_of_output(output)]
     return list(dict.fromkeys(found))

@@ -41,7 +41,7 @@ class Sends:
                 **{name: events[name] for name in (*_FIELDS, "kind")},
                 "event_ms": _times(events["event_ms"], ways),
                 "awkward": ways,
-                "payload": payloads(events, run) if self._as_is is None else events["value"],
+                "payload": payloads(events, run) if self._as_is is None else _own_payloads(events),
                 "topic": pyarrow.array([topic]).take(nought),
                 "partition": _partitions(events, partitions),
             }
@@ -163,6 +163,11 @@ def _partitions(events: Any, partitions: int) -> Any:
 def partition_of(key: str, partitions: int) -> int:
     """Return the partition of a key, which is the same on every machine and for every client."""
     return zlib.crc32(key.encode()) % partitions
+
+
+def _own_payloads(events: Any) -> Any:
+    """Return the values of records that are sent as they are; as JSON if they are encoded."""
+    return events["payload" if "payload" in events.column_names else "value"]
 
 
 def _ways(events: Any) -> Any:

@@ -42,9 +42,10 @@ GREAT_EXPECTATIONS = Library(
 )
 KAFKA_PYTHON = Library("kafka-python", "kafka", "kafka", "makes and reads topics")
 CONFLUENT = Library("confluent-kafka", "confluent_kafka", "kafka", "sends records in bulk")
+FASTAVRO = Library("fastavro", "fastavro", "avro", "encodes and decodes values in Avro")
 PSYCOPG = Library("psycopg", "psycopg", "postgres", "reads and writes tables of PostgreSQL")
 AIRFLOW = Library("apache-airflow", "airflow", "airflow", "runs the DAGs and shows the nights")
-LIBRARIES = (PYSPARK, GREAT_EXPECTATIONS, KAFKA_PYTHON, CONFLUENT, PSYCOPG, AIRFLOW)
+LIBRARIES = (PYSPARK, GREAT_EXPECTATIONS, KAFKA_PYTHON, CONFLUENT, FASTAVRO, PSYCOPG, AIRFLOW)
 
 
 def find_library(module: str | None) -> Library | None:

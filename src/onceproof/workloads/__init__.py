@@ -70,7 +70,8 @@ class Workload:
     `event_ms`, `amount` and `kind`: `event`, or `redelivery` for an event sent a second time. Ids
     are unique over all producers and below `events`; `seq` grows within a key of a producer. A
     table with a `value` (binary) has records that are sent as they are: see `as_is.table`. In the
-    optional column `awkward` is what is awkward about a record, one of `awkward.NAMES`, or null.
+    optional column `awkward` is what is awkward about a record, one of `awkward.NAMES`, or null; in
+    `payload` a value's JSON for the ledger, if the value has another encoding.
 
     `pinned` returns the options for the plan, with files resolved against the scenario's folder.
     `sentinel` returns the table with the last event, or None without such an event.
@@ -124,7 +125,7 @@ def has_confluent() -> bool:
 WORKLOADS: tuple[Workload, ...] = (
     Workload("page_views", page_views.OPTIONS, page_views.events),
     Workload("records", records.OPTIONS, records.events, records.pinned, as_is.sentinel),
-    Workload("template", template.OPTIONS, template.events, template.pinned, as_is.sentinel),
+    Workload("template", template.OPTIONS, template.events, template.pinned, template.sentinel),
 )
 
 

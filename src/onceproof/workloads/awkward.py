@@ -42,7 +42,7 @@ TEXTS = (
 NUL = "a\x00b"
 # Beyond 32 bits, and beyond what a double holds exactly. Sums of many of them fit into 64 bits.
 NUMBERS = (0, -1, 2**31, -(2**31) - 1, 2**53 + 1, -(2**53) - 1)
-LONGS = (*NUMBERS, 2**63 - 1, -(2**63))
+LONGS = (*NUMBERS, 2**31 - 1, -(2**31), 2**63 - 1, -(2**63))
 DECIMALS = (0.0, -0.01, 0.1 + 0.2, 5e-324, 1e23, 1.7976931348623157e308, -1.7976931348623157e308)
 NOT_UTF_8 = b"\xff\xfe\x00"
 # Huge texts are rare, as they would make the input several times as large.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -43,21 +44,43 @@ def objects(fields: Mapping[str, Any], drawn: Drawn) -> list[dict[str, Any]]:
     return [dict(zip(found, row, strict=True)) for row in zip(*found.values(), strict=True)]
 
 
-def awkward_fields(fields: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the ways in which at least one of these fields may be awkward."""
-    kinds = {kind for _, kind in _leaves(fields)}
-    return tuple(name for name, values in _AWKWARD.items() if kinds & values.keys())
+Choices = Mapping[str, Sequence[tuple[tuple[str, ...], Any]]]
 
 
-def replace(made: dict[str, Any], fields: Mapping[str, Any], how: Awkward) -> None:
-    """Set one field of an object to an awkward value of its type, where `how` is such a way."""
-    values = _AWKWARD.get(how.name, {})
-    leaves = [(path, kind) for path, kind in _leaves(fields) if kind in values]
-    if choices := [(path, value) for path, kind in leaves for value in values[kind]]:
-        (*parents, name), value = how.one_of(choices)
-        for one in parents:
-            made = made[one]
-        made[name] = value
+def awkward_choices(fields: Mapping[str, Any], fits: Callable[[Any], bool]) -> Choices:
+    """Return the awkward values of the fields with their paths, by their way.
+
+    `fits` returns whether an object can be encoded.
+    """
+    (sample,) = objects(fields, Drawn([0], [0], _any_rng()))
+    found: dict[str, list[tuple[tuple[str, ...], Any]]] = {}
+    for name, values in _AWKWARD.items():
+        for path, kind in _leaves(fields):
+            for value in values.get(kind, ()):
+                made = deepcopy(sample)
+                _put(made, path, value)
+                if fits(made):
+                    found.setdefault(name, []).append((path, value))
+    return found
+
+
+def replace(made: dict[str, Any], choices: Choices, how: Awkward) -> None:
+    """Set one field of an object to an awkward value, if the way is one of a field."""
+    if how.name in choices:
+        _put(made, *how.one_of(choices[how.name]))
+
+
+def _any_rng() -> Any:
+    import numpy
+
+    return numpy.random.default_rng(0)
+
+
+def _put(made: dict[str, Any], path: Sequence[str], value: Any) -> None:
+    *parents, name = path
+    for one in parents:
+        made = made[one]
+    made[name] = value
 
 
 def _leaves(fields: Mapping[str, Any]) -> list[tuple[tuple[str, ...], str]]:

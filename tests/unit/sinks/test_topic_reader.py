@@ -1,6 +1,7 @@
 """Records of a topic as rows, each returned once."""
 
 import datetime as dt
+import json
 import re
 from collections import namedtuple
 from dataclasses import replace
@@ -10,6 +11,7 @@ import pyarrow.parquet as parquet
 import pytest
 
 from onceproof.errors import RequestError, StackError
+from onceproof.kafka.encodings import Avro
 from onceproof.sinks import Target
 from onceproof.sinks.topics.cluster import Cluster
 from onceproof.sinks.topics.reader import TopicReader, read
@@ -35,6 +37,32 @@ def record(value, key=None, headers=SIGNED, offset=0, partition=0):
 def row(value, target=TARGET, **more):
     (found,) = rows_of(target, [record(value, **more)])
     return found.to_pylist()[0]
+
+
+AVRO = {
+    "type": "record",
+    "name": "view",
+    "fields": [
+        {"name": "id", "type": "long"},
+        {"name": "app", "type": ["null", "string"]},
+        {"name": "share", "type": "double"},
+        {"name": "at", "type": {"type": "long", "logicalType": "timestamp-micros"}},
+        {"name": "ok", "type": "boolean"},
+    ],
+}
+
+
+@pytest.mark.parametrize("schema_id", [None, 7])
+def test_values_in_avro_are_decoded(tmp_path, schema_id):
+    path = tmp_path / "view.avsc"
+    path.write_text(json.dumps(AVRO))
+    target = replace(TARGET, options={"encoding": {"avro": str(path), "schema_id": schema_id}})
+    event = {"id": 5, "app": None, "share": 0.5, "at": MOMENT, "ok": True}
+    data = Avro(AVRO, schema_id).encode(event)
+    assert row(data, target) == {**event, "_batch": 3, "_attempt": 1}
+    for wrong in (data[:-1], data + b"x", b'{"id":5}'):
+        with pytest.raises(StackError, match=re.escape(MESSAGES["not a row"])):
+            row(wrong, target, offset=5, partition=2)
 
 
 class Topic:

@@ -7,10 +7,12 @@ import pyarrow as pa
 import pytest
 
 from onceproof.errors import RequestError
+from onceproof.kafka.encodings import Avro
 from onceproof.naming import located
 from onceproof.producing.rows import Sends
 from onceproof.producing.sending import Sending
 from onceproof.workloads import as_is, find_workload, records
+from onceproof.workloads.awkward import DECIMALS, NAMES
 from tests.unit.producing.test_producing import FakeClient, ledger
 
 MESSAGES = {
@@ -24,6 +26,12 @@ MESSAGES = {
     "key": "unknown key 'b'; choose one of a",
     "value": "value: invalid value 'id'",
     "too few": "orders yields 3 records, but events is 4; write fewer events",
+    "not in the schema": "encoding: value.at is not in the schema; change the schema, or the",
+    "not held": "which Avro's int does not hold exactly; change the schema, or the fields",
+    "sentinel's fields": "encoding: value.amount is not in the value; change the schema, or",
+    "sentinel": "sentinel: invalid value 'end'; use a JSON object, which is sent in the encoding",
+    "no schema": "none.avsc cannot be read: ",
+    "no file": "encoding: invalid value 'avro'",
     "no record": "it is not a record; yield (key, value)",
 }
 
@@ -152,6 +160,85 @@ def test_a_redelivery_of_a_template_is_the_same_record():
 def test_an_invalid_template_is_rejected(given, message):
     with pytest.raises(RequestError, match=re.escape(MESSAGES[message])):
         events("template", **given)
+
+
+AVRO = {
+    "type": "record",
+    "name": "order",
+    "fields": [
+        {"name": "order_id", "type": "long"},
+        {"name": "customer", "type": ["null", "string"]},
+        {"name": "amount", "type": "double"},
+        {"name": "count", "type": "int"},
+    ],
+}
+IN_AVRO = {name: kind for name, kind in ORDER.items() if name in ("order_id", "customer", "amount")}
+IN_AVRO |= {"count": "int 1 9"}
+
+
+@pytest.fixture
+def schema(tmp_path):
+    path = tmp_path / "order.avsc"
+    path.write_text(json.dumps(AVRO))
+    return str(path)
+
+
+@pytest.mark.parametrize("schema_id", [{}, {"schema_id": 7}])
+def test_a_template_in_avro_has_the_same_events_as_in_json(schema, tmp_path, schema_id):
+    encoding = {"avro": schema, **schema_id}
+    given = {"value": IN_AVRO, "events": 500, "redelivered": 0.1}
+    given["sentinel"] = '{"order_id": 9, "customer": "c", "amount": 1.5, "count": 3}'
+    plain, coded = events("template", **given), events("template", **given, encoding=encoding)
+    assert coded["payload"] == plain["value"]
+    avro = Avro.of(encoding)
+    values = [avro.decode(one) for one in coded["value"].to_pylist()]
+    assert values == list(map(json.loads, plain["value"].to_pylist()))
+    records = sent(coded, tmp_path)
+    assert [one[2] for one in records] == coded["value"].to_pylist()
+    assert ledger(tmp_path).payload.tolist() == plain["value"].to_pylist()
+    workload = find_workload("template")
+    last = workload.sentinel(workload.resolve({**given, "encoding": encoding}), 5)
+    assert last["payload"].to_pylist() == [given["sentinel"].encode()]
+    assert avro.decode(last["value"][0].as_py()) == json.loads(given["sentinel"])
+    assert last.schema.equals(coded.schema)
+
+
+@pytest.mark.parametrize("schema_id", [{}, {"schema_id": 7}])
+def test_awkward_values_in_avro_are_those_that_the_schema_holds(schema, schema_id):
+    encoding = {"avro": schema, **schema_id}
+    found = events("template", value=IN_AVRO, events=6000, awkward=0.3, encoding=encoding)
+    avro, seen = Avro.of(encoding), {}
+    for row in found.to_pylist():
+        if row["awkward"] == "unparsable":
+            with pytest.raises(ValueError, match="it"):
+                avro.decode(row["value"])
+        elif row["awkward"] == "tombstone":
+            assert row["value"] is row["payload"] is None
+        else:
+            value = avro.decode(row["value"])
+            assert value == json.loads(row["payload"])
+            seen.setdefault(row["awkward"], []).append(value)
+    assert seen.keys() == {None, *NAMES} - {"tombstone", "unparsable", "null_key"}
+    assert {one["customer"] for one in seen["null"]} == {None}
+    counts = {one["count"] for one in seen["number"]}
+    assert counts == {*range(10), -1, 2**31 - 1, -(2**31)}
+    assert {one["amount"] for one in seen["number"]} > {*DECIMALS}
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"value": {**IN_AVRO, "at": "timestamp"}}, "not in the schema"),
+        ({"value": {**IN_AVRO, "count": "text a 5"}}, "not held"),
+        ({"value": IN_AVRO, "sentinel": '{"order_id": 0}'}, "sentinel's fields"),
+        ({"value": IN_AVRO, "sentinel": "end"}, "sentinel"),
+        ({"value": IN_AVRO, "encoding": {"avro": "none.avsc"}}, "no schema"),
+        ({"value": IN_AVRO, "encoding": "avro"}, "no file"),
+    ],
+)
+def test_an_encoding_that_does_not_hold_the_fields_is_rejected(schema, given, message):
+    with pytest.raises(RequestError, match=re.escape(MESSAGES[message])):
+        events("template", **{"encoding": {"avro": schema}, **given})
 
 
 def test_a_function_of_the_seed_yields_records(tmp_path):

@@ -31,7 +31,7 @@ class Located:
     `in_folder` resolves a name relative to a folder, so that it is valid in any folder.
     """
 
-    in_folder: Callable[[str, str], str]
+    in_folder: Callable[[Any, str], Any]
 
     def read(self, item: Item) -> Any:
         """Return the text unchanged."""

@@ -1,16 +1,20 @@
 """A Kafka topic that a user's job writes to.
 
 Records become rows as in `sinks.topics.rows`: columns are members of the value's JSON object, or
-the record's own `key` and `value`. By default the topic belongs to the run and is created for it; a
-topic named by `topic` must be empty.
+the record's own `key` and `value`. With an `encoding`, members are fields of the decoded value. By
+default the topic belongs to the run and is created for it; a topic named by `topic` must be empty.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 from onceproof.errors import RequestError
+from onceproof.kafka import encodings
 from onceproof.schema.kinds import NONEMPTY, Field, whole
+from onceproof.schema.values import Item
 from onceproof.sinks import Target
-from onceproof.sinks.outputs import Place, is_own, output
+from onceproof.sinks.outputs import Located, Place, is_own, output
 from onceproof.sinks.topics.cluster import Cluster, make_target
 from onceproof.sinks.topics.cluster import drop as drop_topic
 from onceproof.sinks.topics.coordinator import open_in
@@ -18,6 +22,18 @@ from onceproof.sinks.topics.reader import ALL, TopicReader, news, read
 
 NAMED_BY = "topic"
 _ANSWERS_WITHIN_S = 60.0
+
+
+class _Encoding(Located):
+    """An encoding, whose schema is a file of the user's."""
+
+    def read(self, item: Item) -> Any:
+        """Return the encoding with the file's name as it is."""
+        return encodings.KIND.read(item)
+
+    def schema(self) -> dict[str, Any]:
+        """Return the JSON schema of an encoding."""
+        return encodings.KIND.schema()
 
 
 def prepare(target: Target) -> None:
@@ -51,6 +67,9 @@ Topic = output(
         options={
             NAMED_BY: Field(NONEMPTY, "the topic; left out: one of the run's own", None),
             "partitions": Field(whole(1), "number of partitions of a topic of the run's own", None),
+            encodings.NAME: Field(
+                _Encoding(encodings.in_folder), "the encoding of the values; default: JSON", None
+            ),
         },
         location=lambda target: target.name,
         prepare=prepare,

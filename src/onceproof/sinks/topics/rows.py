@@ -14,6 +14,8 @@ from dataclasses import replace
 from typing import Any
 
 from onceproof.errors import RequestError, StackError
+from onceproof.kafka import encodings
+from onceproof.kafka.encodings import Avro
 from onceproof.sinks import Target
 from onceproof.sinks.exact_cells import exact, exact_text, from_json
 from onceproof.sinks.files.parquet_rows import WROTE, schema
@@ -33,6 +35,8 @@ def are_records(columns: Mapping[str, str]) -> bool:
 def rows_of(target: Target, records: Iterable[Any]) -> Iterator[Any]:
     """Yield Arrow batches of the target's columns, `_batch` and `_attempt`.
 
+    JSON objects are decoded from the target's `encoding`, if it has one.
+
     A missing member is NULL, but a missing single key column is taken from the record's key.
     Missing headers are NULL, as in records of other writers. Raises `StackError` for a record with
     a value that its column cannot hold exactly.
@@ -40,7 +44,8 @@ def rows_of(target: Target, records: Iterable[Any]) -> Iterator[Any]:
     import pyarrow as pa
 
     wanted = schema(target)
-    read = _read_record(target) if are_records(target.columns) else _read_json(target)
+    is_plain = are_records(target.columns) and encodings.NAME not in target.options
+    read = _read_record(target) if is_plain else _read_value(target)
     some: list[list[Any]] = []
     for record in records:
         try:
@@ -84,11 +89,13 @@ def _read_record(target: Target) -> Callable[[Any], list[Any]]:
     return read
 
 
-def _read_json(target: Target) -> Callable[[Any], list[Any]]:
+def _read_value(target: Target) -> Callable[[Any], list[Any]]:
     only_key = target.key[0] if len(target.key) == 1 else ""
+    given = target.options.get(encodings.NAME)
+    decode = Avro.of(given).decode if given else from_json
 
     def read(record: Any) -> list[Any]:
-        found = from_json(record.value) if record.value is not None else {}
+        found = decode(record.value) if record.value is not None else {}
         if not isinstance(found, dict):
             raise ValueError(f"its value is {type(found).__name__}, not a JSON object")
         if only_key in target.columns and only_key not in found and record.key is not None:
