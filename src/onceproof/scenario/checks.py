@@ -16,7 +16,7 @@ from onceproof.references.declared import CALM
 from onceproof.runs.plan import FAILED, IN_TURNS, OVER
 from onceproof.scenario.commands import OF_THE_JOB, PLACEHOLDERS, has_lone_bracket, placeholders_in
 from onceproof.scenario.draft import Draft
-from onceproof.schema.kinds import Field
+from onceproof.schema.kinds import ANY, Field
 from onceproof.sinks import OUTPUTS, SINKS, Sink, find_sink
 from onceproof.sinks.outputs import is_output
 
@@ -142,7 +142,9 @@ def check_sink_options(draft: Draft) -> None:
     for name, item in (draft.items["sink"].fields() or {}).items():
         if name in known:
             known[name].kind.read(item)
-        elif name != "name" and not (sink.store == "kafka" and name.startswith("kafka.")):
+        elif sink.store == "kafka" and name.startswith("kafka."):
+            ANY.read(item)
+        elif name != "name":
             has = f"the options {', '.join([*known, 'kafka.<setting>'])}" if known else "no options"
             item.refuse(f"{draft.sink_name} has {has}; omit it")
 

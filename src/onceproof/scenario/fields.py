@@ -129,7 +129,7 @@ PIPELINE = Shape(
         ),
     }
 )
-SINK = Shape({"name": Field(Element((*SINKS, *OUTPUTS)), "the sink")}, others=ANY)
+SINK = Shape({"name": Field(Element((*SINKS, *OUTPUTS)), "the sink")}, others=Tree())
 WORKLOAD = Shape(
     {
         "name": Field(Element(OURS), "the workload", "page_views"),

@@ -12,6 +12,7 @@ from onceproof.errors import RequestError
 from onceproof.faults.registry import MECHANISMS, all_targets, verbs
 from onceproof.faults.triggers import TRIGGERS, kind_of
 from onceproof.guarantee import Guarantee
+from onceproof.job.needs import libraries_of
 from onceproof.machine.home import catalogue_folder
 from onceproof.phases.plan import make_plan
 from onceproof.runs import restart
@@ -19,9 +20,11 @@ from onceproof.runs.plan import Plan
 from onceproof.scenario import Scenario, fault_fields, find_scenario, load_catalogue
 from onceproof.scenario.catalogue import read_file, read_text
 from onceproof.scenario.model import fields_of
+from onceproof.scenario.deciding import deciding_files
 from onceproof.scenario.schema import file_schema
 from onceproof.scenario.sentences import explain
 from onceproof.schema.json_schema import text_of
+from onceproof.setup.libraries import FASTAVRO
 
 ROOT = Path(__file__).parents[3]
 SOUND = """\
@@ -44,8 +47,52 @@ sink: upsert_table
 """
 
 
+IN_AVRO = """\
+name: orders__topic__calm
+pipeline:
+  command: [python, "{here}/job.py", "{topic}", "{target}"]
+  reference: each_once
+  key: [order_id]
+workload: {name: template, value: {order_id: id}, encoding: {avro: order.avsc, schema_id: 7}}
+sink: {name: topic, encoding: {avro: order.avsc, schema_id: 7}}
+"""
+
+
 def read(text):
     return read_text(text, "mine.yaml")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    fields = [{"name": "order_id", "type": "long"}]
+    schema = {"type": "record", "name": "order", "fields": fields}
+    (tmp_path / "order.avsc").write_text(json.dumps(schema))
+    return tmp_path
+
+
+def test_an_encoding_names_a_schema_beside_the_scenario(folder):
+    (found,) = read_text(IN_AVRO, "mine.yaml", str(folder))
+    wanted = {"avro": f"{folder}/order.avsc", "schema_id": 7}
+    assert found.input.options["encoding"] == found.output.options["encoding"] == wanted
+    assert FASTAVRO in libraries_of(found)
+    assert folder / "order.avsc" in deciding_files(found)
+    (plain,) = read(IN_AVRO.replace(", encoding: {avro: order.avsc, schema_id: 7}", ""))
+    assert FASTAVRO not in libraries_of(plain)
+
+
+@pytest.mark.parametrize(
+    ("sink", "message"),
+    [
+        ("{name: topic, encoding: avro}", "sink.encoding: invalid value 'avro'; "),
+        ("{name: topic, encoding: {schema_id: 7}}", "sink.encoding: avro is missing; write avro"),
+        ("{name: append_topic, kafka.acks: {a: 1}}", "sink.kafka.acks: invalid value {...}; use"),
+    ],
+)
+def test_an_option_of_another_kind_is_refused(folder, sink, message):
+    text = IN_AVRO.rpartition("sink:")[0] + f"sink: {sink}\n"
+    with pytest.raises(RequestError) as refused:
+        read_text(text, "mine.yaml", str(folder))
+    assert message in str(refused.value)
 
 
 @pytest.mark.parametrize("sink", ["upsert_table", "append_table"])
