@@ -25,6 +25,7 @@ from onceproof.phases.warm_up import warm_up
 from onceproof.runs.directory import RunDirectory
 from onceproof.runs.plan import Plan
 from onceproof.runs.prepared import Prepared
+from onceproof.runs.suites import OUTPUT
 from onceproof.spark.session import spark_session
 from onceproof.stacks.local.keeper import keep
 from onceproof.stacks.local.stack import LocalStack
@@ -61,7 +62,8 @@ def run_produce(run: RunDirectory, plan: Plan, progress: Progress | None = None)
 def run_observe(run: RunDirectory, plan: Plan) -> None:
     """Carry out `observe`."""
     with phase(run, "observe"):
-        observe(run, open_sink(run, plan, Prepared.read(run.prepared).address))
+        sink = open_sink(run, plan, Prepared.read(run.prepared).address)
+        observe(run, sink, all_columns=OUTPUT in plan.expectations)
         look_at_input(run, plan, _brokers(run), "observe")
 
 

@@ -13,7 +13,7 @@ from onceproof.runs.history import History
 from onceproof.runs.ledger import content_digest
 from onceproof.runs.parts import files_of
 from onceproof.runs.records import Op, Outcome
-from onceproof.sinks import NamesOpen, Sink
+from onceproof.sinks import NamesOpen, ReadsAll, Sink
 
 MOST_READS = 5
 _LIMIT_S = 600.0
@@ -22,12 +22,15 @@ _MOST_NAMES = 200
 _ACTOR = "observe"
 
 
-def observe(run: RunDirectory, sink: Sink) -> bool:
+def observe(run: RunDirectory, sink: Sink, *, all_columns: bool = False) -> bool:
     """Read the sink until two reads in a row agree; return whether they did.
 
     The last read is written to `observed/`, and each is recorded, so that the judge can see reads
-    that never agree. Call it when no attempt lives and the sink was recovered. May be repeated;
-    then `compare` must be repeated too.
+    that never agree. With `all_columns`, the rows with all of their columns are read just before
+    each of these reads, so the last time between two that agree.
+
+    Call it when no attempt lives and the sink was recovered. May be repeated; then `compare` must
+    be repeated too.
     """
     history = History(run.history)
     opened, hidden = sink.open()
@@ -39,6 +42,8 @@ def observe(run: RunDirectory, sink: Sink) -> bool:
 
     def is_over() -> bool:
         try:
+            if all_columns:
+                _read_all(run, sink)
             found.append(_read(run, sink, digests))
         except OnceproofError as error:
             history.append(_ACTOR, Op.READ, Outcome.FAILED, proof={"why": str(error)[:1000]})
@@ -53,6 +58,17 @@ def observe(run: RunDirectory, sink: Sink) -> bool:
 
 def _is_stable(found: list[tuple[int, str, str]]) -> bool:
     return len(found) > 1 and found[-1] == found[-2]
+
+
+def _read_all(run: RunDirectory, sink: Sink) -> None:
+    part = run.all_columns.with_name("all-columns.part")
+    shutil.rmtree(part, ignore_errors=True)
+    if isinstance(sink, ReadsAll):
+        sink.read_all(part)
+    else:
+        sink.read(part)
+    shutil.rmtree(run.all_columns, ignore_errors=True)
+    os.replace(part, run.all_columns)
 
 
 def _read(run: RunDirectory, sink: Sink, digests: dict[str, str]) -> tuple[int, str, str]:

@@ -58,6 +58,11 @@ class RunDirectory:
         return self.root / "observed"
 
     @property
+    def all_columns(self) -> Path:
+        """Folder of parquet: the rows of observed/ with all columns, for suites of the output."""
+        return self.root / "all-columns"
+
+    @property
     def output(self) -> Path:
         """Folder that file sinks write to; removed by `release`."""
         return self.root / "output"

@@ -61,7 +61,7 @@ def paths_of(run: RunDirectory) -> dict[str, tuple[Path, ...]]:
         "failpoints": (run.failpoints,),
         "engine": (run.engine,),
         "ran-on": (run.ran_on,),
-        "observed": (run.observed,),
+        "observed": (run.observed, run.all_columns),
         "expected": (run.expected,),
         "late": (run.late,),
         "recomputed": (run.recomputed,),

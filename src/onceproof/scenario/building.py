@@ -27,6 +27,7 @@ from onceproof.scenario.draft import Draft
 from onceproof.scenario.fields import OUTPUT, RUNTIME, SCENARIO, TAKEN_ONCE, WORKLOAD
 from onceproof.scenario.model import Scenario
 from onceproof.scenario.plain_secrets import check_secrets
+from onceproof.scenario.suites import in_order
 from onceproof.schema.kinds import read_fields
 from onceproof.schema.values import BAD, Item
 from onceproof.sinks import OUTPUTS, find_sink
@@ -78,6 +79,7 @@ def build(owner: Item, items: Mapping[str, Item]) -> Scenario | None:
         faults=_faults(draft),
         limits=LimitsPart(**{name: int(value) for name, value in values["limits"].items()}),
         claim=claim,
+        expectations=in_order(values["expectations"]),
     )
 
 

@@ -23,6 +23,7 @@ from onceproof.errors import OnceproofError
 from onceproof.machine.home import expectations_folder
 from onceproof.naming import FILE, module_of
 from onceproof.runs.plan import Plan
+from onceproof.runs.suites import SOURCE
 from onceproof.scenario.model import Scenario
 
 _PACKAGE = Path(__file__).parents[1]
@@ -32,12 +33,18 @@ _LIBRARIES += [Path(one) for one in site.getsitepackages()]
 
 
 def expectations_of(scenario: Scenario) -> dict[str, Any]:
-    """Return the suites: that of the differences, and that of the output if there is one."""
+    """Return the suites of a scenario by the rows that they check.
+
+    They are that of the differences, that of a pipeline of ours if there is one, and the scenario's
+    own, which are read or built here.
+    """
     folder = expectations_folder()
-    found = {"differences": read_object(folder / "differences.json")}
+    found: dict[str, Any] = {"differences": read_object(folder / "differences.json")}
     own = folder / f"{scenario.job.name}.json"
     if scenario.is_ours and own.exists():
         found["observed"] = read_object(own)
+    for suite in scenario.expectations:
+        found.setdefault(suite.on, []).append(suite.planned())
     return found
 
 
@@ -73,9 +80,17 @@ def digests_of(files: list[Path], suites: Mapping[str, Any]) -> dict[str, str]:
 
 
 def suites_digest(suites: Any) -> dict[str, str]:
-    """Return the digest of the suites of a plan, under its name."""
-    text = json.dumps(suites, sort_keys=True)
+    """Return the digest of the suites of a plan, under its name; their places do not matter."""
+    kept = {
+        on: [_without_place(one) for one in found] if isinstance(found, list) else found
+        for on, found in suites.items()
+    }
+    text = json.dumps(kept, sort_keys=True)
     return {"the suites": hashlib.sha256(text.encode()).hexdigest()}
+
+
+def _without_place(suite: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in suite.items() if name != SOURCE}
 
 
 def _one(digests: list[str]) -> str:

@@ -23,6 +23,7 @@ from onceproof.runs.plan import (
     UNTIL_STOPPED,
 )
 from onceproof.scenario.fault_fields import FAULT, NAME
+from onceproof.scenario.suites import SUITES
 from onceproof.schema.kinds import (
     ANY,
     ELEMENT,
@@ -208,6 +209,7 @@ SCENARIO = Shape(
             "whether attempts and tasks may fail without a planned fault as the cause",
             REFUSED,
         ),
+        "expectations": Field(SUITES, "suites of yours of Great Expectations", ()),
         "hold_to": Field(
             _GUARANTEE,
             "the guarantee that it is judged by (default: the sink's, or a weaker source's)",

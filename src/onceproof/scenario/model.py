@@ -10,7 +10,9 @@ import yaml
 
 from onceproof.references import REFERENCES
 from onceproof.runs.plan import ALLOWED, IN_TURNS, FaultPart, Parts, Plan
+from onceproof.runs.suites import SOURCE, suites_in
 from onceproof.scenario.commands import ENTRY, OF_THE_JOB
+from onceproof.scenario.suites import OwnSuite
 from onceproof.verdict import Claim
 
 FOLDER = "scenarios"  # the catalogue's name for display
@@ -24,6 +26,7 @@ class Scenario(Parts):
 
     `folder` is the folder of its file. `is_ours`: its job is one of the catalogue's. The job's
     options have `state_store`, `max_offsets`, `trigger` and `source`, if its command takes them.
+    `expectations` are suites of its own.
     `drawn` counts faults that were drawn from the seed; `origin` is the address of the scenario
     that they were drawn for.
     """
@@ -31,6 +34,7 @@ class Scenario(Parts):
     name: str
     is_ours: bool
     claim: Claim
+    expectations: tuple[OwnSuite, ...] = ()
     in_catalogue: bool = False
     folder: str = "."
     drawn: int = 0
@@ -59,7 +63,8 @@ class Scenario(Parts):
         own = {name: value for name, value in options.items() if name not in OF_THE_JOB}
         job = {**_job(self), **({"options": own} if own else {})}
         given = {name: options[name] for name in OF_THE_JOB if name in options}
-        return _fields(self, self.name, self.job.name if self.is_ours else job, given)
+        suites = [one.field() for one in self.expectations]
+        return _fields(self, self.name, self.job.name if self.is_ours else job, given, suites)
 
 
 def fields_of(plan: Plan) -> Fields:
@@ -70,7 +75,8 @@ def fields_of(plan: Plan) -> Fields:
     options = plan.job.options
     is_ours = plan.job.name in REFERENCES and ENTRY in plan.job.command
     given = {name: options[name] for name in OF_THE_JOB if name in options and is_ours}
-    return _fields(plan, plan.scenario, plan.job.name if is_ours else _job(plan), given)
+    suites = [suite[SOURCE] for _, suite in suites_in(plan.expectations) if SOURCE in suite]
+    return _fields(plan, plan.scenario, plan.job.name if is_ours else _job(plan), given, suites)
 
 
 def to_yaml(fields: Fields) -> str:
@@ -80,7 +86,11 @@ def to_yaml(fields: Fields) -> str:
 
 
 def _fields(
-    one: Scenario | Plan, name: str, pipeline: str | Fields, given: Mapping[str, Any]
+    one: Scenario | Plan,
+    name: str,
+    pipeline: str | Fields,
+    given: Mapping[str, Any],
+    suites: list[Fields],
 ) -> Fields:
     sink, claim = one.output, one.claim
     source = dict(one.query.source_options)
@@ -103,6 +113,7 @@ def _fields(
         "ends": one.ends,
         **({"last_words": one.last_words} if one.last_words else {}),
         **({"unexplained": ALLOWED} if one.unexplained == ALLOWED else {}),
+        **({"expectations": suites} if suites else {}),
         "hold_to": claim.promise.guarantee.value,
         "claims": claim.verdict.value,
         "anomalies": sorted(anomaly.value for anomaly in claim.anomalies),

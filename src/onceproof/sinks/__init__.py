@@ -153,6 +153,14 @@ class NamesOpen(Protocol):
         """Return the names of the transactions that `open` counts."""
 
 
+@runtime_checkable
+class ReadsAll(Protocol):
+    """The additional method of a sink whose rows have more columns than its target."""
+
+    def read_all(self, folder: Path) -> None:
+        """Write all visible rows into a folder as parquet, with all of their columns."""
+
+
 # By the sink's `store`; any other store has the address of the stack's database.
 STORES: Mapping[str, Store] = {
     "postgresql": Store(needs=("store",)),

@@ -223,7 +223,7 @@ def batch_of(target: Target, rows: Iterable[Mapping[str, Any]], where: str) -> A
     try:
         cells = [
             pa.array(
-                [exact(name, _plain(row.get(name)), kind) for row in found], wanted.field(name).type
+                [exact(name, plain(row.get(name)), kind) for row in found], wanted.field(name).type
             )
             for name, kind in target.columns.items()
         ]
@@ -240,6 +240,6 @@ def unsigned(cells: list[Any], rows: int, target: Target) -> Any:
     return pa.record_batch([*cells, *(pa.nulls(rows, pa.int64()) for _ in WROTE)], schema(target))
 
 
-def _plain(value: Any) -> Any:
-    # numpy's scalars and arrays as Python's own
+def plain(value: Any) -> Any:
+    """Return numpy's scalars and arrays as Python's own, other values unchanged."""
     return value.tolist() if type(value).__module__ == "numpy" else value

@@ -159,7 +159,9 @@ def test_an_expectation_that_does_not_hold_fails_with_samples(tmp_path):
 
     finding = found(tmp_path, negative)
     assert finding.verdict is FAIL
-    message = "In observed, expect_column_values_to_be_between of n does not hold: [-3]"
+    message = (
+        "In observed, expect_column_values_to_be_between of n (suite totals) does not hold: [-3]"
+    )
     assert message in finding.reason
 
 
@@ -203,7 +205,7 @@ def test_an_anomaly_fails_if_the_promise_forbids_it(tmp_path):
         ),
         (
             lambda suites: suites[1].update(results=[expected_of("n", None, 0, "no column n")]),
-            "Expect_column_values_to_be_between of n could not be evaluated: no column n",
+            "of n (suite totals) could not be evaluated: no column n",
         ),
     ],
 )

@@ -40,7 +40,7 @@ class FolderReader:
         """Return the rows of new and of removed files; raises `StackError` if one is unreadable."""
         import pyarrow as pa
 
-        there, came = _whole(self.listing, self._news)
+        there, came = of_listed(self.listing, self._news)
         gone = [entry for entry in self._seen if entry not in there]
         parts = [*(_copies(self._seen[entry], -1) for entry in gone)]
         parts += [_copies(rows, 1) for rows in came.values()]
@@ -74,7 +74,7 @@ def read(target: Target, listing: Listing, folder: Path, rows: Rows = rows_of) -
         files = (file for _, file in sorted(found.items()))
         return write_rows(target, (some for file in files for some in rows(file, target)), folder)
 
-    return _whole(listing, all_of)
+    return of_listed(listing, all_of)
 
 
 def write_rows(target: Target, batches: Iterable[Any], folder: Path) -> tuple[int, str]:
@@ -92,7 +92,7 @@ def write_rows(target: Target, batches: Iterable[Any], folder: Path) -> tuple[in
     return count, f"{digest % (1 << 128):032x}"
 
 
-def _whole(listing: Listing, of: Callable[[Mapping[str, File]], T]) -> T:
+def of_listed(listing: Listing, of: Callable[[Mapping[str, File]], T]) -> T:
     """Return `of(listing())`; retry if a listed file was replaced."""
     for _ in range(_TRIES):
         try:

@@ -72,6 +72,8 @@ class Place:
     `named_by` is the option that names a user's own place, empty if jobs do not receive the place.
     `location` returns the text that the job receives.
 
+    `read_all` writes the visible rows with all of their columns; left out: `read` does.
+
     `example` is the argument in the help of `onceproof init`; `starter` returns further lines of
     the scenario file. `check` is run by `onceproof doctor` if the option `named_by` is given.
     """
@@ -87,6 +89,7 @@ class Place:
     drop: Callable[[Target], None]
     open: Callable[[Target], tuple[int, int]] = lambda _: (0, 0)
     check: Callable[[Target], Iterable[Check]] | None = None
+    read_all: Callable[[Target, Path], object] | None = None
     starter: Callable[[InitOutput], Iterable[str]] = lambda _: ()
 
     @property
@@ -144,6 +147,10 @@ class Output:
     def read(self, folder: Path) -> tuple[int, str]:
         """Write all visible rows."""
         return self.place.read(self.target, folder)
+
+    def read_all(self, folder: Path) -> None:
+        """Write all visible rows with all of their columns, not only those of the target."""
+        (self.place.read_all or self.place.read)(self.target, folder)
 
     def drop(self) -> None:
         """Remove everything that the run created."""

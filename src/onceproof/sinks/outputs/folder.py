@@ -7,11 +7,13 @@ file counts whose name does not begin with `_` or `.`; folders `name=value` are 
 from __future__ import annotations
 
 import gzip
+import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from onceproof.errors import RequestError, StackError
 from onceproof.machine.data_files import data_files
@@ -22,12 +24,16 @@ from onceproof.sinks import Reader, Sink, Target
 from onceproof.sinks.exact_cells import batch_of, cells_of, exact_text, from_json, unsigned
 from onceproof.sinks.files.folders import File
 from onceproof.sinks.files.parquet_rows import schema
-from onceproof.sinks.files.reader import FolderReader
+from onceproof.sinks.files.reader import FolderReader, of_listed
 from onceproof.sinks.files.reader import read as read_files
 from onceproof.sinks.files.spark_files import MANIFEST, Manifest
 from onceproof.sinks.outputs import EMPTY, MAY_BE_EMPTIED, Located, Place, is_own, output
+from onceproof.sinks.outputs.all_columns import table_of, write_table
 
 NAMED_BY = "folder"
+_BOTH = "column {} is in the file and in the names of its folders"
+_NULL = "__HIVE_DEFAULT_PARTITION__"
+_WHOLE = re.compile("-?(0|[1-9][0-9]*)")
 Rows = Callable[[File, Target], Iterator[Any]]
 
 
@@ -125,28 +131,103 @@ def of_parquet(file: File, target: Target) -> Iterator[Any]:
 
 def of_json(file: File, target: Target) -> Iterator[Any]:
     """Yield a file's rows; raises `StackError` for a line that is not a JSON object."""
-    named = dict(_named(file.path, target))
+    yield batch_of(target, objects(file, dict(_named(file.path, target))), file.path.name)
+
+
+def objects(file: File, named: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the objects of a file of JSON lines, with the columns in its folders' names."""
     opened: Any = gzip.open if file.path.suffix == ".gz" else open
     with opened(file.path, "rt", encoding="utf-8") as lines:
         try:
-            rows = [_with(named, from_json(line)) for line in lines if line.strip()]
+            return [_with(named, from_json(line)) for line in lines if line.strip()]
         except (ValueError, TypeError) as error:
             raise StackError(f"{file.path.name} is not JSON lines: {error}") from None
-    yield batch_of(target, rows, file.path.name)
+
+
+def _all_of_parquet(file: File, named: Mapping[str, Any]) -> Any:
+    """Return a file's rows as a table, with the columns in its folders' names."""
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+
+    try:
+        with (
+            file.path.open("rb") as opened,
+            parquet.ParquetFile(opened, coerce_int96_timestamp_unit="us") as found,
+        ):
+            rows = found.read()
+        for name, value in named.items():
+            if name in rows.column_names:
+                raise ValueError(_BOTH.format(name))
+            kind = pa.int64() if isinstance(value, int) else pa.string()
+            rows = rows.append_column(name, pa.repeat(pa.scalar(value, kind), rows.num_rows))
+    except (pa.ArrowException, ValueError) as error:
+        why = " ".join(str(error).split())
+        raise StackError(f"{file.path.name} cannot be read: {why}") from None
+    return rows
+
+
+def _read_all_parquet(target: Target, folder: Path) -> None:
+    import pyarrow as pa
+
+    def read_all(found: Mapping[str, File]) -> Any:
+        named = _all_named(found, target)
+        parts = [_all_of_parquet(file, named[name]) for name, file in sorted(found.items())]
+        empty = pa.table({name: pa.nulls(0) for name in target.columns})
+        return pa.concat_tables(parts or [empty], promote_options="permissive")
+
+    try:
+        rows = of_listed(partial(_listed, target, ".parquet"), read_all)
+    except pa.ArrowException as error:
+        why = " ".join(str(error).split())
+        raise StackError(f"the files of {path_of(target)} have no common columns: {why}") from None
+    write_table(rows, folder)
+
+
+def _read_all_json(target: Target, folder: Path) -> None:
+    def read_all(found: Mapping[str, File]) -> list[dict[str, Any]]:
+        named = _all_named(found, target)
+        return [row for name, file in sorted(found.items()) for row in objects(file, named[name])]
+
+    rows = of_listed(partial(_listed, target, ".json"), read_all)
+    write_table(table_of(rows, target.columns), folder)
+
+
+def _all_named(found: Mapping[str, File], target: Target) -> dict[str, dict[str, Any]]:
+    """Return the columns in the names of each file's folders, by the file's name.
+
+    A column is of whole numbers if every folder's value is one, as Spark reads it, otherwise text.
+    """
+    pairs = {
+        name: [part.partition("=")[::2] for part in _folders(file.path, target) if "=" in part]
+        for name, file in found.items()
+    }
+    texts = {(column, value) for some in pairs.values() for column, value in some if value != _NULL}
+    words = {column for column, value in texts if not _WHOLE.fullmatch(value)}
+    return {
+        name: {
+            column: None if value == _NULL else unquote(value) if column in words else int(value)
+            for column, value in some
+        }
+        for name, some in pairs.items()
+    }
+
+
+def _folders(path: Path, target: Target) -> tuple[str, ...]:
+    folder = path_of(target)
+    return path.relative_to(folder).parts[:-1] if path.is_relative_to(folder) else ()
 
 
 def _with(named: Mapping[str, Any], row: Any) -> dict[str, Any]:
     if not isinstance(row, dict):
         raise TypeError(f"{row!r} is not an object")
     if both := sorted(named.keys() & row.keys()):
-        raise ValueError(f"column {both[0]} is in the file and in the names of its folders")
+        raise ValueError(_BOTH.format(both[0]))
     return {**named, **row}
 
 
 def _named(path: Path, target: Target) -> Iterator[tuple[str, Any]]:
     """Yield the columns in the names of a file's folders; raises `StackError` for a bad value."""
-    folder = path_of(target)
-    for part in path.relative_to(folder).parts[:-1] if path.is_relative_to(folder) else ():
+    for part in _folders(path, target):
         name, sign, value = part.partition("=")
         if sign and name in target.columns:
             try:
@@ -159,7 +240,7 @@ def _column(rows: Any, name: str, kind: str, named: Mapping[str, Any], wanted: A
     import pyarrow as pa
 
     if name in rows.schema.names and name in named:
-        raise ValueError(f"column {name} is in the file and in the names of its folders")
+        raise ValueError(_BOTH.format(name))
     if name in named:
         return pa.repeat(pa.scalar(named[name], wanted), rows.num_rows)
     if name not in rows.schema.names:
@@ -168,16 +249,22 @@ def _column(rows: Any, name: str, kind: str, named: Mapping[str, Any], wanted: A
 
 
 def _read(rows: Rows, ending: str, target: Target, folder: Path) -> tuple[int, str]:
+    return read_files(target, partial(_listed, target, ending), folder, rows)
+
+
+def _listed(target: Target, ending: str) -> Mapping[str, File]:
     if not path_of(target).is_dir():
         raise StackError(f"folder {path_of(target)} does not exist: the job has not created it")
-    return read_files(target, partial(files, target, ending), folder, rows)
+    return files(target, ending)
 
 
 def _reader(rows: Rows, ending: str, target: Target) -> Reader:
     return FolderReader(target, partial(files, target, ending), rows)
 
 
-def _output(name: str, ending: str, rows: Rows) -> type[Sink]:
+def _output(
+    name: str, ending: str, rows: Rows, read_all: Callable[[Target, Path], None]
+) -> type[Sink]:
     return output(
         name,
         Place(
@@ -194,9 +281,10 @@ def _output(name: str, ending: str, rows: Rows) -> type[Sink]:
             read=partial(_read, rows, ending),
             drop=drop,
             check=check,
+            read_all=read_all,
         ),
     )
 
 
-Parquet = _output("parquet", ".parquet", of_parquet)
-Json = _output("json", ".json", of_json)
+Parquet = _output("parquet", ".parquet", of_parquet, _read_all_parquet)
+Json = _output("json", ".json", of_json, _read_all_json)

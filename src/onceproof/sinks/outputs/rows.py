@@ -21,24 +21,35 @@ from onceproof.sinks import LOOK, Look, Target
 from onceproof.sinks.exact_cells import batch_of
 from onceproof.sinks.files.reader import look_rows, write_rows
 from onceproof.sinks.outputs import InitOutput, Located, Place, output
+from onceproof.sinks.outputs.all_columns import table_of, write_table
 
 _REST = [name for name in LOOK if name != "copies"]
 
 
-def rows_of(target: Target) -> Any:
-    """Call the function and return its rows; raises `StackError` if it fails."""
+def called(target: Target) -> tuple[str, list[Any]]:
+    """Call the function; return its name and its rows, or raise `StackError` if it fails."""
     name = target.options["read"]
     function = find_attribute(name, f"rows of {name!r}", "a function of the target")
     try:
-        found = list(function(target))
+        return name, list(function(target))
     except Exception as error:  # the user's code may raise anything
         raise StackError(f"{name} raised {type(error).__name__}: {error}") from error
+
+
+def rows_of(target: Target) -> Any:
+    """Return the function's rows in the columns of the target."""
+    name, found = called(target)
     return batch_of(target, found, name)
 
 
 def read(target: Target, folder: Path) -> tuple[int, str]:
     """Write the rows that the function returns now."""
     return write_rows(target, [rows_of(target)], folder)
+
+
+def read_all(target: Target, folder: Path) -> None:
+    """Write the rows that the function returns now, with all of their columns."""
+    write_table(table_of(called(target)[1], target.columns), folder)
 
 
 @dataclass
@@ -81,6 +92,7 @@ Rows = output(
         reader=Watcher,
         read=read,
         drop=lambda _: None,
+        read_all=read_all,
         starter=starter,
     ),
 )

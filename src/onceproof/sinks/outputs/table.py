@@ -17,11 +17,16 @@ from onceproof.schema.kinds import NONEMPTY, Field
 from onceproof.setup.checks import Check
 from onceproof.sinks import Look, Target
 from onceproof.sinks.outputs import EMPTY, MAY_BE_EMPTIED, InitOutput, Place, is_own, output
+from onceproof.sinks.outputs.all_columns import cells_of, write_table
 from onceproof.sinks.tables import table as tables
 from onceproof.sinks.tables.sessions import transaction
 from onceproof.sinks.tables.sink import TableReader
 
 NAMED_BY = "table"
+_AS_THEY_ARE = {
+    *("int2", "int4", "int8", "float4", "float8", "numeric", "bool"),
+    *("text", "varchar", "bpchar", "timestamptz", "timestamp", "date"),
+}
 
 
 def prepare(target: Target) -> None:
@@ -55,8 +60,7 @@ def drop(target: Target) -> None:
 def read(target: Target, folder: Path) -> tuple[int, str]:
     """Write the table as parquet; raises `StackError` if it does not exist."""
     with transaction(target) as connection:
-        if not _is_there(connection, target):
-            raise StackError(f"table {target.name} does not exist: the job has not created it")
+        _refuse_missing(connection, target)
         found = columns_of(connection, target)
         if missing := [name for name in target.columns if name not in found]:
             raise StackError(
@@ -64,6 +68,27 @@ def read(target: Target, folder: Path) -> tuple[int, str]:
                 f" `columns` with the columns of the table, {', '.join(found)}"
             )
     return tables.read(target, folder, signed=False)
+
+
+def read_all(target: Target, folder: Path) -> None:
+    """Write the table as parquet with all columns; types without a counterpart become text."""
+    import pyarrow as pa
+    from psycopg import sql
+
+    with transaction(target) as connection:
+        _refuse_missing(connection, target)
+        held = {one.name: one.type_display for one in _description(connection, target)}
+        cells = [
+            sql.SQL("{}" if kind.partition("(")[0] in _AS_THEY_ARE else "{}::text").format(
+                sql.Identifier(name)
+            )
+            for name, kind in held.items()
+        ]
+        query = sql.SQL("select {} from {}").format(sql.SQL(", ").join(cells), tables.table(target))
+        rows = connection.execute(query).fetchall()
+    columns = list(zip(*rows, strict=True)) or [()] * len(held)
+    found = {name: cells_of(name, some) for name, some in zip(held, columns, strict=True)}
+    write_table(pa.table(found), folder)
 
 
 @dataclass
@@ -121,10 +146,19 @@ def starter(given: InitOutput) -> Iterator[str]:
 
 def columns_of(connection: Any, target: Target) -> list[str]:
     """Return the names of a table's columns."""
+    return [one.name for one in _description(connection, target)]
+
+
+def _description(connection: Any, target: Target) -> Any:
     from psycopg import sql
 
     nothing = sql.SQL("select * from {} limit 0").format(tables.table(target))
-    return [one.name for one in connection.execute(nothing).description]
+    return connection.execute(nothing).description
+
+
+def _refuse_missing(connection: Any, target: Target) -> None:
+    if not _is_there(connection, target):
+        raise StackError(f"table {target.name} does not exist: the job has not created it")
 
 
 def _is_there(connection: Any, target: Target) -> bool:
@@ -172,6 +206,7 @@ Table = output(
         read=read,
         drop=drop,
         check=check,
+        read_all=read_all,
         starter=starter,
     ),
 )

@@ -7,6 +7,7 @@ default the topic belongs to the run and is created for it; a topic named by `to
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from onceproof.errors import RequestError
@@ -15,10 +16,12 @@ from onceproof.schema.kinds import NONEMPTY, Field, whole
 from onceproof.schema.values import Item
 from onceproof.sinks import Target
 from onceproof.sinks.outputs import Located, Place, is_own, output
+from onceproof.sinks.outputs.all_columns import table_of, write_table
 from onceproof.sinks.topics.cluster import Cluster, make_target
 from onceproof.sinks.topics.cluster import drop as drop_topic
 from onceproof.sinks.topics.coordinator import open_in
-from onceproof.sinks.topics.reader import ALL, TopicReader, news, read
+from onceproof.sinks.topics.reader import ALL, TopicReader, committed, news, read
+from onceproof.sinks.topics.rows import members_of
 
 NAMED_BY = "topic"
 _ANSWERS_WITHIN_S = 60.0
@@ -52,6 +55,13 @@ def prepare(target: Target) -> None:
         consumer.close()
 
 
+def read_all(target: Target, folder: Path) -> None:
+    """Write all committed records as parquet, with all members of their values."""
+    with committed(target) as records:
+        rows = [members_of(target, one) for one in records]
+    write_table(table_of(rows, target.columns), folder)
+
+
 def drop(target: Target) -> None:
     """Remove the topic if it is the run's own."""
     if is_own(target, NAMED_BY):
@@ -77,5 +87,6 @@ Topic = output(
         read=read,
         drop=drop,
         open=open_in,
+        read_all=read_all,
     ),
 )

@@ -64,9 +64,15 @@ class TopicReader:
 
 def read(target: Target, folder: Path) -> tuple[int, str]:
     """Write all committed rows as parquet; return their number and their digest."""
-    with as_stack_error(target), closing(Cluster.of(target).consumer(COMMITTED)) as consumer:
-        found = news(consumer, target.name, {}, READ_AT_MOST_S)
+    with committed(target) as found:
         return write_rows(target, rows_of(target, found), folder)
+
+
+@contextmanager
+def committed(target: Target) -> Iterator[Iterator[Any]]:
+    """Yield the committed records; errors of reading them raise `StackError`."""
+    with as_stack_error(target), closing(Cluster.of(target).consumer(COMMITTED)) as consumer:
+        yield news(consumer, target.name, {}, READ_AT_MOST_S)
 
 
 @contextmanager

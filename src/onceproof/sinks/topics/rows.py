@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -32,6 +33,10 @@ def are_records(columns: Mapping[str, str]) -> bool:
     return columns.keys() <= _RECORD and columns.get("value") in _TEXT
 
 
+def _is_plain(target: Target) -> bool:
+    return are_records(target.columns) and encodings.NAME not in target.options
+
+
 def rows_of(target: Target, records: Iterable[Any]) -> Iterator[Any]:
     """Yield Arrow batches of the target's columns, `_batch` and `_attempt`.
 
@@ -44,22 +49,41 @@ def rows_of(target: Target, records: Iterable[Any]) -> Iterator[Any]:
     import pyarrow as pa
 
     wanted = schema(target)
-    is_plain = are_records(target.columns) and encodings.NAME not in target.options
-    read = _read_record(target) if is_plain else _read_value(target)
+    read = _read_record(target) if _is_plain(target) else _read_value(target)
     some: list[list[Any]] = []
     for record in records:
-        try:
+        with _as_stack_error(target, record):
             some.append([*read(record), *_wrote(record)])
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise StackError(
-                f"record {record.offset} of {target.name}, partition {record.partition}, is not a"
-                f" row of {', '.join(target.columns)}: {error}"
-            ) from None
         if len(some) == _ROWS_AT_ONCE:
             yield pa.record_batch(_cells(some, wanted), schema=wanted)
             some = []
     if some:
         yield pa.record_batch(_cells(some, wanted), schema=wanted)
+
+
+def members_of(target: Target, record: Any) -> dict[str, Any]:
+    """Return all members of a record's value, or its fields if the target's columns are those.
+
+    A missing single key column is taken from the record's key. Raises `StackError` for a value that
+    is not a JSON object.
+    """
+    with _as_stack_error(target, record):
+        if not _is_plain(target):
+            return _members(target, _decoder(target), record)
+        columns = {**target.columns, "partition": "int", "timestamp": "timestamp"}
+        fields = _read_record(replace(target, columns=columns))(record)
+        return dict(zip(columns, fields, strict=True))
+
+
+@contextmanager
+def _as_stack_error(target: Target, record: Any) -> Iterator[None]:
+    try:
+        yield
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise StackError(
+            f"record {record.offset} of {target.name}, partition {record.partition}, is not a"
+            f" row of {', '.join(target.columns)}: {error}"
+        ) from None
 
 
 def _cells(rows: list[list[Any]], wanted: Any) -> list[Any]:
@@ -90,20 +114,30 @@ def _read_record(target: Target) -> Callable[[Any], list[Any]]:
 
 
 def _read_value(target: Target) -> Callable[[Any], list[Any]]:
-    only_key = target.key[0] if len(target.key) == 1 else ""
-    given = target.options.get(encodings.NAME)
-    decode = Avro.of(given).decode if given else from_json
+    decode = _decoder(target)
 
     def read(record: Any) -> list[Any]:
-        found = decode(record.value) if record.value is not None else {}
-        if not isinstance(found, dict):
-            raise ValueError(f"its value is {type(found).__name__}, not a JSON object")
-        if only_key in target.columns and only_key not in found and record.key is not None:
-            kind = target.columns[only_key]
-            found[only_key] = exact_text(only_key, record.key.decode(), kind)
+        found = _members(target, decode, record)
         return [exact(name, found.get(name), kind) for name, kind in target.columns.items()]
 
     return read
+
+
+def _decoder(target: Target) -> Callable[[bytes], Any]:
+    """Return the function from a record's value to its members, by the target's `encoding`."""
+    given = target.options.get(encodings.NAME)
+    return Avro.of(given).decode if given else from_json
+
+
+def _members(target: Target, decode: Callable[[bytes], Any], record: Any) -> dict[str, Any]:
+    only_key = target.key[0] if len(target.key) == 1 else ""
+    found = decode(record.value) if record.value is not None else {}
+    if not isinstance(found, dict):
+        raise ValueError(f"its value is {type(found).__name__}, not a JSON object")
+    if only_key in target.columns and only_key not in found and record.key is not None:
+        kind = target.columns[only_key]
+        found[only_key] = exact_text(only_key, record.key.decode(), kind)
+    return found
 
 
 def _wrote(record: Any) -> list[int | None]:
