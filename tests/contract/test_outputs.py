@@ -1,9 +1,11 @@
 """Reading the table and the topic of a user's job on the real stores."""
 
+import datetime as dt
 import json
 import re
 from contextlib import closing
 from dataclasses import replace
+from decimal import Decimal
 
 import psycopg
 import pyarrow.parquet as parquet
@@ -17,6 +19,14 @@ from onceproof.sinks import Target, find_sink
 pytestmark = pytest.mark.stack
 COLUMNS = {"order_id": "string", "amount": "double"}
 MADE = "create table {} (order_id bigint, amount numeric(9, 2), note text)"
+MADE_OF_ALL = (
+    "create table {target} (order_id bigint, amount numeric(9, 2), note varchar(9), at timestamptz,"
+    " number uuid, tags jsonb, is_new boolean)"
+)
+INSERTED = (
+    "insert into {} values (7, 1.50, 'x', '2024-02-29T12:00:00Z',"
+    " 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11', '[\"a\"]', true), (8)"
+)
 
 
 MESSAGES = {
@@ -90,6 +100,26 @@ def test_a_column_that_would_be_rounded_is_rejected(target, tmp_path):
         sink.read(tmp_path / "seen")
 
 
+def test_a_table_is_read_with_all_columns_in_their_own_types(target, tmp_path):
+    sink = table(target, create=MADE_OF_ALL)
+    sink.prepare()
+    sink.read_all(tmp_path / "empty")
+    columns = ["order_id", "amount", "note", "at", "number", "tags", "is_new"]
+    assert parquet.read_table(tmp_path / "empty").column_names == columns
+    do(target, INSERTED)
+    sink.read_all(tmp_path / "all")
+    found = parquet.read_table(tmp_path / "all").to_pylist()
+    noon = dt.datetime(2024, 2, 29, 12, tzinfo=dt.UTC)
+    number = "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"
+    assert [list(row.values()) for row in found] == [
+        [7, Decimal("1.50"), "x", noon, number, '["a"]', True],
+        [8, None, None, None, None, None, None],
+    ]
+    sink.drop()
+    with pytest.raises(StackError, match=re.escape(MESSAGES["no table"])):
+        sink.read_all(tmp_path / "none")
+
+
 def test_a_table_created_by_the_option_create_is_removed_with_the_run(target, tmp_path):
     sink = table(target, create="create table {target} (order_id int primary key, amount int)")
     sink.prepare()
@@ -137,6 +167,8 @@ def test_a_topic_of_the_run_s_own_is_created_read_and_removed(stack, tmp_path):
         producer.close()
         assert look(reader) == [(1, '["3"]', "[4.0]", None)]
     assert rows(sink, tmp_path / "seen") == [("3", 4.0)]
+    sink.read_all(tmp_path / "all")
+    assert parquet.read_table(tmp_path / "all").to_pylist() == [{"order_id": 3, "amount": 4}]
     theirs = find_sink("topic")(replace(target, options={"topic": target.name}))
     with pytest.raises(RequestError, match=re.escape(MESSAGES["records"])):
         theirs.prepare()

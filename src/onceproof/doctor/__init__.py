@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from onceproof.doctor.job import check_job, check_libraries, check_variables
+from onceproof.doctor.job import check_job, check_libraries, check_suites, check_variables
 from onceproof.doctor.stack import check_stack
 from onceproof.errors import OnceproofError, RequestError
 from onceproof.scenario.catalogue import find_scenario
@@ -29,6 +29,7 @@ def check_scenario(asked: str, home: Path | None) -> list[Check]:
         check_libraries(scenario),
         *check_variables(scenario),
         *check_job(scenario),
+        *check_suites(scenario),
     ]
     try:
         stack = _stack(home)

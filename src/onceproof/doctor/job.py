@@ -15,6 +15,7 @@ from onceproof.job.runtime import python_of, search_path
 from onceproof.machine.home import jobs_folder
 from onceproof.scenario import Scenario
 from onceproof.scenario.commands import fill
+from onceproof.scenario.suites import OwnSuite
 from onceproof.setup.checks import Check
 from onceproof.setup.jars import read_lock
 from onceproof.setup.libraries import describe_missing, install_command, missing
@@ -51,6 +52,19 @@ def check_variables(scenario: Scenario) -> list[Check]:
     except RequestError as error:
         return [Check("variables", False, f"not all of {', '.join(names)} are set", str(error))]
     return [Check("variables", True, ", ".join(names))] if names else []
+
+
+def check_suites(scenario: Scenario) -> list[Check]:
+    """Check that the scenario's own suites can be read or built; their functions are called."""
+    return [_suite(one) for one in scenario.expectations]
+
+
+def _suite(one: OwnSuite) -> Check:
+    try:
+        found = one.read()
+    except RequestError as error:
+        return Check("suite", False, f"{one.display} cannot be built", str(error))
+    return Check("suite", True, f"{found['name']}, {len(found['expectations'])} expectations")
 
 
 def check_libraries(scenario: Scenario) -> Check:

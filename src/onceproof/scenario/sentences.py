@@ -10,6 +10,7 @@ from onceproof.faults.registry import proof_words, target_words
 from onceproof.guarantee import Anomaly
 from onceproof.references.declared import CALM, EACH_ONCE
 from onceproof.runs.plan import IN_TURNS, LATEST, FaultPart, Plan
+from onceproof.runs.suites import ERROR, INPUT, OUTPUT, suites_in
 from onceproof.verdict import Grade
 
 
@@ -105,7 +106,21 @@ def _judged(plan: Plan) -> list[str]:
         f" {_expected(plan)}.",
         f"The sink declares {output.guarantee}; the run is held to {plan.hold_to}.",
         *_compared(output.declared),
+        *_held(plan),
         "Also: the rows visible during the faults, the state in the checkpoint, late rows.",
+    ]
+
+
+def _held(plan: Plan) -> list[str]:
+    """Return a sentence for each suite of the scenario's own."""
+    rows = {OUTPUT: "all columns of the output", INPUT: "the events that were sent"}
+    return [
+        f"The suite {suite['name']} could not be built: {suite[ERROR]}."
+        if ERROR in suite
+        else f"{len(suite['expectations'])} expectations of the suite {suite['name']} against"
+        f" {rows[on]}."
+        for on, suite in suites_in(plan.expectations)
+        if on in rows
     ]
 
 

@@ -41,23 +41,26 @@ def built(place: str) -> Any:
     suite = function()
     if kept.messages:
         raise RequestError(f"Great Expectations left out an expectation: {kept.messages[0]}")
-    return suite.to_json_dict() if isinstance(suite, gx.ExpectationSuite) else suite
+    found = suite.to_json_dict() if isinstance(suite, gx.ExpectationSuite) else suite
+    json.dumps(found, allow_nan=False)  # raises for a value that no plan can have
+    return found
+
+
+def answer(place: str) -> dict[str, Any]:
+    """Return the `suite` of a function, or the `error` for which there is none."""
+    try:
+        return {"suite": built(place)}
+    except RequestError as error:
+        return {"error": str(error)}
+    except Exception as error:  # of the user's code
+        return {"error": f"{type(error).__name__}: {error}"}
 
 
 def main() -> None:
     """Print the answer for the place in the arguments."""
-    with os.fdopen(os.dup(1), "w") as answer:
+    with os.fdopen(os.dup(1), "w") as printed:
         os.dup2(2, 1)
-        answer.write(_answer(sys.argv[1]))
-
-
-def _answer(place: str) -> str:
-    try:
-        return json.dumps({"suite": built(place)}, allow_nan=False)
-    except RequestError as error:
-        return json.dumps({"error": str(error)})
-    except Exception as error:  # of the user's code
-        return json.dumps({"error": f"{type(error).__name__}: {error}"})
+        printed.write(json.dumps(answer(sys.argv[1])))
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ PARAMETERS = ("least_rows", "once")
 FORMS = "FILE.json, FILE.py:function or module:function, or project: FOLDER and suite: NAME"
 # -P: a user's file in the working directory is not imported instead of a library.
 COMMAND = (sys.executable, "-P", "-m", "onceproof.scenario.suite_process")
-_BUILT_WITHIN_S = 120
+_BUILT_WITHIN_S = 300  # its libraries alone take a minute on a busy machine
 _CONFIGURATION = "great_expectations.yml"
 _FILES = "TupleFilesystemStoreBackend"
 
@@ -97,7 +97,7 @@ class OwnSuite:
     def read(self) -> dict[str, Any]:
         """Return its name and its expectations; raises `RequestError` if it cannot be read."""
         if self.is_function:
-            return checked(_built(self.suite), self.suite.rpartition(":")[2], "it")
+            return checked(_built(self.suite), self.suite.rpartition(":")[2], "its result")
         path = Path(self.suite)
         if self.project:
             path = _in_project(Path(self.project), self.suite)
@@ -162,7 +162,9 @@ def checked(document: Any, name: str, where: str) -> dict[str, Any]:
     """
     if not isinstance(document, Mapping):
         kind = type(document).__name__
-        raise RequestError(f"{where} is a {kind}, not a suite; write an object with expectations")
+        raise RequestError(
+            f"{where} is of type {kind}, not a suite; use an object with expectations"
+        )
     found = document.get("expectations")
     if not isinstance(found, list) or not found:
         raise RequestError(
@@ -258,13 +260,12 @@ def _built(place: str) -> Any:
         )
     except subprocess.TimeoutExpired:
         raise RequestError(
-            f"{place} returned no suite within {_BUILT_WITHIN_S} seconds; build it faster, or save"
-            " it as FILE.json"
+            f"its function took more than {_BUILT_WITHIN_S} seconds; save the suite as FILE.json"
         ) from None
     if not done.stdout:
         last = "".join(f": {line}" for line in done.stderr.strip().splitlines()[-1:])
-        raise RequestError(f"{place} exited with code {done.returncode} without a suite{last}")
+        raise RequestError(f"its function exited with code {done.returncode}{last}")
     answer = json.loads(done.stdout)
     if ERROR in answer:
-        raise RequestError(f"{place} built no suite: {answer[ERROR]}")
+        raise RequestError(answer[ERROR])
     return answer["suite"]

@@ -1,6 +1,7 @@
 """The checks of a job before anything starts."""
 
 import importlib.util
+import json
 import os
 import sys
 from dataclasses import replace
@@ -8,10 +9,11 @@ from dataclasses import replace
 import pytest
 
 from onceproof.doctor import check_scenario
-from onceproof.doctor.job import check_job, check_libraries, check_variables
+from onceproof.doctor.job import check_job, check_libraries, check_suites, check_variables
 from onceproof.errors import RequestError
 from onceproof.job.needs import libraries_of, refuse_unset
 from onceproof.scenario.catalogue import find_scenario
+from onceproof.scenario.suites import OwnSuite
 
 WORDS = ("{python}", "{here}/job.py", "--topic", "{topic}", "--url", "jdbc:x.sql")
 
@@ -41,6 +43,17 @@ def test_a_valid_job_passes(checks):
     assert [one.ok for one in found.values()] == [True] * 4
     assert found["command"].value == sys.executable
     assert found["files of the command"].value.endswith("/job.py")
+
+
+def test_suites_that_cannot_be_built_are_reported(tmp_path):
+    good = {"name": "orders", "expectations": [{"type": "expect_x", "kwargs": {}}]}
+    (tmp_path / "orders.json").write_text(json.dumps(good))
+    suites = [OwnSuite(f"{tmp_path}/{name}.json") for name in ("orders", "gone")]
+    asked = replace(find_scenario("copy_events__append_table__calm"), expectations=tuple(suites))
+    found = [(one.ok, one.value, one.remedy) for one in check_suites(asked)]
+    assert found[0] == (True, "orders, 1 expectations", "")
+    assert found[1][:2] == (False, f"{tmp_path}/gone.json cannot be built")
+    assert found[1][2].startswith(f"{tmp_path}/gone.json does not exist")
 
 
 def test_a_missing_program_is_reported_with_a_remedy(checks, tmp_path):

@@ -9,7 +9,8 @@ from onceproof.phases import observe as phase
 from onceproof.phases.observe import observe
 from onceproof.runs.directory import RunDirectory
 from onceproof.runs.evidence import Evidence
-from onceproof.runs.ledger import count_rows
+from onceproof.runs.ledger import count_rows, read_rows
+from onceproof.runs.parts import part_digest
 from onceproof.runs.records import Op
 
 
@@ -77,3 +78,35 @@ def test_a_failed_read_is_recorded_and_the_previous_one_is_kept(run):
         observe(run, Changing(3, None))
     assert proofs(run, Op.READ)[1] == {"why": "the store is down"}
     assert count_rows(run.observed) == 3
+
+
+class Wide(Changing):
+    """A sink whose rows have another column, which each read of all columns counts."""
+
+    def read_all(self, folder):
+        folder.mkdir()
+        parquet.write_table(pa.table({"left": [len(self.counts)]}), folder / "rows.parquet")
+
+
+def test_all_columns_are_read_between_the_two_reads_that_agree(run):
+    assert observe(run, Wide(1, 2, 2), all_columns=True)
+    assert read_rows(run.all_columns).to_pylist() == [{"left": 1}]
+    assert read_rows(run.observed).column_names == ["id"]
+
+
+def test_a_sink_without_other_columns_is_read_as_ever_for_suites_too(run):
+    assert observe(run, Changing(3, 3, 3, 3), all_columns=True)
+    assert [one["rows"] for one in proofs(run, Op.READ)] == [3, 3]
+    assert read_rows(run.all_columns) == read_rows(run.observed)
+
+
+def test_without_suites_of_the_output_only_the_compared_columns_are_read(run):
+    observe(run, Wide(3, 3))
+    assert not run.all_columns.exists()
+
+
+def test_all_columns_are_of_the_part_whose_digest_is_recorded(run):
+    observe(run, Wide(3, 3), all_columns=True)
+    before = part_digest(run, "observed")
+    parquet.write_table(pa.table({"left": [7]}), run.all_columns / "rows.parquet")
+    assert part_digest(run, "observed") != before

@@ -100,6 +100,35 @@ def test_a_missing_column_is_an_error_and_no_failure():
     assert "m" in error
 
 
+def test_arguments_that_an_expectation_does_not_take_are_its_error_alone():
+    made = suite(
+        ("expect_column_values_to_not_be_null", {"colum": "n"}),
+        ("expect_column_values_to_not_be_null", {"column": "n"}),
+    )
+    (bad, good) = results(made, pandas.DataFrame([{"n": 1}]))
+    assert bad[0] is False
+    assert "colum extra fields not permitted" in bad[1]
+    assert good == (True, "")
+
+
+def test_a_suite_that_cannot_be_run_has_the_error_in_each_expectation(monkeypatch):
+    made = suite(("expect_column_values_to_not_be_null", {"column": "n"}))
+    monkeypatch.setattr(
+        "great_expectations.ValidationDefinition.run", lambda *_, **__: 1 / 0, raising=True
+    )
+    assert results(made, pandas.DataFrame([{"n": 1}])) == [
+        (False, "ZeroDivisionError: division by zero")
+    ]
+
+
+def test_a_number_that_is_not_one_is_in_the_document_as_text():
+    made = suite(("expect_column_mean_to_be_between", {"column": "n", "min_value": 0}))
+    table = pandas.DataFrame({"n": pandas.Series([None], dtype="float64")})
+    (found,) = validate_suite(made, table, {})["results"]
+    assert not found["success"]
+    json.dumps(found, allow_nan=False)
+
+
 def run_of(tmp_path, plan_suites, **fields):
     run = HandwrittenRun(**fields).write(tmp_path).run
     return run, SimpleNamespace(run="window_totals_7", expectations=plan_suites)
@@ -116,6 +145,34 @@ def test_the_phase_writes_a_document_of_its_schema(tmp_path):
         ("differences", 1),
         ("observed", 6),
     ]
+
+
+def test_suites_of_a_user_s_own_are_run_on_the_output_and_on_the_input(tmp_path):
+    notes = ("expect_column_values_to_be_in_set", {"column": "note", "value_set": ["x"]})
+    sent = ("expect_column_values_to_be_between", {"column": "id", "min_value": 2})
+    own = {"output": [suite(notes), suite(notes, sent)], "input": [suite(sent)]}
+    run, work = run_of(tmp_path, own)
+    write(run.all_columns, note=["x", "x"])
+    payloads = [json.dumps({"id": at}).encode() for at in range(4)]
+    shutil.rmtree(run.ledger)
+    write(run.ledger, key=[None] * 4, payload=payloads, kind=["event"] * 4, ack=["ok"] * 4)
+    document = validate_run(run, work)
+    validate(document, json.loads((ROOT / "docs/schemas/validation.json").read_text()))
+    found = [
+        (one["on"], one["rows"], [(held["success"], held["error"][:60]) for held in one["results"]])
+        for one in document["suites"]
+    ]
+    missing = 'Error: The column "id" in BatchData does not exist.'
+    assert found == [
+        ("output", 2, [(True, "")]),
+        ("output", 2, [(True, ""), (False, missing)]),
+        ("input", 4, [(False, "")]),
+    ]
+
+
+def write(folder, **columns):
+    folder.mkdir()
+    parquet.write_table(pyarrow.table(columns), folder / "rows.parquet")
 
 
 def test_a_key_may_be_there_as_often_as_the_input_has_it_and_no_oftener(tmp_path, monkeypatch):
@@ -213,6 +270,68 @@ def test_an_incomplete_result_is_unknown(tmp_path, change, message):
     finding = found(tmp_path, change)
     assert finding.verdict is UNKNOWN
     assert message.lower() in finding.reason.lower()
+
+
+def with_own(*suites, on="output"):
+    """A plan with suites of a user's own, and the differences' as every plan."""
+    return plan(expectations={on: list(suites)})
+
+
+def results_of(*suites, on="output", rows=6):
+    return [{"on": on, "suite": name, "rows": rows, "results": held} for name, held in suites]
+
+
+NOT_NULL = {"type": "expect_column_values_to_not_be_null", "kwargs": {"column": "n"}}
+ORDERS = {"name": "orders", "expectations": [NOT_NULL]}
+UNBUILT = {"name": "checks.py:build", "expectations": [], "error": "KeyError: 'amount'"}
+
+
+def test_an_own_suite_that_fails_is_named_with_its_expectation(tmp_path):
+    def fails(suites):
+        suites += results_of(("orders", [expected_of("n", None, -3)]))
+
+    finding = found(tmp_path, fails, plan=with_own(ORDERS))
+    assert finding.verdict is FAIL
+    assert finding.reason == (
+        "In output, expect_column_values_to_be_between of n (suite orders) does not hold: [-3]"
+    )
+
+
+@pytest.mark.parametrize("on", ["output", "input"])
+def test_own_suites_that_hold_pass_and_must_have_seen_every_row(tmp_path, on):
+    def held(rows):
+        own = results_of(("orders", [expected_of("n", None)]), on=on, rows=rows)
+        return lambda suites: suites.extend(own)
+
+    finding = found(tmp_path / "all", held(6), plan=with_own(ORDERS, on=on))
+    assert finding.verdict is PASS
+    assert "orders" in finding.reason
+    finding = found(tmp_path / "less", held(5), plan=with_own(ORDERS, on=on))
+    assert finding.verdict is UNKNOWN
+    assert f"evaluated on 5 rows of {on}, but it has 6" in finding.reason
+
+
+def test_an_own_suite_without_a_result_is_unknown(tmp_path):
+    finding = found(tmp_path, plan=with_own(ORDERS))
+    assert finding.verdict is UNKNOWN
+    assert "0 expectations of output were evaluated, but the plan has 1" in finding.reason
+
+
+def test_a_suite_that_could_not_be_built_is_unknown_with_its_name_and_reason(tmp_path):
+    def also(suites):
+        suites += results_of(("orders", [expected_of("n", None)]), ("checks.py:build", []))
+
+    finding = found(tmp_path / "one", also, plan=with_own(ORDERS, UNBUILT))
+    assert finding.verdict is UNKNOWN
+    message = "he suite checks.py:build could not be built: KeyError: 'amount'"
+    assert message in finding.reason
+
+    def fails(suites):
+        suites += results_of(("orders", [expected_of("n", None, -3)]), ("checks.py:build", []))
+
+    finding = found(tmp_path / "two", fails, plan=with_own(ORDERS, UNBUILT))
+    assert finding.verdict is FAIL
+    assert message in finding.reason
 
 
 def test_a_suite_that_saw_nothing_where_rows_were_lost_is_unknown(tmp_path):

@@ -115,7 +115,7 @@ def _rows_of(evidence: Evidence, on: str) -> int:
 def _not_evaluated(evidence: Evidence, held: list[Held]) -> list[str]:
     """Return what could not be evaluated: suites that were not built, and expectations."""
     return [
-        f"the suite {suite['name']} could not be evaluated: {suite[ERROR]}"
+        f"the suite {suite['name']} could not be built: {suite[ERROR]}"
         for _, suite in suites_in(evidence.plan.expectations)
         if ERROR in suite
     ] + [

@@ -158,8 +158,7 @@ def _all_of_parquet(file: File, named: Mapping[str, Any]) -> Any:
         for name, value in named.items():
             if name in rows.column_names:
                 raise ValueError(_BOTH.format(name))
-            kind = pa.int64() if isinstance(value, int) else pa.string()
-            rows = rows.append_column(name, pa.repeat(pa.scalar(value, kind), rows.num_rows))
+            rows = rows.append_column(name, pa.repeat(pa.scalar(value), rows.num_rows))
     except (pa.ArrowException, ValueError) as error:
         why = " ".join(str(error).split())
         raise StackError(f"{file.path.name} cannot be read: {why}") from None
