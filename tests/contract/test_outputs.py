@@ -25,7 +25,8 @@ MADE_OF_ALL = (
 )
 INSERTED = (
     "insert into {} values (7, 1.50, 'x', '2024-02-29T12:00:00Z',"
-    " 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11', '[\"a\"]', true), (8)"
+    " 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11', '[\"a\"]', true),"
+    " (8, null, null, null, null, null, null)"
 )
 
 

@@ -29,6 +29,7 @@ workload: {name: template, value: {id: id}}
 sink: {name: rows, read: "reader.py:rows"}
 expectations: SUITES
 """
+MESSAGES = {"result": "its result is of type int, not a suite; use an object with expectations"}
 UNIQUE = {"type": "expect_column_values_to_be_unique", "kwargs": {"column": "id"}}
 MAXIMUM = {"type": "expect_column_max_to_be_between", "kwargs": {"column": "n", "max_value": 9.0}}
 OF_A_PROJECT = {"id": "7", "name": "orders", "expectations": [{**MAXIMUM, "severity": "critical"}]}
@@ -155,7 +156,7 @@ def test_a_function_that_builds_no_suite_is_reported(folder, name, message):
 
 
 def test_another_result_than_a_suite_is_refused():
-    with pytest.raises(RequestError, match="its result is of type int, not a suite; use an object"):
+    with pytest.raises(RequestError, match=re.escape(MESSAGES["result"])):
         checked(3, "number", "its result")
 
 
