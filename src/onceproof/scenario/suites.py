@@ -188,7 +188,7 @@ def _expectation(one: Any, where: str) -> dict[str, Any]:
     kind = one.get("type") if isinstance(one, Mapping) else None
     if not isinstance(kind, str) or not kind:
         raise RequestError(f"{where} has no type; write {_EXAMPLE}, as version 1 saves them")
-    kwargs, meta = one.get("kwargs") or {}, one.get("meta") or {}
+    kwargs, meta = ({} if (of := one.get(name)) is None else of for name in ("kwargs", "meta"))
     for what, value in (("kwargs", kwargs), ("meta", meta)):
         if not isinstance(value, Mapping):
             raise RequestError(f"{where} has {what} {value!r}; write an object: {{...}}")
@@ -232,7 +232,8 @@ def _in_project(folder: Path, name: str) -> Path:
             f"the project {folder} keeps its suites in a {kind}; return this one from a function,"
             " FILE.py:function"
         )
-    found = Path(base, *name.split(".")).with_name(f"{name.split('.')[-1]}.json")
+    *folders, last = name.split(".")
+    found = base.joinpath(*folders, f"{last}.json")
     if not found.is_file():
         names = [".".join(one.relative_to(base).with_suffix("").parts) for one in _jsons(base)]
         raise RequestError(unknown(f"suite of the project {folder}", name, names))

@@ -196,7 +196,8 @@ SUITES = [
     ('{"expectations": []}', "has no list of expectations; write"),
     ('{"expectations": [3]}', "expectations[0] of {folder}/suite.json has no type; write"),
     ('{"expectations": [{"expectation_type": "expect_x"}]}', "has no type; write"),
-    ('{"expectations": [{"type": "expect_x", "kwargs": [1]}]}', "has kwargs [1]; write an object"),
+    ('{"expectations": [{"type": "expect_x", "kwargs": []}]}', "has kwargs []; write an object"),
+    ('{"expectations": [{"type": "expect_x", "meta": "a"}]}', "has meta 'a'; write an object"),
     (
         '{"expectations": [{"type": "expect_x", "meta": {"anomaly": "duplicate"}}]}',
         "unknown anomaly 'duplicate'; did you mean 'duplicated'?",
