@@ -233,7 +233,7 @@ def _in_project(folder: Path, name: str) -> Path:
             " FILE.py:function"
         )
     *folders, last = name.split(".")
-    found = base.joinpath(*folders, f"{last}.json")
+    found = Path(base, *folders, f"{last}.json")
     if not found.is_file():
         names = [".".join(one.relative_to(base).with_suffix("").parts) for one in _jsons(base)]
         raise RequestError(unknown(f"suite of the project {folder}", name, names))
