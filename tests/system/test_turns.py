@@ -30,6 +30,9 @@ def test_a_job_in_turns_is_killed_in_one_and_goes_on_in_the_next(
     assert (code, found["verdict"]) == (0, verdict), (found["reasons"], err)
     assert bool(found["differences"]["duplicated"]) is twice
     assert found["counts"]["expected"] == 1000
+    held = {one["checker"]: one["reason"] for one in found["findings"]}["expectations"]
+    own = "All 8 expectations hold, in the suites differences, orders"
+    assert verdict == "FAIL" or held == own
     records = History(Path(found["run"]) / "history.jsonl").read()
     ends = [one for one in records if one.op is Op.ATTEMPT_END]
     codes = [one.proof["exit_code"] for one in ends]

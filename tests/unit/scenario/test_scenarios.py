@@ -19,8 +19,8 @@ from onceproof.runs import restart
 from onceproof.runs.plan import Plan
 from onceproof.scenario import Scenario, fault_fields, find_scenario, load_catalogue
 from onceproof.scenario.catalogue import read_file, read_text
-from onceproof.scenario.model import fields_of
 from onceproof.scenario.deciding import deciding_files
+from onceproof.scenario.model import fields_of
 from onceproof.scenario.schema import file_schema
 from onceproof.scenario.sentences import explain
 from onceproof.schema.json_schema import text_of

@@ -58,7 +58,7 @@ def prepare(target: Target) -> None:
 def read_all(target: Target, folder: Path) -> None:
     """Write all committed records as parquet, with all members of their values."""
     with committed(target) as records:
-        rows = [members_of(target, one) for one in records]
+        rows = members_of(target, records)
     write_table(table_of(rows, target.columns), folder)
 
 

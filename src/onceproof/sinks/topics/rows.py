@@ -61,18 +61,24 @@ def rows_of(target: Target, records: Iterable[Any]) -> Iterator[Any]:
         yield pa.record_batch(_cells(some, wanted), schema=wanted)
 
 
-def members_of(target: Target, record: Any) -> dict[str, Any]:
-    """Return all members of a record's value, or its fields if the target's columns are those.
+def members_of(target: Target, records: Iterable[Any]) -> list[dict[str, Any]]:
+    """Return all members of each record's value, or its fields if the target's columns are those.
 
     A missing single key column is taken from the record's key. Raises `StackError` for a value that
     is not a JSON object.
     """
-    with _as_stack_error(target, record):
-        if not _is_plain(target):
-            return _members(target, _decoder(target), record)
-        columns = {**target.columns, "partition": "int", "timestamp": "timestamp"}
-        fields = _read_record(replace(target, columns=columns))(record)
-        return dict(zip(columns, fields, strict=True))
+    columns = {**target.columns, "partition": "int", "timestamp": "timestamp"}
+    fields = _read_record(replace(target, columns=columns))
+    is_plain, decode = _is_plain(target), _decoder(target)
+    found = []
+    for record in records:
+        with _as_stack_error(target, record):
+            found.append(
+                dict(zip(columns, fields(record), strict=True))
+                if is_plain
+                else _members(target, decode, record)
+            )
+    return found
 
 
 @contextmanager
