@@ -229,7 +229,8 @@ def test_all_mistakes_are_listed_at_once(folder):
 
 
 def test_the_fields_of_a_scenario_and_of_its_plan_have_the_suites(folder):
-    suites = [{"suite": "unique.json", "rows": "input"}, {"project": "shop", "suite": "orders"}]
+    sent = {"suite": "unique.json", "rows": "input"}
+    suites = [sent, {"project": "shop", "suite": "orders"}, sent]
     asked = scenario(folder, suites)
     assert Scenario.of(asked.fields(), folder="/").expectations == asked.expectations
     plan = planned(folder, suites)
