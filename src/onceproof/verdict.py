@@ -55,7 +55,8 @@ class Finding:
 
     `anomalies` has the count of each class that the checker counts, legal or not. `traceback` is
     set only if the checker itself raised. `applies` is False if there was nothing to check,
-    `is_allowed` True if the scenario permits what was found.
+    `is_allowed` True if the scenario permits what was found. `about` names outputs, in a run with
+    several, where the finding is not about all of them.
     """
 
     checker: str
@@ -66,6 +67,7 @@ class Finding:
     traceback: str = ""
     applies: bool = True
     is_allowed: bool = False
+    about: str = ""
 
     @property
     def status(self) -> Status:

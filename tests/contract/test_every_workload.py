@@ -26,6 +26,12 @@ AS_IS = {
 EVENTS, PRODUCERS = 30_001, 3
 NEEDED = {
     "records": {"file": str(Path(__file__).with_name("three_records.jsonl"))},
+    "follows": {
+        "follows": "views",
+        "value": {"order_id": "views.id", "paid": "int 1 9"},
+        "key": "order_id",
+        "followed": '{"workload": "page_views", "options": {"events": 30001}, "seed": 1}',
+    },
     "template": {"value": {"order_id": "id", "amount": "int 1 9"}, "key": "order_id"},
 }
 

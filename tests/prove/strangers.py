@@ -14,7 +14,9 @@ from onceproof.scenario.model import IN_FILE
 from onceproof.stacks.local.stack import LocalStack
 from tests.prove.living import live
 
-ORDERS = Path(__file__).parents[1] / "system/strangers/orders.yaml"
+_FOLDER = Path(__file__).parents[1] / "system/strangers"
+ORDERS = _FOLDER / "orders.yaml"
+FILES = (ORDERS, _FOLDER / "shop.yaml")
 SEED = 7
 
 
@@ -26,8 +28,11 @@ def prove(names: tuple[str, ...] = ()) -> str:
         "|---|---|---|---|---|---|",
     ]
     with tempfile.TemporaryDirectory() as runs, LocalStack.up(folder):
-        for one in names or [scenario.name for scenario in read_file(ORDERS)]:
-            scenario = find_scenario(f"{ORDERS}{IN_FILE}{one}")
+        found = [f"{file}{IN_FILE}{one.name}" for file in FILES for one in read_file(file)]
+        for address in found:
+            if names and not address.endswith(tuple(f"{IN_FILE}{name}" for name in names)):
+                continue
+            scenario = find_scenario(address)
             lines.append(_line(live(scenario, SEED, Path(runs), folder)))
             sys.stderr.write(f"{lines[-1]}\n")
     return "\n".join(lines)

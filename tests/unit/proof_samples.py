@@ -40,6 +40,7 @@ def case_of(sample: dict[str, Any], marks: Path) -> Case:
     evidence: Any = SimpleNamespace(
         plan=plan,
         run=SimpleNamespace(failpoints=marks),
+        is_mine=lambda _: True,
         of=lambda *ops: [one for one in history if one.op in ops],
         positions=[
             (one.seq, by_partition(offsets[one.batch]))

@@ -47,7 +47,7 @@ def newest(evidence: Evidence, seq: int) -> tuple[int, int]:
     """Return the newest batch planned and committed up to record `seq`, -1 for an empty log."""
     found: dict[str, set[int]] = {name: set() for name in _LOGS}
     for record in evidence.of(*_LOGS.values(), Op.CHECKPOINT_ANEW, Op.FAULT_STRIKE):
-        if record.seq > seq or not record.is_ok:
+        if record.seq > seq or not record.is_ok or not evidence.is_mine(record):
             continue
         if record.op is Op.CHECKPOINT_ANEW:
             found = {name: set() for name in _LOGS}
@@ -70,7 +70,8 @@ def _lost(record: Record) -> list[tuple[str, int]]:
 def _is_of_the_history(case: Case) -> bool:
     planned, committed = (whole(case.proof[name], -1) for name in ("planned", "committed"))
     now = newest(case.evidence, case.strike.seq)
-    damages = [one.proof for one in case.evidence.of(Op.FAULT_STRIKE) if "files" in one.proof]
+    struck = filter(case.evidence.is_mine, case.evidence.of(Op.FAULT_STRIKE))
+    damages = [one.proof for one in struck if "files" in one.proof]
     if any(len(one["files"]) < one["changed"] for one in damages):  # the list is cut off
         return planned <= now[0] and committed <= now[1]
     return (planned, committed) == now
@@ -105,7 +106,7 @@ def _is_of_the_input(case: Case) -> bool:
     moment, evidence = case.proof["moment"], case.evidence
     if "acknowledged" in moment:
         before = (one for one in evidence.of(Op.INPUT_PROGRESS) if one.seq < case.strike.seq)
-        found = [one.proof["acknowledged"] for one in before if one.is_ok]
+        found = [_acknowledged(evidence, one) for one in before if one.is_ok]
         return moment["acknowledged"] in _shares(evidence, found)
     if "committed" in moment:
         before_it = (at for seq, at in evidence.positions if seq < case.strike.seq)
@@ -117,13 +118,24 @@ def _is_begun_before(case: Case) -> bool:
     if "began" not in case.proof:
         return True  # recorded by an older version
     since, wall = whole(case.proof["began"]["since"]), float(case.proof["began"]["wall"])
-    clocks = {one.seq: one.wall for one in case.evidence.history}
-    after = min(since + 1, case.strike.seq)
-    return since < case.strike.seq and clocks.get(since, 0.0) <= wall <= clocks[after] + _SLACK_S
+    if since >= case.strike.seq:
+        return False
+    history = case.evidence.history  # a flow's history lacks records of other queries
+    before = [0.0, *(one.wall for one in history if one.seq <= since)][-1]
+    after = min((one.seq, one.wall) for one in history if one.seq > since)[1]
+    return before <= wall <= after + _SLACK_S
+
+
+def _acknowledged(evidence: Evidence, record: Record) -> int:
+    """Return the records that were acknowledged, of the inputs seen here."""
+    by_input = record.proof.get("by_input")
+    if by_input is None:
+        return int(record.proof["acknowledged"])
+    return sum(by_input.get(one.name, 0) for one in evidence.plan.inputs)
 
 
 def _shares(evidence: Evidence, counts: list[int]) -> set[float]:
-    events = max(1, evidence.plan.input.events)
+    events = max(1, evidence.plan.events)
     return {round(count / events, 4) for count in (0, *counts)}
 
 

@@ -8,6 +8,7 @@ run.
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
@@ -28,22 +29,21 @@ from onceproof.job.job import Job, source_of
 from onceproof.job.last_error import failure_reason
 from onceproof.job.progress import InputProgress, RunProgress, committed_records, is_over
 from onceproof.job.ran_on import RanOn
-from onceproof.job.reads_log import ReadsLog
-from onceproof.job.recovery import Recovery
 from onceproof.job.struck import StruckJob
 from onceproof.job.supervisor import Supervisor, Watch
-from onceproof.job.targets import open_sink
+from onceproof.job.targets import open_sinks
+from onceproof.job.written import Written
 from onceproof.machine.home import jobs_folder, onceproof_home
 from onceproof.machine.identity import Identity
 from onceproof.runs.directory import RunDirectory
 from onceproof.runs.engine_log import record_engine
+from onceproof.runs.flows import Flow, by_query
 from onceproof.runs.history import History
 from onceproof.runs.parts import used_by
 from onceproof.runs.plan import FAILED, IN_TURNS, Plan
 from onceproof.runs.prepared import Prepared
 from onceproof.runs.records import Op, Outcome
 from onceproof.runs.restart import strategy_of
-from onceproof.sinks import Sink
 from onceproof.stacks.members.programs import spark_tools
 from onceproof.stacks.opening import open_stack
 
@@ -59,11 +59,19 @@ class Agent:
         self.run, self.owner = run, owner
         self.plan, self.prepared = Plan.read(run.plan), Prepared.read(run.prepared)
         self.history = History(run.history)
-        self.sink: Sink = open_sink(run, self.plan, self.prepared.address)
-        self.recovery = Recovery(
-            self.sink, self.history, run.fenced, lambda: owner is None or owner.is_alive
-        )
-        self.archive = Archive(run.checkpoint, run.checkpoint_log, self.history)
+        self.outputs = [
+            Written(flow, sink, Path(os.devnull) if number else run.fenced, self._has_owner)
+            for number, (flow, sink) in enumerate(open_sinks(run, self.plan, self.prepared))
+        ]
+        self.queries = by_query(run, self.plan)
+        self.archives = {
+            name: Archive(
+                one.run.checkpoint,
+                one.run.checkpoint_log,
+                History(run.history, one.run.about_query),
+            )
+            for name, one in self.queries.items()
+        }
         self.input = InputProgress(run.history)
         self.stop = threading.Event()
         self.until = time.monotonic() + self.plan.limits.run_s
@@ -75,9 +83,9 @@ class Agent:
             self._before_restart,
             strategy_of(self.plan.restart, Random(self.plan.seed)),
             Watch(
-                self.archive.catch_up,
-                lambda: is_over(run, self.archive),
-                lambda: self.archive.newest,
+                self._catch_up,
+                lambda: all(is_over(*one) for one in self._archived()),
+                lambda: [one.newest for one in self.archives.values()],
                 self._is_idle,
                 run.sent.exists,
                 self._trouble,
@@ -89,17 +97,17 @@ class Agent:
 
     def run_to_end(self) -> str:
         """Supervise the run to its end; return the reason of a failure, or an empty text."""
-        look = self.sink.reader()
-        reads = ReadsLog(self.run, look)
+        for output in self.outputs:
+            output.read()
         threads = [self._thread(one.carry_out, one.fault.name) for one in self._disturbances()]
         quiet = threading.Event()
-        reader = self._thread(lambda: self._read_until(quiet, reads), "the reader")
+        reader = self._thread(lambda: self._read_until(quiet), "the reader")
         ran_on = RanOn(self.run, self.history, self.supervisor)
         threads.append(self._thread(lambda: ran_on.look_until(self.stop), "what the job ran on"))
         try:
             reason = self.supervisor.supervise()
             if reason:
-                reason = failure_reason(reason, self.run, self.archive, self.supervisor.starts)
+                reason = failure_reason(reason, self._archived(), self.supervisor.starts)
         finally:
             self.stop.set()
             for one in threads:
@@ -110,35 +118,39 @@ class Agent:
             self._recover()
             quiet.set()
             reader.join()
-            reads.poll_once()
-            look.close()
+            for output in self.outputs:
+                output.close()
         if self.supervisor.gave_up and self.plan.ends == FAILED:
             reason = ""
         return "; ".join(filter(None, [reason, *self.broken]))
 
+    def _archived(self) -> list[tuple[Flow, Archive]]:
+        return [(one, self.archives[name]) for name, one in self.queries.items()]
+
+    def _catch_up(self) -> None:
+        for archive in self.archives.values():
+            archive.catch_up()
+
     def _disturbances(self) -> list[Disturbance]:
         stack = open_stack(self.prepared.stack)
-        struck = StruckJob(self.run, self.plan.run, self.supervisor, self.archive)
-        scenes = [
-            Scene(self.plan, stack, struck, Random(f"{self.plan.seed} {fault.name}"))
-            for fault in self.plan.faults
-        ]
-        return [
-            Disturbance(
-                fault,
-                self.run,
-                scene,
-                RunProgress(self.run, self.plan, self.archive, self.sink),
-                self.archive,
-                self.history,
-                self.stop,
-            )
-            for fault, scene in zip(self.plan.faults, scenes, strict=True)
-        ]
+        deaths = threading.RLock()
+        sinks = {one.flow.plan.output.name: one.sink for one in self.outputs}
+        found = []
+        for fault in self.plan.faults:
+            about = self.plan.struck_by(fault)
+            flow, archive = self.queries[about.query.name], self.archives[about.query.name]
+            struck = StruckJob(flow.run, self.plan.run, self.supervisor, archive, deaths)
+            rng = Random(f"{self.plan.seed} {fault.name}")
+            progress = RunProgress(flow, archive, sinks[about.output.name])
+            history = History(self.run.history, flow.run.about_query)
+            scene = Scene(about, stack, struck, rng)
+            found.append(Disturbance(fault, self.run, scene, progress, archive, history, self.stop))
+        return found
 
-    def _read_until(self, quiet: threading.Event, reads: ReadsLog) -> None:
+    def _read_until(self, quiet: threading.Event) -> None:
         while not quiet.wait(_POLL_EVERY_S):
-            reads.poll_once()
+            for output in self.outputs:
+                output.poll()
 
     def _thread(self, body: Callable[[], Any], name: str) -> threading.Thread:
         def run() -> None:
@@ -154,20 +166,32 @@ class Agent:
 
     def _before_restart(self) -> dict[str, object]:
         self._recover()
-        return {"checkpoint": troubles(self.run.checkpoint, self.run.checkpoint_log)}
+        found = []
+        for flow, _ in self._archived():
+            about = f"{flow.run.query}: " if flow.run.query else ""
+            each = troubles(flow.run.checkpoint, flow.run.checkpoint_log)
+            found += [f"{about}{one}" for one in each]
+        return {"checkpoint": found}
 
     def _recover(self) -> None:
-        """Recover the sink; call it only while no attempt lives."""
-        if reason := self.recovery.settle():
-            self.broken.append(reason)
+        """Recover the sinks; call it only while no attempt lives."""
+        for output in self.outputs:
+            if reason := output.recovery.settle():
+                self.broken.append(reason)
+
+    def _has_owner(self) -> bool:
+        return self.owner is None or self.owner.is_alive
 
     def _is_idle(self) -> bool:
-        return committed_records(self.archive) >= self.input.acknowledged()
+        return all(
+            committed_records(archive) >= self.input.acknowledged(flow.plan.query.inputs)
+            for flow, archive in self._archived()
+        )
 
     def _trouble(self) -> str:
         if self.broken:
             return self.broken[0]
-        if self.owner is not None and not self.owner.is_alive:
+        if not self._has_owner():
             return "the process that started the run has ended"
         if time.monotonic() > self.until:
             return f"the run did not end within {self.plan.limits.run_s:g} s"

@@ -33,6 +33,7 @@ from onceproof.kafka.forgetting import ADDRESS, forgetting
 from onceproof.kafka.security import VARIABLE
 from onceproof.runs import engine_log
 from onceproof.runs.directory import RunDirectory
+from onceproof.runs.flows import flows_of
 from onceproof.runs.plan import Plan
 from onceproof.runs.prepared import Prepared
 from onceproof.setup.java import QUICK, TIDY
@@ -57,6 +58,16 @@ def source_of(run: RunDirectory) -> Iterator[Mapping[str, str]]:
     topic, host = plan.input.topic, driver_host(prepared.master)
     with forgetting(prepared.brokers, topic, host) as address:
         yield {ADDRESS: address}
+
+
+class ByName:
+    """The value of a placeholder: in the form {placeholder:NAME} that of a name, else the first."""
+
+    def __init__(self, values: Mapping[str, str]) -> None:
+        self._values = values
+
+    def __format__(self, name: str) -> str:
+        return self._values[name] if name else next(iter(self._values.values()))
 
 
 @dataclass(frozen=True)
@@ -95,13 +106,8 @@ class Job:
             "python": python_of(self.plan.job.runtime),
             "jobs": str(self.jobs),
             "bootstrap": self.prepared.bootstrap,
-            "topic": self.plan.input.topic,
-            "checkpoint": str(self.run.checkpoint.absolute()),
-            "sink": self.plan.output.sink,
-            "target": target_argument(self.run, self.plan, self.prepared.address),
-            "address": self.prepared.address,
-            "jdbc": jdbc_of(self.prepared.address),
-            "reference": self.plan.output.reference,
+            "topic": ByName({one.name: one.topic for one in self.plan.inputs}),
+            **self._of_the_flows(),
         }
         env = self._variables
         try:
@@ -117,6 +123,27 @@ class Job:
                 f"invalid placeholder in the command ({error}); use"
                 f" {', '.join(f'{{{name}}}' for name in values)}"
             ) from None
+
+    def _of_the_flows(self) -> dict[str, ByName]:
+        """Return the values of placeholders that differ by query and by output."""
+        flows = flows_of(self.run, self.plan)
+        outputs = {one.plan.output.name: one for one in flows}
+        addresses = {name: self.prepared.address_of(name) for name in outputs}
+        places = {one.plan.query.name: one.run.checkpoint for one in reversed(flows)}
+        found: dict[str, dict[str, str]] = {
+            "checkpoint": {
+                query.name: str(places[query.name].absolute()) for query in self.plan.queries
+            },
+            "sink": {name: one.plan.output.sink for name, one in outputs.items()},
+            "target": {
+                name: target_argument(one.run, one.plan, addresses[name])
+                for name, one in outputs.items()
+            },
+            "address": addresses,
+            "jdbc": {name: jdbc_of(one) for name, one in addresses.items()},
+            "reference": {name: one.plan.output.reference for name, one in outputs.items()},
+        }
+        return {name: ByName(one) for name, one in found.items()}
 
     @property
     def _properties(self) -> Path:
@@ -151,7 +178,8 @@ class Job:
     @property
     def _store(self) -> dict[str, str]:
         """The variables for the login to the stack's PostgreSQL; empty if it has none."""
-        passfile = passfile_of(self.prepared.address)
+        addresses = (self.prepared.address, *self.prepared.others.values())
+        passfile = next(filter(None, map(passfile_of, addresses)), "")
         return {"PGPASSFILE": passfile, "PGPASSWORD": password_in(passfile)} if passfile else {}
 
     @property
@@ -160,7 +188,9 @@ class Job:
 
     def _hidden(self) -> dict[str, str]:
         """Return the secrets that the job is given, by name, to remove them from its log."""
-        names = [*variables_of(self.plan), *names_in(self.prepared.address), "PGPASSWORD"]
+        addresses = (self.prepared.address, *self.prepared.others.values())
+        names = [*variables_of(self.plan), "PGPASSWORD"]
+        names += [one for address in addresses for one in names_in(address)]
         names += [one for text in self.prepared.security.values() for one in names_in(text)]
         found = {name: self._variables.get(name, "") for name in names}
         return {name: value for name, value in found.items() if len(value) >= _LONG_ENOUGH}

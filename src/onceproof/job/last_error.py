@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from onceproof.checkpoint.archive import Archive
-from onceproof.runs.directory import RunDirectory
+from onceproof.runs.flows import Flow
 
 _TAIL_BYTES = 20_000
 _MAX_CHARS = 500
@@ -13,17 +14,21 @@ _NO_ERROR = (" WARN ", " INFO ", "[Stage ")
 _ERROR = re.compile(r"(Caused by: )?([A-Za-z_]\w*[.$])*[A-Za-z_]\w*(Error|Exception|Exit)\b:? ")
 
 
-def failure_reason(why: str, run: RunDirectory, archive: Archive, attempt: int) -> str:
-    """Return why a run ended, with the job's newest batch and the last error in its log."""
-    planned, committed = archive.newest
+def failure_reason(why: str, archived: Sequence[tuple[Flow, Archive]], attempt: int) -> str:
+    """Return why a run ended, with the newest batch of each query and the last error of the job."""
     parts = [why]
-    if planned < 0:
-        parts.append(
-            f"it planned no batch in {run.checkpoint.absolute()}: its query must have that folder,"
-            " {checkpoint} in its command, as checkpointLocation"
-        )
-    elif committed < 0:
-        parts.append(f"it planned batch {planned} and committed none")
+    for flow, archive in archived:
+        planned, committed = archive.newest
+        name = flow.run.query
+        if planned < 0:
+            parts.append(
+                f"{name or 'it'} planned no batch in {flow.run.checkpoint.absolute()}: its query"
+                f" must have that folder, {{checkpoint{name and f':{name}'}}} in its command, as"
+                " checkpointLocation"
+            )
+        elif committed < 0:
+            parts.append(f"{name or 'it'} planned batch {planned} and committed none")
+    run = archived[0][0].run
     log = run.logs / f"driver-{attempt}.log"
     if error := last_error(log.read_bytes()[-_TAIL_BYTES:] if log.exists() else b""):
         parts.append(f"last error in logs/{log.name}: {error}")

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
 from onceproof.checkpoint.archive import Archive
 from onceproof.documents import read_object
-from onceproof.runs.directory import RunDirectory
 from onceproof.runs.evidence import by_partition
-from onceproof.runs.plan import Plan
+from onceproof.runs.flows import Flow
 from onceproof.runs.records import Op
 from onceproof.sinks import Sink
 
@@ -24,8 +23,8 @@ class InputProgress:
         self._place = 0
         self._last: Mapping[str, Any] = {"offered": 0, "acknowledged": 0}
 
-    def acknowledged(self) -> int:
-        """Return the number of records that the brokers have acknowledged."""
+    def acknowledged(self, inputs: Collection[str] = ()) -> int:
+        """Return the number of acknowledged records, of all inputs or of some."""
         with self._path.open("rb") as file:
             file.seek(self._place)
             for line in file:
@@ -36,22 +35,29 @@ class InputProgress:
                     record = json.loads(line)
                     if record["op"] == Op.INPUT_PROGRESS and record["outcome"] == "ok":
                         self._last = record["proof"]
+        by_input = self._last.get("by_input")
+        if by_input and inputs:
+            return sum(by_input.get(name, 0) for name in inputs)
         return int(self._last["acknowledged"])
 
 
 class RunProgress:
-    """The progress as one fault's triggers see it; each fault has its own, with its own reader."""
+    """The progress as one fault's triggers see it; each fault has its own, with its own reader.
 
-    def __init__(self, run: RunDirectory, plan: Plan, archive: Archive, sink: Sink) -> None:
-        self._archive, self._sink, self._events = archive, sink, max(1, plan.input.events)
-        self._input = InputProgress(run.history)
+    It is that of the flow that the fault is about; shares are of the flow's inputs.
+    """
+
+    def __init__(self, flow: Flow, archive: Archive, sink: Sink) -> None:
+        self._archive, self._sink, self._events = archive, sink, max(1, flow.plan.events)
+        self._input = InputProgress(flow.run.history)
+        self._inputs = {one.name for one in flow.plan.inputs}
         self._reader: Any = None
         self._seen: dict[int, int] = {}
         self._looked_at: int | None = None
 
     def acknowledged(self) -> float:
         """Return the share of the input that the brokers have acknowledged."""
-        return self._input.acknowledged() / self._events
+        return self._input.acknowledged(self._inputs) / self._events
 
     def committed(self) -> float:
         """Return the share of the input that the job has committed."""
@@ -97,21 +103,22 @@ def committed_records(archive: Archive) -> int:
     return sum(sum(partitions.values()) for partitions in archive.position().values())
 
 
-def is_over(run: RunDirectory, archive: Archive) -> bool:
-    """Whether the newest commit covers the whole ledger, and no batch without data is due.
+def is_over(flow: Flow, archive: Archive) -> bool:
+    """Whether a query's newest commit covers its inputs, and no batch without data is due.
 
     The sentinel moves the watermark once more, and a batch without data then closes windows. So
     the newest commit's next watermark must be equal to the watermark of its batch.
     """
-    if not run.sent.exists():
+    if not flow.run.sent.exists():
         return False
     planned, committed = archive.newest
-    sent = by_partition(read_object(run.sent))
+    ends = by_partition(read_object(flow.run.sent))
+    sent = {place: end for place, end in ends.items() if place[0] in flow.plan.topics}
     if planned != committed or committed < 0:
         return not sent  # no input, no batch
     position = by_partition(archive.planned[planned].offsets)
     if any(position.get(place, 0) < end for place, end in sent.items()):
         return False
-    has_state = (run.checkpoint / "state").exists()
+    has_state = (flow.run.checkpoint / "state").exists()
     moves = archive.committed[committed].next_watermark_ms != archive.planned[planned].watermark_ms
     return not (has_state and moves)

@@ -33,7 +33,7 @@ class ReadsLog:
     _seen: Counter[tuple[Any, ...]] = field(init=False, default_factory=Counter)
 
     def __post_init__(self) -> None:
-        history = History(self.run.history)
+        history = History(self.run.history, self.run.about_output)
         recorded = polls(history.so_far())
         self._polled = recorded[-1].number if recorded else 0
         for part in self.run.reads.glob("*.parquet"):
@@ -44,7 +44,7 @@ class ReadsLog:
 
     def poll_once(self) -> Record:
         """Look once and record it; a look that raises is recorded as failed."""
-        history = History(self.run.history)
+        history = History(self.run.history, self.run.about_output)
         since = history.last_seq()
         try:
             rows = self._news(self.reader.look())

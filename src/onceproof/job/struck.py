@@ -89,8 +89,14 @@ class StruckJob:
     def let_readers_look(self) -> None:
         """Wait until a reader has looked after this call, for a limited time."""
         history, now = HistoryReader(self.run.history), History(self.run.history).last_seq()
+        about = self.run.about_output
+
+        def looked() -> bool:
+            mine = [one for one in history.read_new() if one.about == about]
+            return any(poll.since >= now for poll in polls(mine))
+
         comes_true(
-            lambda: any(poll.since >= now for poll in polls(history.read_new())),
+            looked,
             _READERS_LOOK_WITHIN_S,
             every_s=0.1,
         )

@@ -9,7 +9,9 @@ from onceproof.documents import read_object
 from onceproof.kafka.security import Security
 from onceproof.references.declared import reference_of
 from onceproof.runs.directory import RunDirectory
+from onceproof.runs.flows import Flow, flows_of
 from onceproof.runs.plan import Plan
+from onceproof.runs.prepared import Prepared
 from onceproof.sinks import Sink, Target, find_sink
 from onceproof.sinks.outputs import is_output
 from onceproof.variables import resolve
@@ -47,6 +49,14 @@ def _security(run: RunDirectory) -> Security:
 def open_sink(run: RunDirectory, plan: Plan, address: str) -> Sink:
     """Return the sink of a run, for phases and readers."""
     return find_sink(plan.output.sink)(target_of(run, plan, address))
+
+
+def open_sinks(run: RunDirectory, plan: Plan, prepared: Prepared) -> list[tuple[Flow, Sink]]:
+    """Return the sink of each output of a run, with its flow."""
+    return [
+        (flow, open_sink(flow.run, flow.plan, prepared.address_of(flow.plan.output.name)))
+        for flow in flows_of(run, plan)
+    ]
 
 
 def target_argument(run: RunDirectory, plan: Plan, address: str) -> str:

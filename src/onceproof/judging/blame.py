@@ -70,7 +70,7 @@ def _struck_within(evidence: Evidence, batch: Any) -> Record | None:
     end = commits[-1] if commits else len(evidence.history)
     strikes = landed(evidence).values()
     within = next((strike for strike in strikes if mine[0] <= strike.seq <= end), None)
-    return within or _damage_before(strikes, mine[0])
+    return within or _damage_before(filter(evidence.is_mine, strikes), mine[0])
 
 
 def _damage_before(strikes: Iterable[Record], seq: int) -> Record | None:

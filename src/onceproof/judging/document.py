@@ -46,7 +46,7 @@ def verdict_document(
         "differences": {str(name): count for name, count in verdict.differences.items()},
         "counted": sorted(verdict.counted),
         "allowed": sorted(filter(claim.promise.allows, Anomaly)) if claim else [],
-        **parts,
+        **{name: parts[name] for name in _PARTS},
         "run": run,
         "replay": str(written.get("replay") or f"onceproof replay {run}"),
         "versions": versions_of(written, parts["ran_on"]),
@@ -73,6 +73,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "numbers": dict(finding.numbers)
         | {str(name): count for name, count in finding.anomalies.items()},
     }
+    document |= {"about": finding.about} if finding.about else {}
     return document | ({"traceback": finding.traceback} if finding.traceback else {})
 
 

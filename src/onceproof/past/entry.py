@@ -11,7 +11,7 @@ from onceproof.digests import files_digest
 from onceproof.runs.directory import RunDirectory
 from onceproof.runs.parts import evidence_paths, files_of
 from onceproof.runs.plan import Plan
-from onceproof.verdict import Grade
+from onceproof.verdict import Grade, worst
 
 NEVER_JUDGED = "The run was begun but not judged: it is still running, or was killed before its end"
 DEGREES = ("none", "felt", "retried", "restarted")  # of a fault's effect, the least first
@@ -110,11 +110,7 @@ def make_entry(
         as_claimed=document["as_claimed"],
         hold_to=_text(document["hold_to"]),
         reasons=tuple(document["reasons"]),
-        findings={
-            one["checker"]: one["verdict"]
-            for one in document["findings"]
-            if one["verdict"] != Grade.PASS
-        },
+        findings=_findings(document),
         differences=counts,
         broken=tuple(n for n, count in counts.items() if count and n not in document["allowed"]),
         faults=len(document["faults"]),
@@ -127,6 +123,16 @@ def make_entry(
         ran_on=_text(document["ran_on"]["digest"]),
         effects=tuple(_degree(fault) for fault in document["faults"] if fault["landed"]),
     )
+
+
+def _findings(document: Mapping[str, Any]) -> dict[str, str]:
+    """Return the checkers that did not pass, each with the worst of its findings."""
+    found: dict[str, list[Grade]] = {}
+    for one in document["findings"]:
+        found.setdefault(one["checker"], []).append(Grade(one["verdict"]))
+    return {
+        name: worst(grades).value for name, grades in found.items() if worst(grades) != Grade.PASS
+    }
 
 
 def begun_entry(run: RunDirectory, plan: Plan, at: datetime) -> Entry:

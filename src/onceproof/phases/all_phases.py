@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from onceproof.job.handle import find_agent
-from onceproof.job.targets import open_sink
+from onceproof.job.targets import open_sinks
 from onceproof.kafka.security import Brokers
 from onceproof.machine.home import onceproof_home
 from onceproof.phases.calm import run_calm
@@ -23,6 +23,7 @@ from onceproof.phases.release import release
 from onceproof.phases.validate import preload, validate_run
 from onceproof.phases.warm_up import warm_up
 from onceproof.runs.directory import RunDirectory
+from onceproof.runs.flows import flows_of
 from onceproof.runs.plan import Plan
 from onceproof.runs.prepared import Prepared
 from onceproof.runs.suites import OUTPUT
@@ -62,8 +63,9 @@ def run_produce(run: RunDirectory, plan: Plan, progress: Progress | None = None)
 def run_observe(run: RunDirectory, plan: Plan) -> None:
     """Carry out `observe`."""
     with phase(run, "observe"):
-        sink = open_sink(run, plan, Prepared.read(run.prepared).address)
-        observe(run, sink, all_columns=OUTPUT in plan.expectations)
+        all_columns = OUTPUT in plan.expectations
+        for flow, sink in open_sinks(run, plan, Prepared.read(run.prepared)):
+            observe(flow.run, sink, all_columns=all_columns)
         look_at_input(run, plan, _brokers(run), "observe")
 
 
@@ -80,13 +82,15 @@ def run_recompute(run: RunDirectory, plan: Plan) -> None:
         await_agent(run, plan)
         await_phase(run, "produce", plan.limits.run_s)
         with phase(run, "recompute"):
-            recompute_in(spark, run, plan)
+            for flow in flows_of(run, plan):
+                recompute_in(spark, flow.run, flow.plan)
 
 
 def run_compare(run: RunDirectory, plan: Plan) -> None:
     """Carry out `compare`."""
     with phase(run, "compare"):
-        compare_run(run, plan)
+        for flow in flows_of(run, plan):
+            compare_run(flow.run, flow.plan)
 
 
 def run_validate(run: RunDirectory, plan: Plan) -> None:
@@ -94,7 +98,8 @@ def run_validate(run: RunDirectory, plan: Plan) -> None:
     preload()
     await_phase(run, "compare", plan.limits.run_s)
     with phase(run, "validate"):
-        validate_run(run, plan)
+        for flow in flows_of(run, plan):
+            validate_run(flow.run, flow.plan)
 
 
 def run_release(run: RunDirectory, plan: Plan) -> None:

@@ -16,7 +16,7 @@ from onceproof.checkpoint.log import batches, planned
 from onceproof.database import cursor
 from onceproof.errors import EvidenceError
 from onceproof.job.handle import find_agent, start_agent
-from onceproof.job.targets import open_sink
+from onceproof.job.targets import open_sinks
 from onceproof.machine.identity import Identity
 from onceproof.phases.new_run import write_plan
 from onceproof.phases.observe import observe
@@ -37,7 +37,7 @@ def run_calm(run: RunDirectory, plan: Plan, home: Path) -> None:
     be the reference, and its input cannot be sent again.
     """
     calm = run.calm
-    if plan.output.reference != CALM or _is_done(calm):
+    if all(one.reference != CALM for one in plan.outputs) or _is_done(calm):
         return
     if calm.plan.exists():
         raise EvidenceError(
@@ -55,8 +55,9 @@ def run_calm(run: RunDirectory, plan: Plan, home: Path) -> None:
             produce(calm, own, prepared.brokers, is_over=lambda: _has_ended(calm))
         await_agent(calm, own)
         with phase(calm, "observe"):
-            if not observe(calm, open_sink(calm, own, prepared.address)):
-                raise EvidenceError("the output of the calm run still changes after its end")
+            for flow, sink in open_sinks(calm, own, prepared):
+                if not observe(flow.run, sink):
+                    raise EvidenceError("the output of the calm run still changes after its end")
             look_at_input(calm, own, prepared.brokers, "observe")
     finally:
         release(calm, own)

@@ -32,7 +32,7 @@ def observe(run: RunDirectory, sink: Sink, *, all_columns: bool = False) -> bool
     Call it when no attempt lives and the sink was recovered. May be repeated; then `compare` must
     be repeated too.
     """
-    history = History(run.history)
+    history = History(run.history, run.about_output)
     opened, hidden = sink.open()
     names = sink.open_names() if opened and isinstance(sink, NamesOpen) else []
     listed = {"names": names[:_MOST_NAMES]} if names else {}
@@ -77,6 +77,7 @@ def _read(run: RunDirectory, sink: Sink, digests: dict[str, str]) -> tuple[int, 
     `digests` caches the digest of rows by that of the files: equal bytes are equal rows.
     """
     part = run.observed.with_name("observed.part")
+    part.parent.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(part, ignore_errors=True)
     rows, of_sink = sink.read(part)
     files = files_digest(files_of((part,)), part)

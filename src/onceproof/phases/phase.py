@@ -11,6 +11,7 @@ from onceproof.errors import OnceproofError, StackError
 from onceproof.job.handle import find_agent
 from onceproof.machine.polling import wait_for
 from onceproof.runs.directory import RunDirectory
+from onceproof.runs.flows import by_query
 from onceproof.runs.history import History, HistoryReader
 from onceproof.runs.parts import used_by
 from onceproof.runs.plan import Plan
@@ -68,10 +69,11 @@ def is_running(run: RunDirectory) -> bool:
 
 
 def await_first_commit(run: RunDirectory, limit_s: float) -> None:
-    """Wait until the job has committed a batch, or its agent has ended."""
+    """Wait until each query of the job has committed a batch, or its agent has ended."""
+    logs = [flow.run.checkpoint_log for flow in by_query(run, Plan.read(run.plan)).values()]
 
     def look() -> bool:
-        return newest(run.checkpoint_log)[1] >= 0 or not is_running(run)
+        return all(newest(log)[1] >= 0 for log in logs) or not is_running(run)
 
     wait_for(look, limit_s, "the job has committed no batch")
 

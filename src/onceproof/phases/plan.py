@@ -6,6 +6,7 @@ and seed give the same plan, except for names that contain the time.
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -17,7 +18,7 @@ from onceproof.faults.triggers import sentence
 from onceproof.phases.new_run import make_directory, name_of, write_plan
 from onceproof.phases.subject import Subject, find_subject, find_versions
 from onceproof.runs.directory import RunDirectory
-from onceproof.runs.plan import Plan, QueryPart
+from onceproof.runs.plan import InputPart, Plan, QueryPart, seed_for
 from onceproof.scenario import Scenario
 from onceproof.scenario.commands import fill
 from onceproof.scenario.deciding import (
@@ -25,6 +26,7 @@ from onceproof.scenario.deciding import (
     digests_of,
     expectations_of,
 )
+from onceproof.scenario.model import FOLLOWED
 
 UNNAMED = "{run}"  # a placeholder for the run's name
 
@@ -81,7 +83,7 @@ def plan_of(
         file=scenario.file,
         tags=scenario.tags,
         jobs=(replace(scenario.job, command=_command(scenario)),),
-        inputs=tuple(replace(one, topic=f"{UNNAMED}.{one.name}") for one in scenario.inputs),
+        inputs=tuple(_input(one, scenario, seed) for one in scenario.inputs),
         queries=tuple(_query(one) for one in scenario.queries),
         faults=tuple(replace(one, trigger=sentence(one.when)) for one in scenario.faults),
         lives=scenario.lives,
@@ -111,6 +113,17 @@ def _refuse_seed(seed: int) -> None:
 def _command(scenario: Scenario) -> tuple[str, ...]:
     """Return the command with the scenario's placeholders filled in, and those of runs kept."""
     return fill(scenario.job.command, {"here": scenario.folder, **scenario.job.options})
+
+
+def _input(one: InputPart, scenario: Scenario, seed: int) -> InputPart:
+    own = seed_for(seed, one.name) if len(scenario.inputs) > 1 else None
+    planned = replace(one, topic=f"{UNNAMED}.{one.name}", seed=own)
+    followed = (read for read in scenario.inputs if read.name == one.options.get("follows"))
+    for read in followed:
+        of = _input(read, scenario, seed)
+        named = {"workload": of.workload, "options": dict(of.options), "seed": of.seed}
+        return replace(planned, options={**one.options, FOLLOWED: json.dumps(named)})
+    return planned
 
 
 def _query(query: QueryPart) -> QueryPart:

@@ -8,7 +8,7 @@ from onceproof.errors import StackError
 from onceproof.faults.abilities import needs_links, refuse_unable
 from onceproof.faults.small_disks import mount_disks
 from onceproof.job.needs import libraries_of, refuse_unset
-from onceproof.job.targets import open_sink
+from onceproof.job.targets import open_sinks
 from onceproof.kafka.security import PLAIN, Brokers
 from onceproof.kafka.topics import look, make_topic
 from onceproof.machine.home import onceproof_home
@@ -40,19 +40,22 @@ def prepare(run: RunDirectory, plan: Plan, home: Path | None = None) -> Prepared
         prepared = Prepared.read(run.prepared)
     else:
         prepared = _stack(run, plan, home)
-        refuse_unset(plan, has_store=bool(passfile_of(prepared.address)))
+        addresses = (prepared.address, *prepared.others.values())
+        refuse_unset(plan, has_store=any(map(passfile_of, addresses)))
         prepared.write(run.prepared)
     brokers = prepared.brokers
     mount_disks(run, plan.faults)
-    make_topic(brokers, plan.input.topic, plan.input.partitions)
-    open_sink(run, plan, prepared.address).prepare()
+    for one in plan.inputs:
+        make_topic(brokers, one.topic, one.partitions)
+    for _, sink in open_sinks(run, plan, prepared):
+        sink.prepare()
     look_at_input(run, plan, brokers, "prepare")
     return prepared
 
 
 def look_at_input(run: RunDirectory, plan: Plan, brokers: Brokers, actor: str) -> None:
-    """Record the state of the input topic; the judge needs it before and after the job."""
-    found = {"topics": look(brokers, [plan.input.topic])}
+    """Record the state of the input topics; the judge needs it before and after the job."""
+    found = {"topics": look(brokers, list(plan.topics))}
     History(run.history).append(actor, Op.INPUT_TOPICS, proof=found)
 
 
@@ -92,8 +95,10 @@ def await_members(stack: Stack, within_s: float = _SERVES_WITHIN_S) -> None:
 
 def prepared_on(run: RunDirectory, stack: Stack, plan: Plan, *, own: bool) -> Prepared:
     """Return the addresses of a run's resources on a healthy stack."""
-    members, store = stack.members, STORES.get(plan.output.store, Store())
-    if missing := [name for name in ("master", *store.needs) if name not in members]:
+    members = stack.members
+    stores = {one.name: STORES.get(one.store, Store()) for one in plan.outputs}
+    needed = dict.fromkeys(name for store in stores.values() for name in store.needs)
+    if missing := [name for name in ("master", *needed) if name not in members]:
         raise StackError(f"stack {stack.name} has no {' and no '.join(missing)}; add it")
     brokers = stack.brokers
     addresses = {
@@ -101,13 +106,15 @@ def prepared_on(run: RunDirectory, stack: Stack, plan: Plan, *, own: bool) -> Pr
         "bootstrap": brokers.bootstrap,
         "store": members["store"].address if "store" in members else "",
     }
+    first, *others = (addresses[store.address] for store in stores.values())
     return Prepared(
         stack.name,
         own,
         brokers.bootstrap,
         members["master"].address,
-        addresses[store.address],
+        first,
         brokers.security.named() if brokers.security != PLAIN else {},
+        dict(zip(list(stores)[1:], others, strict=True)),
     )
 
 

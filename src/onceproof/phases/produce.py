@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
-from contextlib import closing
-from dataclasses import dataclass
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from onceproof.checkpoint import log
@@ -22,9 +23,10 @@ from onceproof.producing.sending import Sending
 from onceproof.producing.settling import settle
 from onceproof.runs.directory import RunDirectory
 from onceproof.runs.evidence import by_partition
+from onceproof.runs.flows import Flow, by_query
 from onceproof.runs.history import History
 from onceproof.runs.ledger import Partition, query_parquet
-from onceproof.runs.plan import LATEST, OVER, Plan
+from onceproof.runs.plan import LATEST, OVER, InputPart, Plan
 from onceproof.runs.records import Op
 from onceproof.workloads import find_workload
 
@@ -48,7 +50,8 @@ def produce(
 ) -> None:
     """Send all events, then the sentinel once the job has committed them; write the ledger.
 
-    If the job starts at the latest offsets, wait for its start, as it does not read earlier events.
+    The inputs are sent concurrently, each to its part of the ledger. If a query starts at the
+    latest offsets, wait for its start, as it does not read earlier events.
 
     `is_over` returns whether the job will commit no more, which ends the waiting. `position`
     returns the committed offsets, by default those of the archived checkpoint log. `progress` is
@@ -58,18 +61,24 @@ def produce(
     """
     if run.sent.exists():
         return
-    options = find_workload(plan.input.workload).resolve(plan.input.options)
     _begin(run)
-    sender = _Sender(run, plan, brokers, is_over, progress or (lambda _done, _of: None))
-    if not options["events"]:  # with a sentinel alone the input would not be empty
+    if not plan.events:  # with a sentinel alone the input would not be empty
         _write_ends(run, {})
         return
-    if plan.query.starting == LATEST:
-        sender.wait_for_start()
-    sent = sender.send(options)
-    if sender.has_committed(position or (lambda: committed(run))):
-        sender.send_sentinel(sent, options)
-    _write_ends(run, {plan.input.topic: settle(run.ledger, brokers, plan.input.topic)})
+    sender = _Sender(run, plan, brokers, is_over, progress or (lambda _done, _of: None))
+    sender.wait_for_start()
+    sender.send()
+    if sender.has_committed(position):
+        sender.send_sentinels()
+    ends = {
+        one.topic: settle(_ledger_of(run, plan, one), brokers, one.topic) for one in plan.inputs
+    }
+    _write_ends(run, ends)
+
+
+def _ledger_of(run: RunDirectory, plan: Plan, one: InputPart) -> Path:
+    """Return the folder of an input in the ledger; the ledger itself if it is the only one."""
+    return run.ledger / one.name if len(plan.inputs) > 1 else run.ledger
 
 
 def _write_ends(run: RunDirectory, ends: Mapping[str, Mapping[str, int]]) -> None:
@@ -110,41 +119,58 @@ class _Sender:
     is_over: Callable[[], bool]
     progress: Progress
     recorded_at: float = 0.0
+    totals: dict[str, tuple[int, int]] = field(default_factory=dict)  # offered, acknowledged
 
     @property
     def patience_s(self) -> float:
         """The limit for the acknowledgement of a record."""
         return max(_LEAST_PATIENCE_S, self.plan.limits.run_s)
 
-    def send(self, options: Mapping[str, Any]) -> tuple[int, int]:
-        """Send all events, and return the numbers of offered and of acknowledged records."""
-        order = Order.of(self.plan, options, self.brokers, self.run.ledger, self.patience_s)
-        with Producers(order, options["producers"], self.run.logs) as children:
+    def send(self) -> None:
+        """Send all events of all inputs."""
+        with ExitStack() as held:
+            children = {one.name: held.enter_context(self._start(one)) for one in self.plan.inputs}
 
             def look_at_them() -> bool:
-                is_done = children.are_done()
-                self._record(*children.totals(), at_once=is_done)
+                done = [one.are_done() for one in children.values()]  # raises for one that failed
+                is_done = all(done)
+                self.totals = {name: one.totals() for name, one in children.items()}
+                self._record(at_once=is_done)
                 self._stop_if_over("the last event was sent", is_done)
                 return is_done
 
-            words = f"the workload of {order.topic} was not sent in time"
+            words = f"the workload of {', '.join(self.plan.topics)} was not sent in time"
             wait_for(look_at_them, self.plan.limits.run_s, words)
-            return children.totals()
 
-    def has_committed(self, position: Position) -> bool:
-        """Wait until the job has committed all records of the topic.
+    def _start(self, read: InputPart) -> Producers:
+        options = find_workload(read.workload).resolve(read.options)
+        folder = _ledger_of(self.run, self.plan, read)
+        folder.mkdir(exist_ok=True)
+        order = Order.of(self.plan, read, options, self.brokers, folder, self.patience_s)
+        logs = self.run.logs / ("" if folder == self.run.ledger else read.name)
+        return Producers(order, options["producers"], logs)
+
+    def has_committed(self, position: Position | None) -> bool:
+        """Wait until each query has committed all records of its topics.
 
         Return False if the job ended before, in a run whose job must fail.
         """
-        topic = self.plan.input.topic
+        found = look(self.brokers, list(self.plan.topics))
         ends = {
             (topic, int(number)): bounds["end"]
-            for number, bounds in look(self.brokers, [topic])[topic]["partitions"].items()
+            for topic in self.plan.topics
+            for number, bounds in found[topic]["partitions"].items()
         }
+        queries = by_query(self.run, self.plan).values()
+
+        def has_covered(flow: Flow) -> bool:
+            now = position() if position else committed(flow.run)
+            return all(
+                now.get(at, 0) >= end for at, end in ends.items() if at[0] in flow.plan.topics
+            )
 
         def is_covered() -> tuple[bool] | None:
-            now = position()
-            is_done = all(now.get(at, 0) >= end for at, end in ends.items())
+            is_done = all(map(has_covered, queries))
             self._stop_if_over("the workload was committed", is_done)
             return (is_done,) if is_done or self.is_over() else None
 
@@ -153,42 +179,59 @@ class _Sender:
         return is_done
 
     def wait_for_start(self) -> None:
-        """Wait until the query has written the offsets at which it starts."""
+        """Wait until queries that start at the latest offsets have written where they start."""
+        places = [
+            flow.run.checkpoint
+            for flow in by_query(self.run, self.plan).values()
+            if flow.plan.query.starting == LATEST
+        ]
+        if not places:
+            return
 
         def is_there() -> bool:
-            is_done = bool(log.first_offsets(self.run.checkpoint))
+            is_done = all(map(log.first_offsets, places))
             self._stop_if_over("its query had written its first offsets", is_done)
             return is_done
 
         words = "the query has not written its first offsets in time"
         wait_for(is_there, self.plan.limits.run_s, words)
 
-    def send_sentinel(self, sent: tuple[int, int], options: Mapping[str, Any]) -> None:
-        """Send the workload's sentinel, if it has one: an event so late that all windows close."""
-        read = self.plan.input
-        newest = query_parquet(self.run.ledger, "select max(event_ms) from {rows}")[0][0]
-        events = find_workload(read.workload).sentinel(options, newest)
+    def send_sentinels(self) -> None:
+        """Send each workload's sentinel, if it has one: an event so late that windows close."""
+        for read in self.plan.inputs:
+            if self._sent_sentinel(read):
+                offered, acknowledged = self.totals[read.name]
+                self.totals[read.name] = (offered + 1, acknowledged + 1)
+        self._record(at_once=True)
+
+    def _sent_sentinel(self, read: InputPart) -> bool:
+        folder, workload = _ledger_of(self.run, self.plan, read), find_workload(read.workload)
+        newest = query_parquet(folder, "select max(event_ms) from {rows}")[0][0]
+        events = workload.sentinel(workload.resolve(read.options), newest)
         if events is None:
-            return
+            return False
         sends = Sends(events, self.plan.run, read.topic, read.partitions)
         with closing(KafkaPython(self.brokers, read.topic, self.patience_s)) as client:
-            files = self.run.ledger / "part-sentinel"
+            files = folder / "part-sentinel"
             wrong = Sending(client, files, self.plan.limits.run_s, lambda *_: None).run([sends])
         if wrong:
             raise StackError(
                 f"the sentinel could not be sent, and the ledger is incomplete: {wrong}"
             )
-        self._record(sent[0] + 1, sent[1] + 1, at_once=True)
+        return True
 
     def _stop_if_over(self, event: str, is_done: bool) -> None:
         if not is_done and self.plan.ends == OVER and self.is_over():
             raise StackError(f"the job ended before {event}")
 
-    def _record(self, offered: int, acknowledged: int, *, at_once: bool) -> None:
-        events = self.plan.input.events
+    def _record(self, *, at_once: bool) -> None:
+        events = self.plan.events
+        offered, acknowledged = (sum(one[at] for one in self.totals.values()) for at in (0, 1))
         self.progress(min(acknowledged, events), events)
         now = time.monotonic()
         if at_once or now >= self.recorded_at + _RECORD_EVERY_S:
             self.recorded_at = now
-            proof = {"offered": offered, "acknowledged": acknowledged}
+            proof: dict[str, Any] = {"offered": offered, "acknowledged": acknowledged}
+            if len(self.totals) > 1:
+                proof["by_input"] = {name: one[1] for name, one in self.totals.items()}
             History(self.run.history).append(ACTOR, Op.INPUT_PROGRESS, proof=proof)

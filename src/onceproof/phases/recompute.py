@@ -53,16 +53,17 @@ def recompute_in(spark: Any, run: RunDirectory, plan: Plan) -> Mapping[str, Any]
     run.recomputed.unlink(missing_ok=True)
     reference = reference_of(plan.output)
     log = committed_batches(run.checkpoint_log)
-    covered, uncovered = _counted(run, position(log))
-    sent = acknowledged(spark, run)
+    covered, uncovered = _counted(run, plan, position(log))
+    sent = acknowledged(spark, run, plan)
+    topics = {one.name: one.topic for one in plan.inputs}
     if reference.rests_on_log:
-        events = as_engine_read(sent, log)
+        events = replace(as_engine_read(sent, log), topics=topics)
         emitted = reference.emitted(events)
         upserts = plan.output.writes is Writes.UPSERT
         rows = newest(emitted, reference) if upserts else emitted
         _replace(run.expected, rows.select(*reference.columns, "_batch"))
     else:
-        events = _as_sent(spark, run, plan, sent)
+        events = replace(_as_sent(spark, run, plan, sent), topics=topics)
         _replace(run.expected, reference.emitted(events))
     _replace(run.late, _late(spark, reference, events))
     document = {
@@ -83,11 +84,15 @@ def recompute_in(spark: Any, run: RunDirectory, plan: Plan) -> Mapping[str, Any]
     return document
 
 
-def acknowledged(spark: Any, run: RunDirectory) -> Any:
-    """Return the acknowledged rows of the ledger; older ones have no column `awkward`."""
+def acknowledged(spark: Any, run: RunDirectory, plan: Plan) -> Any:
+    """Return the acknowledged rows of the ledger that are in the topics of the plan.
+
+    Older ledgers have no column `awkward`.
+    """
     from pyspark.sql import functions as F
 
-    sent = spark.read.parquet(str(run.ledger)).where("ack = 'ok'")
+    rows = spark.read.option("recursiveFileLookup", "true").parquet(str(run.ledger))
+    sent = rows.where((F.col("ack") == "ok") & F.col("topic").isin(*plan.topics))
     if "awkward" in sent.columns:
         return sent
     return sent.withColumn("awkward", F.lit(None).cast("string"))
@@ -125,7 +130,7 @@ def newest(emitted: Any, reference: Reference) -> Any:
     )
 
 
-def _counted(run: RunDirectory, ends: Mapping[tuple[str, int], int]) -> tuple[int, int]:
+def _counted(run: RunDirectory, plan: Plan, ends: Mapping[tuple[str, int], int]) -> tuple[int, int]:
     """Return the numbers of acknowledged records before and after the last commit."""
     ((unknown,),) = query_parquet(
         run.ledger, "select count(*) filter (where ack = 'unknown') from {rows}"
@@ -135,7 +140,7 @@ def _counted(run: RunDirectory, ends: Mapping[tuple[str, int], int]) -> tuple[in
             f"the input is unknown: {unknown:,} event(s) were neither acknowledged nor refused, so"
             " the expected output cannot be computed"
         )
-    ledger = Ledger.read(run.ledger)
+    ledger = Ledger.read(run.ledger, plan.topics)
     covered = ledger.covered_by(ends)
     return covered, ledger.acknowledged - covered
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from onceproof.faults.small_disks import unmount_disks
 from onceproof.job.handle import end_agent
-from onceproof.job.targets import open_sink
+from onceproof.job.targets import open_sinks
 from onceproof.kafka.topics import drop_topic
 from onceproof.phases.detached import end_all_detached
 from onceproof.phases.new_run import seal
@@ -45,8 +45,10 @@ def _release(run: RunDirectory, plan: Plan) -> None:
     elif (found := find_stack(prepared.stack)) is not None:
         heal_links(found)  # a member behind a cut link is not healthy
         found.heal()
-        drop_topic(prepared.brokers, plan.input.topic)
-        open_sink(run, plan, prepared.address).drop()
+        for topic in plan.topics:
+            drop_topic(prepared.brokers, topic)
+        for _, sink in open_sinks(run, plan, prepared):
+            sink.drop()
     run.released.touch()
     seal(run)
 

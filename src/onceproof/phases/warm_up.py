@@ -15,7 +15,7 @@ from typing import Any
 from onceproof.phases.recompute import recompute_in
 from onceproof.producing.rows import Sends
 from onceproof.runs.directory import RunDirectory
-from onceproof.runs.plan import Plan
+from onceproof.runs.plan import InputPart, Plan
 from onceproof.workloads import find_workload
 
 _ROWS = 500
@@ -42,14 +42,14 @@ def _prepare(trial: RunDirectory, run: RunDirectory, plan: Plan) -> None:
     for path, of_run in ((trial.checkpoint, run.checkpoint), (trial.calm.root, run.calm.root)):
         path.symlink_to(of_run.absolute())
     trial.ledger.mkdir()
-    _write_sample(plan, trial.ledger / "part-000.parquet")
+    for number, read in enumerate(plan.inputs):
+        _write_sample(plan, read, trial.ledger / f"part-{number:03d}.parquet")
 
 
-def _write_sample(plan: Plan, path: Path) -> None:
-    """Write the first events of the workload as an acknowledged ledger."""
-    read = plan.input
+def _write_sample(plan: Plan, read: InputPart, path: Path) -> None:
+    """Write the first events of a workload as an acknowledged ledger."""
     workload = find_workload(read.workload)
-    events = next(iter(workload.events(workload.resolve(read.options), plan.seed, 0)))
+    events = next(iter(workload.events(workload.resolve(read.options), plan.seed_of(read), 0)))
     sends = Sends(events.slice(0, _ROWS), plan.run, read.topic, read.partitions)
     ends: Counter[int] = Counter()
     for place, (partition, *_) in enumerate(sends.rows(0, len(sends))):

@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from onceproof.errors import StackError
 from onceproof.kafka.security import Brokers, Security
-from onceproof.runs.plan import Plan
+from onceproof.runs.plan import InputPart, Plan
 
 _TAIL = 500
 
@@ -38,19 +38,20 @@ class Order:
     def of(
         cls,
         plan: Plan,
+        read: InputPart,
         options: Mapping[str, Any],
         brokers: Brokers,
         folder: Path,
         patience_s: float,
     ) -> Order:
-        """Return the order to send a run's workload with these options."""
+        """Return the order to send the workload of a run's input with these options."""
         return cls(
-            workload=plan.input.workload,
+            workload=read.workload,
             options=options,
-            seed=plan.seed,
+            seed=plan.seed_of(read),
             run=plan.run,
-            topic=plan.input.topic,
-            partitions=plan.input.partitions,
+            topic=read.topic,
+            partitions=read.partitions,
             brokers=brokers,
             folder=str(folder.resolve()),
             patience_s=patience_s,

@@ -7,7 +7,7 @@ each of which has the batch that read it and the watermark by which it was late 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from onceproof.errors import RequestError
@@ -24,12 +24,21 @@ class Events:
     (long): W(batch - 1). Some may hold no event: see `readable`. `watermarks` has a row for each
     batch of the log: `batch`, `before_ms` (W of the previous batch, below any time for the first)
     and `watermark_ms` (W of this batch). Both are DataFrames of one session. `calm` is the output
-    of the calm run, if there was one.
+    of the calm run, if there was one. `topics` has the topic of each input by the
+    input's name.
     """
 
     frame: Any
     watermarks: Any
     calm: Any = None
+    topics: Mapping[str, str] = field(default_factory=dict)
+
+    def by_input(self) -> dict[str, Any]:
+        """Return the rows of each input, by the input's name."""
+        return {
+            name: self.frame.where(self.frame["topic"] == topic)
+            for name, topic in self.topics.items()
+        }
 
 
 @dataclass(frozen=True)

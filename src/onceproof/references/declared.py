@@ -50,7 +50,14 @@ def _find_declared(name: str, output: Mapping[str, Any]) -> Reference:
     if not callable(found) or isinstance(found, type):
         kind = type(found).__name__
         raise RequestError(f"{name} is a {kind}; with a key use a function of a DataFrame")
-    return _declared(output, name, lambda events, _: found(events.frame))
+    return _declared(output, name, lambda events, _: _called(found, events))
+
+
+def _called(function: Callable[..., Any], events: Events) -> Any:
+    """Return the rows of a user's function, which takes the rows of each input by its name."""
+    if len(events.topics) < 2:
+        return function(events.frame)
+    return function(**events.by_input())
 
 
 def _declared(
@@ -78,7 +85,8 @@ def _declared(
         typed = rows.selectExpr(*cells)
         if name == EACH_ONCE:  # different texts may be equal values of the key's type
             typed = typed.distinct()
-        return _with_origins(typed, key, columns, _read(events.frame, places))
+        several = len(events.topics) > 1
+        return _with_origins(typed, key, columns, _read(events.frame, places), several=several)
 
     return Reference(columns, key, None, emitted, rests_on_log=False)
 
@@ -121,13 +129,23 @@ def _read(frame: Any, places: Mapping[str, str]) -> Any:
     )
 
 
-def _with_origins(rows: Any, key: tuple[str, ...], columns: Mapping[str, str], read: Any) -> Any:
-    """Return the rows with the first batch that read their key."""
+def _with_origins(
+    rows: Any, key: tuple[str, ...], columns: Mapping[str, str], read: Any, *, several: bool
+) -> Any:
+    """Return the rows with the first batch that read their key.
+
+    Of several inputs it is the batch that first had the key in each: it could emit the row.
+    """
     from pyspark.sql import functions as F
 
     typed = [F.expr(f"try_cast(`{one}` as {columns[one]})").alias(one) for one in key]
     first = F.min(F.struct("_query", *ORIGIN)).alias("_first")
-    seen = read.select(*typed, "_query", *ORIGIN).groupBy(*key).agg(first)
+    read = read.select(*typed, "_query", *ORIGIN)
+    if several:
+        by_topic = read.groupBy(*key, F.col("_topic").alias("_of")).agg(first)
+        seen = by_topic.groupBy(*key).agg(F.max("_first").alias("_first"))
+    else:
+        seen = read.groupBy(*key).agg(first)
     return rows.join(seen, list(key), "left").select(
         *columns, *(F.col(f"_first.{one}").alias(one) for one in ORIGIN)
     )

@@ -2,15 +2,44 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 
 @dataclass(frozen=True)
 class RunDirectory:
-    """The files of one run, in `runs/<scenario>/<utc>-<seed>/`."""
+    """The files of one run, in `runs/<scenario>/<utc>-<seed>/`.
+
+    In a run with several queries or outputs, each has its own folders in `queries/` and `outputs/`.
+    With the names of a query and an output, the directory is that of the run as the two see it.
+    """
 
     root: Path
+    query: str = ""
+    output_name: str = ""
+
+    @property
+    def _of_query(self) -> Path:
+        return self.root / "queries" / self.query if self.query else self.root
+
+    @property
+    def _of_output(self) -> Path:
+        return self.root / "outputs" / self.output_name if self.output_name else self.root
+
+    @property
+    def whole(self) -> RunDirectory:
+        """The directory of the run as a whole."""
+        return RunDirectory(self.root)
+
+    @property
+    def about_query(self) -> str:
+        """The name of the query in records; empty in a run with one query."""
+        return f"query:{self.query}" if self.query else ""
+
+    @property
+    def about_output(self) -> str:
+        """The name of the output in records; empty in a run with one output."""
+        return f"output:{self.output_name}" if self.output_name else ""
 
     @property
     def plan(self) -> Path:
@@ -25,7 +54,7 @@ class RunDirectory:
     @property
     def reads(self) -> Path:
         """Folder of parquet: the rows that were visible during the faults."""
-        return self.root / "reads"
+        return self._of_output / "reads"
 
     @property
     def ledger(self) -> Path:
@@ -40,27 +69,27 @@ class RunDirectory:
     @property
     def checkpoint(self) -> Path:
         """The checkpoint of the job under test, as its last attempt left it."""
-        return self.root / "checkpoint"
+        return self._of_query / "checkpoint"
 
     @property
     def checkpoint_log(self) -> Path:
         """The checkpoint's offsets/ and commits/, archived while the job ran."""
-        return self.root / "checkpoint-log"
+        return self._of_query / "checkpoint-log"
 
     @property
     def expected(self) -> Path:
         """Folder of parquet: the rows that the reference expects."""
-        return self.root / "expected"
+        return self._of_output / "expected"
 
     @property
     def observed(self) -> Path:
         """Folder of parquet: the rows that are visible after the end."""
-        return self.root / "observed"
+        return self._of_output / "observed"
 
     @property
     def all_columns(self) -> Path:
         """Folder of parquet: the rows of observed/ with all columns, for suites of the output."""
-        return self.root / "all-columns"
+        return self._of_output / "all-columns"
 
     @property
     def output(self) -> Path:
@@ -70,7 +99,7 @@ class RunDirectory:
     @property
     def differences(self) -> Path:
         """Folder of parquet: the rows that differ."""
-        return self.root / "differences"
+        return self._of_output / "differences"
 
     @property
     def summary(self) -> Path:
@@ -80,12 +109,12 @@ class RunDirectory:
     @property
     def recomputed(self) -> Path:
         """The output of the references beside the expected rows: late rows, state, times."""
-        return self.root / "recomputed.json"
+        return self._of_output / "recomputed.json"
 
     @property
     def late(self) -> Path:
         """Folder of parquet: the events that the watermark dropped."""
-        return self.root / "late"
+        return self._of_output / "late"
 
     @property
     def prepared(self) -> Path:
@@ -100,7 +129,7 @@ class RunDirectory:
     @property
     def calm(self) -> RunDirectory:
         """The run of the same seed without faults, where its output is the expectation."""
-        return RunDirectory(self.root / "calm")
+        return replace(self, root=self.root / "calm")
 
     @property
     def failpoints(self) -> Path:
@@ -164,7 +193,7 @@ class RunDirectory:
     @property
     def validation(self) -> Path:
         """The results of the suites of Great Expectations."""
-        return self.root / "validation.json"
+        return self._of_output / "validation.json"
 
     @property
     def verdict(self) -> Path:

@@ -60,7 +60,8 @@ class Extract:
     counts: dict[str, int] = field(default_factory=dict)
     spark: str = ""
     _batches: dict[int, int] = field(default_factory=dict)  # the batch of each stage
-    _ran: dict[int, set[str]] = field(default_factory=dict)  # the query runs of each batch
+    # The query runs of each batch, by the query's id and the batch.
+    _ran: dict[tuple[str, int], set[str]] = field(default_factory=dict)
 
     def take(self, line: bytes) -> None:
         """Take one line of a log, or raise `EvidenceError` if it is not an event of Spark.
@@ -110,7 +111,8 @@ class Extract:
         properties = found.get("Properties") or {}
         if properties.get(_BATCH) is None:
             return
-        batch, runs = int(properties[_BATCH]), self._ran.setdefault(int(properties[_BATCH]), set())
+        query, batch = str(properties.get(_QUERY)), int(properties[_BATCH])
+        runs = self._ran.setdefault((query, batch), set())
         run = str(properties.get(_RUN))
         if runs and run not in runs:
             self._keep("batch_again", found["Submission Time"], batch=batch)
@@ -131,6 +133,7 @@ class Extract:
 
 
 _BATCH, _RUN = "streaming.sql.batchId", "spark.jobGroup.id"
+_QUERY = "sql.streaming.queryId"
 _LOOKS = {
     b'"SparkListenerLogStart"': Extract._started,
     b'"SparkListenerExecutorRemoved"': Extract._executor_lost,

@@ -18,11 +18,12 @@ from onceproof.runs.directory import RunDirectory
 from onceproof.runs.history import History
 from onceproof.runs.ledger import Ledger, Partition
 from onceproof.runs.parts import OLDER, part_digest
-from onceproof.runs.plan import Plan, RowsPart
+from onceproof.runs.plan import FaultPart, Plan, RowsPart
 from onceproof.runs.reads import Poll, Reads, polls
 from onceproof.runs.records import Op, Record
 
 T = TypeVar("T")
+_STRIKES = (Op.FAULT_STRIKE, Op.FAULT_HEAL)
 ROW_CLASSES = (Anomaly.LOST, Anomaly.DUPLICATED, Anomaly.UNEXPECTED, Anomaly.CHANGED)
 
 
@@ -49,13 +50,35 @@ class Evidence:
 
     @cached_property
     def plan(self) -> Plan:
-        """The plan."""
+        """The plan; that of the flow if the run's directory is that of one output."""
+        whole = self.whole_plan
+        return whole.flow(self.run.output_name) if self.run.output_name else whole
+
+    @cached_property
+    def whole_plan(self) -> Plan:
+        """The plan with all queries and outputs."""
         return Plan.read(self.run.plan)
+
+    @property
+    def own_faults(self) -> tuple[FaultPart, ...]:
+        """The planned faults whose moments and proofs are about the query and output seen here."""
+        whole, name = self.whole_plan, self.plan.output.name
+        return tuple(one for one in whole.faults if whole.struck_by(one).output.name == name)
 
     @cached_property
     def history(self) -> tuple[Record, ...]:
-        """All records, in order."""
-        return History(self.run.history).read()
+        """The records in order, without those about other queries and outputs.
+
+        Strikes are about a query too, and disturb all.
+        """
+        records = History(self.run.history).read()
+        return tuple(one for one in records if one.op in _STRIKES or self.is_mine(one))
+
+    def is_mine(self, record: Record) -> bool:
+        """Whether a record is about the run as a whole, or about the query and output seen here."""
+        if not self.run.output_name:
+            return True
+        return record.about in ("", self.run.about_query, self.run.about_output)
 
     def of(self, *ops: Op) -> list[Record]:
         """Return the records of these operations, in order, whatever their outcome."""
@@ -84,19 +107,26 @@ class Evidence:
         return self.plan.output.rows
 
     @cached_property
-    def _digests(self) -> dict[str, str]:
+    def _digests(self) -> dict[tuple[RunDirectory, str], str]:
         return {}
 
     def digest(self, part: str) -> str:
-        """Return the digest of a part as it is now; read once."""
-        if part not in self._digests:
-            self._digests[part] = part_digest(self.run, part)
-        return self._digests[part]
+        """Return the digest of a part as it is now, of the query and output seen here."""
+        return self._digest(self.run, part)
+
+    def digest_of_all(self, part: str) -> str:
+        """Return the digest of a part as it is now, of all queries and outputs together."""
+        return self._digest(self.run.whole, part)
+
+    def _digest(self, run: RunDirectory, part: str) -> str:
+        if (run, part) not in self._digests:
+            self._digests[run, part] = part_digest(run, part)
+        return self._digests[run, part]
 
     @cached_property
     def ledger(self) -> Ledger:
-        """The input that was sent."""
-        return Ledger.read(self.run.ledger)
+        """The input that was sent to the topics seen here."""
+        return Ledger.read(self.run.ledger, self.plan.topics if self.run.output_name else ())
 
     @cached_property
     def polls(self) -> tuple[Poll, ...]:

@@ -21,9 +21,13 @@ from onceproof.runs.records import LONGEST_LINE_BYTES, Op, Outcome, Record, from
 
 @dataclass(frozen=True)
 class History:
-    """The file of a run's records; any number of processes may hold one and append."""
+    """The file of a run's records; any number of processes may hold one and append.
+
+    Records that are appended are `about` this query or output.
+    """
 
     path: Path
+    about: str = ""
 
     def append(
         self,
@@ -51,7 +55,9 @@ class History:
                 file.truncate(os.fstat(file.fileno()).st_size - torn["bytes"])
                 _write(file.fileno(), line)
                 last += 1
-            record = Record(last + 1, *now, actor, op, outcome, batch, attempt, proof or {})
+            record = Record(
+                last + 1, *now, actor, op, outcome, batch, attempt, proof or {}, self.about
+            )
             _write(file.fileno(), to_line(record))
         return record
 
@@ -76,8 +82,12 @@ class History:
         return records
 
     def so_far(self) -> tuple[Record, ...]:
-        """Return the records of a run that may have just begun; there may be none."""
-        return HistoryReader(self.path).read_new()
+        """Return the records of a run that may have just begun; there may be none.
+
+        Of a history about one query or output, only its records are returned.
+        """
+        found = HistoryReader(self.path).read_new()
+        return tuple(one for one in found if one.about == self.about) if self.about else found
 
 
 @dataclass

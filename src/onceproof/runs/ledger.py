@@ -35,9 +35,12 @@ class Ledger:
     events: int
 
     @classmethod
-    def read(cls, folder: Path) -> Ledger:
-        """Read `topic`, `partition` and `offset` of every file, or raise `EvidenceError`."""
-        rows = query_parquet(
+    def read(cls, folder: Path, topics: Sequence[str] = ()) -> Ledger:
+        """Read `topic`, `partition` and `offset` of every file, or raise `EvidenceError`.
+
+        With `topics`, only their rows are read.
+        """
+        every = query_parquet(
             folder,
             'select topic, partition, count(*), list("offset" order by "offset")'
             ' filter (where "offset" is not null),'
@@ -45,6 +48,7 @@ class Ledger:
             " count(*) filter (where kind = 'event')"
             " from {rows} group by all order by all",
         )
+        rows = [row for row in every if row[0] in topics or not topics]
         offsets = {(topic, partition): found for topic, partition, _, found, *_ in rows if found}
         for (topic, partition), found in offsets.items():
             for offset in (one for one, other in pairwise(found) if one == other):

@@ -49,7 +49,26 @@ OF_CALM = ("prepare", "produce", "process", "observe")
 
 
 def paths_of(run: RunDirectory) -> dict[str, tuple[Path, ...]]:
-    """Return the files and folders of each part, whether they exist or not."""
+    """Return the files and folders of each part, whether they exist or not.
+
+    Those of the run as a whole are those of all its queries and outputs.
+    """
+    found = _paths_of(run)
+    if run == run.whole:
+        for folder in sorted(run.root.glob("queries/*")):
+            for part in _OF_QUERY:
+                found[part] += _paths_of(RunDirectory(run.root, query=folder.name))[part]
+        for folder in sorted(run.root.glob("outputs/*")):
+            for part in _OF_OUTPUT:
+                found[part] += _paths_of(RunDirectory(run.root, output_name=folder.name))[part]
+    return found
+
+
+_OF_QUERY = ("checkpoint", "checkpoint-log")
+_OF_OUTPUT = ("reads", "observed", "expected", "late", "recomputed", "differences", "validation")
+
+
+def _paths_of(run: RunDirectory) -> dict[str, tuple[Path, ...]]:
     return {
         "plan": (run.plan,),
         "calm": evidence_paths(run.calm) if run.calm.root.exists() else (),

@@ -1,7 +1,10 @@
 """The plan of a run, as in `plan.json`: everything that it does and is judged by.
 
+The file is long because plan.json has one definition: all its parts are here.
+
 No later phase reads a scenario file, so any phase can be repeated, in another process, years later.
-Jobs, inputs, queries and outputs are lists; each has one element today.
+Jobs, inputs, queries and outputs are lists. A flow is the part of the plan that leads to one
+output: its query with the inputs of that query. Each flow is judged by itself.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 from onceproof.documents import count, decode, encoded, read_object
 from onceproof.errors import EvidenceError, RequestError
@@ -54,13 +58,17 @@ class JobPart:
 
 @dataclass(frozen=True)
 class InputPart:
-    """A topic that a query reads, and the workload whose events are sent there."""
+    """A topic that queries read, and the workload whose events are sent there.
+
+    `seed` is that of the workload; None for the seed of the run.
+    """
 
     name: str
     workload: str
     topic: str
     partitions: int
     options: Mapping[str, Any]
+    seed: int | None = None
 
     @property
     def events(self) -> int:
@@ -91,7 +99,8 @@ class OutputPart:
 
     A reference is a `module:attribute`, or a word for one that is made from the `declared` rows:
     their `key`, the `columns` that are compared, and `from`, the place of the key in the input.
-    `versioned`: the rows have a number that only grows within a key.
+    `versioned`: the rows have a number that only grows within a key. `hold_to`, `claims` and
+    `anomalies` are those of the output alone, in a run with several.
     """
 
     name: str
@@ -108,6 +117,9 @@ class OutputPart:
     reference: str
     declared: Mapping[str, Any]
     rows: RowsPart | None  # None in plans of older versions
+    hold_to: Guarantee | None = None
+    claims: Grade | None = None
+    anomalies: tuple[Anomaly, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -127,7 +139,8 @@ class FaultPart:
     """A fault: the verb, its target, the moment, and options.
 
     Its name is unique in the plan, and the actor of its records in the history. `trigger` is `when`
-    as a sentence, and `effect` the least effect that it must have.
+    as a sentence, and `effect` the least effect that it must have. Batches are those of `query`,
+    in a run with several queries.
     """
 
     name: str
@@ -137,6 +150,7 @@ class FaultPart:
     how: Mapping[str, Any] = field(default_factory=dict)
     trigger: str = ""
     effect: str = ""
+    query: str = ""
 
 
 @dataclass(frozen=True)
@@ -173,19 +187,34 @@ class Parts:
         return self.jobs[0]
 
     @property
+    def events(self) -> int:
+        """The number of events of all inputs, as `InputPart.events` counts them."""
+        return sum(one.events for one in self.inputs)
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """The topics of the inputs."""
+        return tuple(one.topic for one in self.inputs)
+
+    @property
     def input(self) -> InputPart:
-        """The one input."""
+        """The first input; faults strike it."""
         return self.inputs[0]
 
     @property
     def query(self) -> QueryPart:
-        """The one query."""
+        """The first query; the only one of a flow."""
         return self.queries[0]
 
     @property
     def output(self) -> OutputPart:
-        """The one output of the one query."""
+        """The first output of the first query; the only one of a flow."""
         return self.query.outputs[0]
+
+    @property
+    def outputs(self) -> tuple[OutputPart, ...]:
+        """The outputs of all queries."""
+        return tuple(output for query in self.queries for output in query.outputs)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -240,6 +269,35 @@ class Plan(Parts):
         promise = Promise(self.hold_to, self.output.atomic_batches, self.output.ordered)
         return Claim(promise, self.claims, frozenset(self.anomalies))
 
+    def seed_of(self, read: InputPart) -> int:
+        """Return the seed of an input's workload."""
+        return self.seed if read.seed is None else read.seed
+
+    def flow(self, output: str) -> Plan:
+        """Return the part of the plan that leads to this output."""
+        for query in self.queries:
+            for one in query.outputs:
+                if one.name == output:
+                    return self._only(query, one)
+        raise EvidenceError(f"the plan has no output {output!r}")
+
+    def struck_by(self, fault: FaultPart) -> Plan:
+        """Return the flow that a fault is about: the first of its query."""
+        named = (one for one in self.queries if one.name == fault.query)
+        query = next(named, self.query)
+        return self._only(query, query.outputs[0])
+
+    def _only(self, query: QueryPart, output: OutputPart) -> Plan:
+        inputs = tuple(one for one in self.inputs if one.name in query.inputs)
+        return replace(
+            self,
+            inputs=inputs,
+            queries=(replace(query, outputs=(output,)),),
+            hold_to=output.hold_to or self.hold_to,
+            claims=output.claims or self.claims,
+            anomalies=output.anomalies if output.claims else self.anomalies,
+        )
+
     @property
     def fails_for_good(self) -> bool:
         """Whether the restart strategy must give up."""
@@ -285,10 +343,18 @@ class Plan(Parts):
                     f"unknown effect {fault.effect!r} of the fault {fault.name}; known are"
                     f" {', '.join(DEMANDS)}"
                 )
+        if len({one.name for one in self.outputs}) < len(self.outputs):
+            raise EvidenceError("the plan has two outputs of one name")
         try:
-            _ = self.claim
+            for one in self.outputs:
+                _ = self.flow(one.name).claim
         except RequestError as error:
             raise EvidenceError(f"the plan contradicts itself: {error}") from None
+
+
+def seed_for(seed: int, name: str) -> int:
+    """Return the seed of one of several inputs, so that each draws other values."""
+    return crc32(f"{seed} {name}".encode())
 
 
 def _written_to(query: QueryPart, old: str, new: str) -> QueryPart:

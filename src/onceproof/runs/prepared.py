@@ -16,6 +16,7 @@ from onceproof.kafka.security import Brokers, Security
 class Prepared:
     """The addresses of a run's stack. `own`: it was started for this run alone.
 
+    `address` is that of the first output's store, `others` are those of other outputs by name.
     `security` has the brokers' authentication; a secret is there by its variable's name.
     """
 
@@ -25,6 +26,11 @@ class Prepared:
     master: str
     address: str
     security: Mapping[str, str] = field_of(default_factory=dict)
+    others: Mapping[str, str] = field_of(default_factory=dict)
+
+    def address_of(self, output: str) -> str:
+        """Return the address of an output's store."""
+        return self.others.get(output, self.address)
 
     @property
     def brokers(self) -> Brokers:
@@ -43,6 +49,7 @@ class Prepared:
             field(found, "master", str, where),
             field(found, "address", str, where),
             field(found, "security", dict, where) if "security" in found else {},
+            field(found, "others", dict, where) if "others" in found else {},
         )
 
     def write(self, path: Path) -> None:

@@ -78,7 +78,10 @@ NEEDS: dict[Op, Needs] = {
 
 @dataclass(frozen=True)
 class Record:
-    """An event: the operation, its actor and its outcome, with the proof."""
+    """An event: the operation, its actor and its outcome, with the proof.
+
+    `about` names the query or output that it is of, in a run with several.
+    """
 
     seq: int
     mono: float
@@ -89,6 +92,7 @@ class Record:
     batch: int | None = None
     attempt: int | None = None
     proof: Mapping[str, Any] = field(default_factory=dict)
+    about: str = ""
 
     @property
     def is_ok(self) -> bool:
@@ -98,7 +102,7 @@ class Record:
 
 def to_line(record: Record) -> bytes:
     """Return a record's line, or raise `EvidenceError` if it could not be read back."""
-    fields = {name: value for name, value in asdict(record).items() if value not in (None, {})}
+    fields = {name: value for name, value in asdict(record).items() if value not in (None, {}, "")}
     try:
         line = json.dumps(fields, allow_nan=False).encode() + b"\n"
     except (TypeError, ValueError) as error:
@@ -138,6 +142,7 @@ def from_line(number: int, line: bytes) -> Record:
         documents.count(found, "batch", where) if "batch" in found else None,
         documents.count(found, "attempt", where) if "attempt" in found else None,
         documents.field(found, "proof", dict, where) if "proof" in found else {},
+        documents.field(found, "about", str, where) if "about" in found else "",
     )
     _check(record, where)
     return record

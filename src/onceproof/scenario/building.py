@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from onceproof import sinks
-from onceproof.errors import RequestError
+from onceproof.errors import RequestError, unknown
 from onceproof.guarantee import Anomaly, Guarantee, Promise, end_to_end
 from onceproof.naming import located, whole
 from onceproof.references import REFERENCES, Reference
@@ -23,9 +23,11 @@ from onceproof.runs.plan import (
 )
 from onceproof.scenario import checks
 from onceproof.scenario.commands import OF_THE_JOB, default_command, placeholders_in
-from onceproof.scenario.draft import Draft
-from onceproof.scenario.fields import OUTPUT, RUNTIME, SCENARIO, TAKEN_ONCE, WORKLOAD
-from onceproof.scenario.model import Scenario
+from onceproof.scenario.draft import Draft, OutputDraft
+from onceproof.scenario.fields import OUTPUT, RUNTIME, SCENARIO, SEVERAL, TAKEN_ONCE
+from onceproof.scenario.inputs import read_inputs
+from onceproof.scenario.model import INPUT, QUERY, Scenario
+from onceproof.scenario.model import OUTPUT as ONE_OUTPUT
 from onceproof.scenario.plain_secrets import check_secrets
 from onceproof.scenario.suites import in_order
 from onceproof.schema.kinds import read_fields
@@ -33,10 +35,7 @@ from onceproof.schema.values import BAD, Item
 from onceproof.sinks import OUTPUTS, find_sink
 from onceproof.sinks.outputs import Located, is_output, place_of
 from onceproof.verdict import Claim, Grade
-from onceproof.workloads import find_workload
 
-INPUT = "events"  # the name of the one input, and the end of its topic's name
-T = TypeVar("T")
 Options = Mapping[str, Any]
 _AS_THEY_ARE = ("name", "tags", "lives", "restart", "ends", "last_words", "unexplained")
 
@@ -44,43 +43,111 @@ _AS_THEY_ARE = ("name", "tags", "lives", "restart", "ends", "last_words", "unexp
 def build(owner: Item, items: Mapping[str, Item]) -> Scenario | None:
     """Return the scenario; None, with complaints noted, if it has mistakes."""
     before = len(owner.page.complaints)
-    draft = Draft(owner, items, read_fields(owner, items, SCENARIO))
-    sink, workload = _sink_class(draft), _workload(draft)
-    job, wanted = _job(draft), _reference_part(draft)
-    reference = _reference(draft, *wanted) if wanted else None
-    claim = _claim(draft, sink)
+    shape = SEVERAL if "queries" in items else SCENARIO
+    draft = Draft(owner, items, read_fields(owner, items, shape))
+    inputs, job = read_inputs(draft), _job(draft)
+    outputs = _outputs(draft, inputs or ())
     check_secrets(draft)
     checks.check_name(draft)
-    checks.check_command(draft)
+    if outputs and draft.has("inputs"):
+        checks.check_command(draft, _named(draft, outputs))
     checks.check_settings(draft)
-    checks.check_input(draft, claim.promise.guarantee if claim else None)
-    checks.check_sink_options(draft)
-    if sink and reference:
-        checks.check_query(draft, sink, reference)
-        checks.check_source(draft, reference)
-    if sink and wanted:
-        checks.check_calm(draft, sink, wanted[0])
-    checks.check_faults(draft, sink, reference)
+    for one in outputs:
+        _check_output(one)
+    checks.check_faults(draft, outputs)
     checks.check_lives(draft)
     checks.check_restart(draft)
-    if len(owner.page.complaints) > before:
-        return None
-    if not (sink and workload and claim and job and wanted and reference):
+    if len(owner.page.complaints) > before or not (inputs and job and outputs):
         return None
     values = draft.values
-    output = _output(draft, sink, reference, *wanted)
     return Scenario(
         file=owner.page.file,
         **{name: values[name] for name in _AS_THEY_ARE},
         is_ours=draft.own_command is None,
         jobs=(job,),
-        inputs=(workload,),
-        queries=(_query(draft, job, workload, output),),
+        inputs=inputs,
+        queries=_queries(job, outputs),
         faults=_faults(draft),
         limits=LimitsPart(**{name: int(value) for name, value in values["limits"].items()}),
-        claim=claim,
-        expectations=in_order(values["expectations"]),
+        claim=_whole_claim(outputs),
+        expectations=in_order(values.get("expectations", ())),
     )
+
+
+def _check_output(one: OutputDraft) -> None:
+    checks.check_input(one.draft, one.claim.promise.guarantee if one.claim else None)
+    checks.check_sink_options(one.draft)
+    if one.sink and one.reference:
+        checks.check_query(one.draft, one.sink, one.reference)
+        checks.check_source(one.draft, one.reference)
+    if one.sink and one.wanted:
+        checks.check_calm(one.draft, one.sink, one.wanted[0])
+
+
+def _outputs(draft: Draft, inputs: tuple[InputPart, ...]) -> list[OutputDraft]:
+    """Return the outputs of all queries; none if the queries cannot be read."""
+    if "queries" not in draft.items:
+        return [_drafted(draft, QUERY, ONE_OUTPUT, inputs)]
+    if not draft.has("queries", "pipeline"):
+        return []
+    found: list[OutputDraft] = []
+    names: set[str] = set()
+    for query, asked in draft.values["queries"].items():
+        read = _read_by(draft, query, asked.get("inputs"), inputs)
+        for name in asked["outputs"]:
+            if name in names:
+                message = f"duplicate name {name!r} of an output; rename one"
+                draft.refuse(message, "queries", query, "outputs", name)
+            names.add(name)
+            found.append(_drafted(draft.of_output(query, name), query, name, read))
+        if not asked["outputs"]:
+            draft.refuse("is empty; write an output", "queries", query, "outputs")
+    if not found:
+        draft.refuse("is empty; write a query with an output", "queries")
+    return found
+
+
+def _read_by(
+    draft: Draft, query: str, wanted: tuple[str, ...] | None, inputs: tuple[InputPart, ...]
+) -> tuple[InputPart, ...]:
+    """Return the inputs that a query reads, all of them by default."""
+    known = {one.name: one for one in inputs}
+    for number, name in enumerate(wanted or ()):
+        if known and name not in known:
+            message = unknown("input", name, known)
+            draft.refuse(message, "queries", query, "inputs", number)
+    return tuple(known[name] for name in (wanted or known) if name in known)
+
+
+def _drafted(draft: Draft, query: str, name: str, inputs: tuple[InputPart, ...]) -> OutputDraft:
+    sink, wanted = _sink_class(draft), _reference_part(draft)
+    reference = _reference(draft, *wanted) if wanted else None
+    claim = _claim(draft, sink)
+    return OutputDraft(query, name, draft, sink, wanted, reference, claim, inputs)
+
+
+def _named(draft: Draft, outputs: list[OutputDraft]) -> dict[str, Sequence[str]]:
+    """Return the names that placeholders of the command may have."""
+    by_output = [one.name for one in outputs]
+    return {
+        "topic": [*draft.values.get("inputs", (INPUT,))],
+        "checkpoint": list(dict.fromkeys(one.query for one in outputs)),
+        **dict.fromkeys(("sink", "target", "address", "jdbc", "reference"), by_output),
+    }
+
+
+def _whole_claim(outputs: list[OutputDraft]) -> Claim:
+    """Return the claim of the weakest output, or of the first that must fail."""
+    claims = [one.claim for one in outputs if one.claim]
+    failing = [one for one in claims if one.verdict is Grade.FAIL]
+    return min(failing or claims, key=lambda one: list(Guarantee).index(one.promise.guarantee))
+
+
+def _queries(job: JobPart, outputs: list[OutputDraft]) -> tuple[QueryPart, ...]:
+    by_query: dict[str, list[OutputDraft]] = {}
+    for one in outputs:
+        by_query.setdefault(one.query, []).append(one)
+    return tuple(_query(job, name, some, len(outputs)) for name, some in by_query.items())
 
 
 def _sink_class(draft: Draft) -> type[sinks.Sink] | None:
@@ -93,40 +160,11 @@ def _sink_class(draft: Draft) -> type[sinks.Sink] | None:
         own = {one: item for one, item in given.items() if one != "name"}
         if BAD in read_fields(owner, own, place_of(name).shape).values():
             return None
-    return _find(draft, lambda: find_sink(name, options), name, "sink", *path)
+    return draft.attempt(lambda: find_sink(name, options), name, "sink", *path)
 
 
 def _reference(draft: Draft, name: str, declared: Options) -> Reference | None:
-    return _find(draft, lambda: find_declared(name, declared), name, "pipeline", "reference")
-
-
-def _find(draft: Draft, find: Callable[[], T], name: str, *path: str) -> T | None:
-    """Return the result of `find`; None, and a complaint, if it fails."""
-    try:
-        return find()
-    except RequestError as error:
-        draft.refuse(str(error), *path)
-    except Exception as error:  # of a user's module while it is imported
-        message = f"{name!r} cannot be imported: {type(error).__name__}: {error}"
-        draft.refuse(f"{message}; fix that module, or use another", *path)
-    return None
-
-
-def _workload(draft: Draft) -> InputPart | None:
-    if not draft.has("workload"):
-        return None
-    values = draft.values["workload"]
-    name = located(values["name"], draft.folder)
-    workload = _find(draft, lambda: find_workload(name), name, "workload", "name")
-    if not workload:
-        return None
-    owner = draft.items.get("workload", draft.owner)
-    given = (owner.fields() or {}) if "workload" in draft.items else {}
-    own = {one: item for one, item in given.items() if one not in WORKLOAD.fields}
-    if (options := workload.read(owner, own)) is None:
-        return None
-    pinned = _find(draft, lambda: workload.pinned(options, draft.folder), name, "workload")
-    return None if pinned is None else InputPart(INPUT, name, "", values["partitions"], pinned)
+    return draft.attempt(lambda: find_declared(name, declared), name, "pipeline", "reference")
 
 
 def _claim(draft: Draft, sink: type[sinks.Sink] | None) -> Claim | None:
@@ -174,12 +212,15 @@ def _reference_part(draft: Draft) -> tuple[str, Options] | None:
     return located(pipeline["reference"], draft.folder), declared
 
 
-def _output(
-    draft: Draft, kind: type[sinks.Sink], reference: Reference, name: str, declared: Options
-) -> OutputPart:
+def _output(one: OutputDraft, *, is_one: bool) -> OutputPart:
+    """Return the part of the plan; one of several has a claim of its own."""
+    draft, kind, reference, claim = one.draft, one.sink, one.reference, one.claim
+    if not (kind and reference and one.wanted and claim):
+        raise ValueError(f"the output {one.name} was refused without a complaint")
     options = _located_options(draft)
+    name, declared = one.wanted
     return OutputPart(
-        name="output",
+        name=one.name,
         sink=draft.sink_name,
         target=options.get(kind.place.named_by, "") if is_output(kind) else "",
         options=options,
@@ -193,14 +234,20 @@ def _output(
         reference=name,
         declared=declared,
         rows=reference.in_plan(kind.writes),
+        hold_to=None if is_one else claim.promise.guarantee,
+        claims=None if is_one else claim.verdict,
+        anomalies=() if is_one else tuple(sorted(claim.anomalies)),
     )
 
 
-def _query(draft: Draft, job: JobPart, read: InputPart, output: OutputPart) -> QueryPart:
+def _query(job: JobPart, name: str, some: list[OutputDraft], outputs: int) -> QueryPart:
+    draft = some[0].draft
     pipeline = draft.values["pipeline"]
     starting = EARLIEST if draft.own_command is None else pipeline["starting"]
     source = draft.values["source_options"]
-    return QueryPart("main", job.name, (read.name,), (output,), starting, source)
+    reads = tuple(one.name for one in some[0].inputs)
+    written = tuple(_output(one, is_one=outputs == 1) for one in some)
+    return QueryPart(name, job.name, reads, written, starting, source)
 
 
 def _faults(draft: Draft) -> tuple[FaultPart, ...]:
@@ -209,9 +256,10 @@ def _faults(draft: Draft) -> tuple[FaultPart, ...]:
             name,
             fault["do"],
             fault["target"],
-            fault["when"],
+            {one: value for one, value in fault["when"].items() if one != "query"},
             fault["how"],
             effect=fault["effect"],
+            query=fault["when"].get("query", ""),
         )
         for name, fault in zip(draft.fault_names(), draft.values["faults"], strict=True)
     )

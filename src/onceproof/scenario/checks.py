@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from onceproof.errors import RequestError, invalid, out_of_range, unknown
 from onceproof.faults import TARGET, WHEN, Ends, Setting, Where
@@ -15,7 +16,7 @@ from onceproof.references import Reference
 from onceproof.references.declared import CALM
 from onceproof.runs.plan import FAILED, IN_TURNS, OVER
 from onceproof.scenario.commands import OF_THE_JOB, PLACEHOLDERS, has_lone_bracket, placeholders_in
-from onceproof.scenario.draft import Draft
+from onceproof.scenario.draft import Draft, OutputDraft
 from onceproof.schema.kinds import ANY, Field
 from onceproof.sinks import OUTPUTS, SINKS, Sink, find_sink
 from onceproof.sinks.outputs import is_output
@@ -25,13 +26,17 @@ _LOSSY = re.compile(r"failondataloss\W*false", re.IGNORECASE)
 
 
 def check_name(draft: Draft) -> None:
-    """Check that the name has pipeline, sink and fault, and `calm` exactly without faults."""
+    """Check that the name has pipeline, sink and fault, and `calm` exactly without faults.
+
+    Of a scenario with several outputs, the second part is any word.
+    """
     if not draft.has("name", "pipeline", "sink", "faults"):
         return
     pipeline, sink, fault = draft.name_parts
     if pipeline != draft.pipeline_name:
         draft.refuse(f"begins with {pipeline!r}; write {draft.pipeline_name}__...", "name")
-    if sink != draft.sink_name and draft.sink_name in {**SINKS, **OUTPUTS}:
+    is_one = "sink" in draft.values
+    if is_one and sink != draft.sink_name and draft.sink_name in {**SINKS, **OUTPUTS}:
         message = f"names the sink {sink!r} instead of {draft.sink_name}"
         draft.refuse(f"{message}; write {pipeline}__{draft.sink_name}__{fault}", "name")
     is_calm = fault.partition("_")[0] == "calm"
@@ -42,14 +47,20 @@ def check_name(draft: Draft) -> None:
         draft.refuse(f"{message}; write {pipeline}__{sink}__calm, or faults", "name")
 
 
-def check_command(draft: Draft) -> None:
-    """Check that a command starts the driver locally, and that its placeholders exist."""
+def check_command(draft: Draft, named: Mapping[str, Sequence[str]]) -> None:
+    """Check that a command starts the driver locally, and that its placeholders exist.
+
+    `named` has the names that placeholders may have, as in {topic:orders}. Where there are several,
+    a placeholder without a name is refused.
+    """
     if not draft.has("pipeline") or (command := draft.own_command) is None:
         return
     if "--deploy-mode cluster" in " ".join(command).replace("=", " "):
         message = "runs its driver in the cluster, beyond the faults; write --deploy-mode client"
         draft.refuse(message, "pipeline", "command")
     known = {*PLACEHOLDERS, *OF_THE_JOB, *draft.values["pipeline"]["options"]}
+    known -= {one for one, names in named.items() if len(names) > 1}
+    known |= {f"{one}:{name}" for one, names in named.items() for name in names}
     for number, word in enumerate(command):
         if has_lone_bracket(word):
             message = f"{word!r} has a bracket outside of a placeholder; double it"
@@ -149,37 +160,54 @@ def check_sink_options(draft: Draft) -> None:
             item.refuse(f"{draft.sink_name} has {has}; omit it")
 
 
-def check_faults(draft: Draft, sink: type[Sink] | None, reference: Reference | None) -> None:
+def check_faults(draft: Draft, outputs: Sequence[OutputDraft]) -> None:
     """Check that each fault has a unique name, is possible, and has a moment that comes."""
-    if not draft.has("faults", "workload"):
+    if not draft.has("faults", "workload", "inputs") or not outputs:
         return
     names = draft.fault_names()
-    partitions = draft.values["workload"]["partitions"]
-    is_ours = draft.has("pipeline") and draft.own_command is None
-    is_stateless = is_ours and reference is not None and not reference.is_stateful
+    queries = {one.query: one for one in reversed(outputs)}
     for number, fault in enumerate(draft.values["faults"]):
-        setting = Setting(
-            fault["do"],
-            fault["target"],
-            fault["when"].get("failpoint"),
-            sink,
-            fault["how"],
-            draft.sink_options if sink else {},
-            partitions,
-            draft.pipeline_name if is_stateless else "",
-        )
-        for at, message in (*_strange(setting), *_lacking(setting).items()):
-            draft.refuse(message, "faults", number, *at)
-        partition = (find_target(fault["target"]) or ("", None))[1]
-        if partition is not None and partition >= partitions:
-            use = f"a partition of the input, 0 to {partitions - 1}"
-            draft.refuse(out_of_range("target", fault["target"], use), "faults", number, "target")
-        if "visible" in fault["when"] and sink and sink.atomic_batches:
-            message = f"a batch of {draft.sink_name} becomes visible as a whole"
-            draft.refuse(f"{message}; use a failpoint or a batch", "faults", number, "when")
+        name = fault["when"].get("query", outputs[0].query)
+        if name not in queries:
+            message = unknown("query", name, queries)
+            draft.refuse(message, "faults", number, "when", "query")
+            continue
         if Counter(names)[names[number]] > 1:
             message = f"duplicate name {names[number]!r} of a fault; rename one"
             draft.refuse(message, "faults", number, "name")
+        for at, message in _impossible(draft, fault, queries[name], len(queries)):
+            draft.refuse(message, "faults", number, *at)
+
+
+def _impossible(
+    draft: Draft, fault: Mapping[str, Any], output: OutputDraft, queries: int
+) -> Iterator[tuple[Where, str]]:
+    """Yield why a fault cannot happen, each with the field that it is about."""
+    partitions = output.inputs[0].partitions if output.inputs else 1
+    is_ours = draft.has("pipeline") and draft.own_command is None
+    reference, sink = output.reference, output.sink
+    is_stateless = is_ours and reference is not None and not reference.is_stateful
+    setting = Setting(
+        fault["do"],
+        fault["target"],
+        fault["when"].get("failpoint"),
+        sink,
+        fault["how"],
+        output.draft.sink_options if sink else {},
+        partitions,
+        draft.pipeline_name if is_stateless else "",
+    )
+    yield from (*_strange(setting), *_lacking(setting).items())
+    partition = (find_target(fault["target"]) or ("", None))[1]
+    if partition is not None and partition >= partitions:
+        use = f"a partition of the input, 0 to {partitions - 1}"
+        yield TARGET, out_of_range("target", fault["target"], use)
+    if "visible" in fault["when"] and sink and sink.atomic_batches:
+        message = f"a batch of {output.draft.sink_name} becomes visible as a whole"
+        yield WHEN, f"{message}; use a failpoint or a batch"
+    mechanism = mechanism_of(fault["do"], fault["target"])
+    if queries > 1 and mechanism and mechanism.disks.get(fault["target"]) == "checkpoint":
+        yield TARGET, "needs the one checkpoint of a run; use it in a scenario with one query"
 
 
 def _strange(one: Setting) -> list[tuple[Where, str]]:

@@ -56,9 +56,14 @@ def deciding_files(one: Scenario | Plan) -> list[Path]:
     own modules and installed packages are excluded.
     """
     found: set[Path] = set()
-    for name in (one.output.reference, one.input.workload, one.output.sink):
+    names = [
+        *(name for output in one.outputs for name in (output.reference, output.sink)),
+        *(read.workload for read in one.inputs),
+    ]
+    for name in names:
         found |= _modules_of(name) if ":" in name else set()
-    for text in _texts((one.input.options, one.output.options)):
+    options = [*(read.options for read in one.inputs), *(output.options for output in one.outputs)]
+    for text in _texts(options):
         if FILE in text:
             found |= _modules_of(text)
         elif text.startswith("/") and _is_file(text):

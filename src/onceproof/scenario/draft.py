@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
+from onceproof.errors import RequestError
+from onceproof.references import Reference
+from onceproof.runs.plan import InputPart
 from onceproof.schema.values import BAD, Item
+from onceproof.sinks import Sink
+from onceproof.verdict import Claim
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -31,6 +38,17 @@ class Draft:
         """Note a complaint at a field, or at the scenario if the field is absent."""
         item = self.items.get(name, self.owner)
         (item.find(*path) if name in self.items else item).refuse(message)
+
+    def attempt(self, find: Callable[[], T], name: str, *path: str) -> T | None:
+        """Return the result of `find`; None, and a complaint at `path`, if it fails."""
+        try:
+            return find()
+        except RequestError as error:
+            self.refuse(str(error), *path)
+        except Exception as error:  # of a user's module while it is imported
+            message = f"{name!r} cannot be imported: {type(error).__name__}: {error}"
+            self.refuse(f"{message}; fix that module, or use another", *path)
+        return None
 
     @property
     def own_command(self) -> tuple[str, ...] | None:
@@ -73,3 +91,33 @@ class Draft:
                 name = f"{made}_{number}"
             found.append(fault.get("name", name))
         return found
+
+    def of_output(self, query: str, output: str) -> Draft:
+        """Return the scenario as if this output were its only one."""
+        asked = self.values["queries"][query]
+        given = asked["outputs"][output]
+        item = self.items["queries"].find(query, "outputs", output)
+        pipeline = {**self.values["pipeline"], **given, "starting": asked["starting"]}
+        return replace(
+            self,
+            items={**self.items, **(item.fields() or {}), "pipeline": item},
+            values={**self.values, **given, "pipeline": pipeline},
+        )
+
+
+@dataclass(frozen=True)
+class OutputDraft:
+    """An output under construction; the parts that were refused are None.
+
+    `draft` is the scenario as if this output were its only one, `wanted` the name of the reference
+    and what the output declares, and `inputs` those of the query.
+    """
+
+    query: str
+    name: str
+    draft: Draft
+    sink: type[Sink] | None
+    wanted: tuple[str, Mapping[str, Any]] | None
+    reference: Reference | None
+    claim: Claim | None
+    inputs: tuple[InputPart, ...]

@@ -52,19 +52,20 @@ def _how() -> Kind:
     return Shape(options())
 
 
+_OF_QUERY = {"query": Field(NAME, "the query that it waits for (default: the first)", None)}
 MOMENT = {name: one.field for name, one in TRIGGERS.items()}
 
 
 @dataclass(frozen=True)
 class When:
-    """A trigger, with `batch` beside those that take it."""
+    """A trigger, with `batch` beside those that take it, and the `query` whose progress it is."""
 
     def read(self, item: Item) -> Any:
         """Return the mapping."""
-        values = Shape(MOMENT).read(item)
-        if values is BAD or set(values) in _moments():
+        values = Shape({**MOMENT, **_OF_QUERY}).read(item)
+        if values is BAD or set(values) - {*_OF_QUERY} in _moments():
             return values
-        given = " and ".join(values) or "nothing"
+        given = " and ".join(one for one in values if one not in _OF_QUERY) or "nothing"
         choices = f"exactly one of {', '.join(MOMENT)} (batch may accompany failpoint and visible)"
         item.refuse(invalid("moment", Unplain(given), choices))
         return BAD
@@ -75,6 +76,7 @@ class When:
             "oneOf": [
                 Shape(
                     {name: Field(MOMENT[name].kind, MOMENT[name].about) for name in names}
+                    | _OF_QUERY
                 ).schema()
                 for names in map(sorted, _moments())
             ]

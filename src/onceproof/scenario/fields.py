@@ -112,24 +112,19 @@ RUNTIME = {
     "master": Field(NONEMPTY, "its master (default: the stack's)", None),
     "env": Field(Shape({}, others=ANY), "its additional environment variables", None),
 }
-PIPELINE = Shape(
-    {
-        "command": Field(
-            Many(NONEMPTY, "is empty; write the words that start the job"),
-            "the command that starts the job, word by word",
-        ),
-        "reference": Field(
-            Element(WORDS),
-            "the reference for its rows: `each_once`, `calm`, or `module:attribute`",
-        ),
-        **OUTPUT,
-        "starting": Field(Word((EARLIEST, LATEST)), "the first offsets of its query", EARLIEST),
-        **RUNTIME,
-        "options": Field(
-            Shape({}, others=ANY), "values for your own placeholders in the command", {}
-        ),
-    }
+_REFERENCE = Field(
+    Element(WORDS), "the reference for its rows: `each_once`, `calm`, or `module:attribute`"
 )
+_STARTING = Field(Word((EARLIEST, LATEST)), "the first offsets of its query", EARLIEST)
+_JOB = {
+    "command": Field(
+        Many(NONEMPTY, "is empty; write the words that start the job"),
+        "the command that starts the job, word by word",
+    ),
+    **RUNTIME,
+    "options": Field(Shape({}, others=ANY), "values for your own placeholders in the command", {}),
+}
+PIPELINE = Shape({**_JOB, "reference": _REFERENCE, **OUTPUT, "starting": _STARTING})
 SINK = Shape({"name": Field(Element((*SINKS, *OUTPUTS)), "the sink")}, others=Tree())
 WORKLOAD = Shape(
     {
@@ -147,6 +142,33 @@ LIMITS = Shape(
 _GUARANTEE = Word(tuple(one.value for one in Guarantee))
 _VERDICT = Word((Grade.PASS.value, Grade.FAIL.value))
 _ANOMALY = Word(tuple(one.value for one in Anomaly))
+CLAIM = {
+    "hold_to": Field(
+        _GUARANTEE,
+        "the guarantee that it is judged by (default: the sink's, or a weaker source's)",
+        None,
+    ),
+    "claims": Field(_VERDICT, "the claimed verdict", Grade.PASS.value),
+    "anomalies": Field(Many(_ANOMALY), "with FAIL, the anomalies that must appear", ()),
+}
+_SINK_FIELD = Field(
+    Either(Element((*SINKS, *OUTPUTS)), SINK),
+    "the sink that the pipeline writes to, or its output",
+)
+ONE_OUTPUT = Shape({"sink": _SINK_FIELD, "reference": _REFERENCE, **OUTPUT, **CLAIM})
+QUERY = Shape(
+    {
+        "inputs": Field(
+            Many(NAME, "is empty; write the inputs that it reads"),
+            "the inputs that it reads (default: all)",
+            None,
+        ),
+        "starting": _STARTING,
+        "outputs": Field(Shape({}, others=ONE_OUTPUT), "its outputs by name"),
+    }
+)
+# The fields of a scenario with one output.
+ONE = ("sink", "expectations", *CLAIM)
 SCENARIO = Shape(
     {
         "name": Field(
@@ -161,10 +183,12 @@ SCENARIO = Shape(
         "workload": Field(
             WORKLOAD, "the events that are sent", {"name": "page_views", "partitions": 4}
         ),
-        "sink": Field(
-            Either(Element((*SINKS, *OUTPUTS)), SINK),
-            "the sink that the pipeline writes to, or its output",
+        "inputs": Field(
+            Shape({}, others=WORKLOAD),
+            "instead of `workload`: that of each input, by the input's name",
+            None,
         ),
+        "sink": _SINK_FIELD,
         "source_options": Field(
             Shape({}, others=ANY),
             "options of Spark's Kafka source, for the catalogue's pipelines: `failOnDataLoss`",
@@ -210,12 +234,14 @@ SCENARIO = Shape(
             REFUSED,
         ),
         "expectations": Field(SUITES, "suites of yours of Great Expectations", ()),
-        "hold_to": Field(
-            _GUARANTEE,
-            "the guarantee that it is judged by (default: the sink's, or a weaker source's)",
-            None,
-        ),
-        "claims": Field(_VERDICT, "the claimed verdict", Grade.PASS.value),
-        "anomalies": Field(Many(_ANOMALY), "with FAIL, the anomalies that must appear", ()),
+        **CLAIM,
+    }
+)
+# A job with several queries or outputs: each output has its own sink, reference and claim.
+SEVERAL = Shape(
+    {
+        **{name: one for name, one in SCENARIO.fields.items() if name not in ("pipeline", *ONE)},
+        "pipeline": Field(Shape(_JOB), "a job of yours"),
+        "queries": Field(Shape({}, others=QUERY), "the queries of the job, by name"),
     }
 )

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import yaml
 
+from onceproof.guarantee import Anomaly, Guarantee
 from onceproof.references import REFERENCES
-from onceproof.runs.plan import ALLOWED, IN_TURNS, FaultPart, Parts, Plan
+from onceproof.runs.plan import ALLOWED, IN_TURNS, FaultPart, OutputPart, Parts, Plan
 from onceproof.runs.suites import SOURCE, suites_in
 from onceproof.scenario.commands import ENTRY, OF_THE_JOB
 from onceproof.scenario.suites import OwnSuite
-from onceproof.verdict import Claim
+from onceproof.verdict import Claim, Grade
 
 FOLDER = "scenarios"  # the catalogue's name for display
 IN_FILE = "::"
+# The names in the short form of a scenario: of its input (and the end of the topic), query, output.
+INPUT, QUERY, OUTPUT = "events", "main", "output"
+FOLLOWED = "followed"  # an option of an input that only its plan has
 Fields = dict[str, Any]
 
 
@@ -92,18 +96,13 @@ def _fields(
     given: Mapping[str, Any],
     suites: list[Fields],
 ) -> Fields:
-    sink, claim = one.output, one.claim
     source = dict(one.query.source_options)
     return {
         "name": name,
         "tags": list(one.tags),
         "pipeline": pipeline,
-        "workload": {
-            "name": one.input.workload,
-            "partitions": one.input.partitions,
-            **one.input.options,
-        },
-        "sink": {"name": sink.sink, **sink.options} if sink.options else sink.sink,
+        **_inputs(one),
+        **({"sink": _sink(one.output)} if _is_short(one) else {"queries": _queries(one)}),
         **({"source_options": source} if source else {}),
         **given,
         "faults": [_fault(fault) for fault in one.faults],
@@ -114,9 +113,62 @@ def _fields(
         **({"last_words": one.last_words} if one.last_words else {}),
         **({"unexplained": ALLOWED} if one.unexplained == ALLOWED else {}),
         **({"expectations": suites} if suites else {}),
-        "hold_to": claim.promise.guarantee.value,
-        "claims": claim.verdict.value,
-        "anomalies": sorted(anomaly.value for anomaly in claim.anomalies),
+        **(_claim_of(one.claim) if _is_short(one) else {}),
+    }
+
+
+def _is_short(one: Parts) -> bool:
+    """Whether the one query and its one output have the names of the short form."""
+    return (one.query.name, len(one.outputs)) == (QUERY, 1) and one.output.name == OUTPUT
+
+
+def _inputs(one: Parts) -> Fields:
+    found = {}
+    for read in one.inputs:
+        own = {name: value for name, value in read.options.items() if name != FOLLOWED}
+        found[read.name] = {"name": read.workload, "partitions": read.partitions, **own}
+    return {"workload": found[INPUT]} if [*found] == [INPUT] else {"inputs": found}
+
+
+def _sink(output: OutputPart) -> str | Fields:
+    return {"name": output.sink, **output.options} if output.options else output.sink
+
+
+def _queries(one: Parts) -> Fields:
+    return {
+        query.name: {
+            "inputs": list(query.inputs),
+            "starting": query.starting,
+            "outputs": {output.name: _output(output) for output in query.outputs},
+        }
+        for query in one.queries
+    }
+
+
+def _output(output: OutputPart) -> Fields:
+    claim = _claim(output.hold_to, output.claims or Grade.PASS, output.anomalies)
+    return {"sink": _sink(output), **_reference(output), **claim}
+
+
+def _claim_of(claim: Claim) -> Fields:
+    return _claim(claim.promise.guarantee, claim.verdict, claim.anomalies)
+
+
+def _claim(hold_to: Guarantee | None, claims: Grade, anomalies: Collection[Anomaly]) -> Fields:
+    return {
+        **({"hold_to": hold_to.value} if hold_to else {}),
+        "claims": claims.value,
+        "anomalies": sorted(anomaly.value for anomaly in anomalies),
+    }
+
+
+def _reference(output: OutputPart) -> Fields:
+    return {"reference": output.reference, **_listed(output.declared)}
+
+
+def _listed(given: Mapping[str, Any]) -> Fields:
+    return {
+        name: list(value) if isinstance(value, tuple) else value for name, value in given.items()
     }
 
 
@@ -125,20 +177,16 @@ def _fault(fault: FaultPart) -> Fields:
         "name": fault.name,
         "do": fault.verb,
         "target": fault.target,
-        "when": dict(fault.when),
+        "when": {**fault.when, **({"query": fault.query} if fault.query else {})},
         **({"how": dict(fault.how)} if fault.how else {}),
         **({"effect": fault.effect} if fault.effect else {}),
     }
 
 
 def _job(one: Parts) -> Fields:
-    job, output = one.job, one.output
+    job = one.job
     return {
         "command": list(job.command),
-        "reference": output.reference,
-        "starting": one.query.starting,
-        **{
-            name: list(value) if isinstance(value, tuple) else value
-            for name, value in {**output.declared, **job.runtime}.items()
-        },
+        **({**_reference(one.output), "starting": one.query.starting} if _is_short(one) else {}),
+        **_listed(job.runtime),
     }

@@ -44,8 +44,8 @@ _FLAG = re.compile(r"(?:--?)?([\w.-]+)=(.*)", re.DOTALL)
 
 def check_secrets(draft: Draft) -> None:
     """Refuse secrets by value in commands, variables and options."""
-    for name in ("sink", "workload", "source_options"):
-        if draft.has(name) and isinstance(given := draft.values[name], Mapping):
+    for name in ("sink", "workload", "inputs", "queries", "source_options"):
+        if draft.has(name) and isinstance(given := draft.values.get(name), Mapping):
             _check_tree(draft, given, name)
     pipeline = draft.values["pipeline"] if draft.has("pipeline") else None
     if isinstance(pipeline, Mapping):

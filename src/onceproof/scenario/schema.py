@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from onceproof.scenario.fields import OURS, SCENARIO, WORKLOAD
+from onceproof.scenario.fields import OURS, SCENARIO, SEVERAL, WORKLOAD
 from onceproof.schema.json_schema import text_of, titled
 from onceproof.schema.kinds import ELEMENT, property_of
 from onceproof.workloads import SENDING, WORKLOADS
@@ -19,6 +19,10 @@ def file_schema() -> dict[str, Any]:
     """Return the schema of a file: one scenario, or several with their defaults."""
     fields = SCENARIO.schema()
     fields["properties"]["workload"] |= _workload()
+    fields["properties"]["inputs"] |= {"additionalProperties": _workload()}
+    fields["properties"]["queries"] = property_of(SEVERAL.fields["queries"])
+    fields["properties"]["pipeline"]["anyOf"].append(SEVERAL.fields["pipeline"].kind.schema())
+    fields["required"].remove("sink")
     each = fields["properties"]
     fields["properties"] = {name: {"$ref": f"#/$defs/{name}"} for name in each}
     shared = {name: one for name, one in fields["properties"].items() if name != "name"}
@@ -39,7 +43,7 @@ def file_schema() -> dict[str, Any]:
         **titled("A file of scenarios for onceproof"),
         "if": {"type": "object", "required": ["scenarios"]},
         "then": several,
-        "else": fields,
+        "else": fields | {"oneOf": [{"required": ["sink"]}, {"required": ["queries"]}]},
         "$defs": each,
     }
 

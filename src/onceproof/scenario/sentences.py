@@ -9,7 +9,7 @@ from typing import Any
 from onceproof.faults.registry import proof_words, target_words
 from onceproof.guarantee import Anomaly
 from onceproof.references.declared import CALM, EACH_ONCE
-from onceproof.runs.plan import IN_TURNS, LATEST, FaultPart, Plan
+from onceproof.runs.plan import IN_TURNS, LATEST, FaultPart, InputPart, Plan
 from onceproof.runs.suites import ERROR, INPUT, OUTPUT, suites_in
 from onceproof.verdict import Grade
 
@@ -28,19 +28,25 @@ def explain(plan: Plan) -> dict[str, list[str]]:
 
 
 def _sent(plan: Plan) -> list[str]:
-    workload = plan.input
-    options = workload.options
+    latest = any(query.starting == LATEST for query in plan.queries)
+    return [
+        *(line for one in plan.inputs for line in _input(plan, one)),
+        *(["Nothing is sent before the query has written its first offsets."] if latest else []),
+        *dict.fromkeys(_ends(one.options) for one in plan.inputs),
+    ]
+
+
+def _input(plan: Plan, one: InputPart) -> list[str]:
+    options = one.options
     rate = options.get("rate")
     pace = f"{rate:,} records a second" if rate else "as fast as possible"
     others = {k: v for k, v in options.items() if k not in ("events", "producers", "rate")}
-    latest = plan.query.starting == LATEST
+    name = f"{one.name}: " if len(plan.inputs) > 1 else ""
     return [
-        f"{options['events']:,} events of {workload.workload}, drawn from seed {plan.seed}, to a"
-        f" topic with {workload.partitions} partitions, by {options['producers']} producer(s),"
+        f"{name}{options['events']:,} events of {one.workload}, drawn from seed {plan.seed}, to a"
+        f" topic with {one.partitions} partitions, by {options['producers']} producer(s),"
         f" {pace}.",
         f"Options: {', '.join(f'{name} {value}' for name, value in others.items())}.",
-        *(["Nothing is sent before the query has written its first offsets."] if latest else []),
-        _ends(options),
     ]
 
 
@@ -100,14 +106,25 @@ def _how(fault: FaultPart) -> str:
 
 
 def _judged(plan: Plan) -> list[str]:
+    also = "Also: the rows visible during the faults, the state in the checkpoint, late rows."
+    if len(plan.outputs) == 1:
+        return [*_output(plan), *_held(plan), also]
+    flows = [plan.flow(one.name) for one in plan.outputs]
+    parts = [
+        f"{one.output.name}, which the query {one.query.name} writes"
+        f" from {' and '.join(one.query.inputs)}: {' '.join(_output(one))}"
+        for one in flows
+    ]
+    return [*parts, f"{also} Each output has a verdict of its own, and the worst decides."]
+
+
+def _output(plan: Plan) -> list[str]:
     output = plan.output
     return [
         f"The visible rows of {output.sink} ({output.store}, {output.family}) at the end against"
         f" {_expected(plan)}.",
         f"The sink declares {output.guarantee}; the run is held to {plan.hold_to}.",
         *_compared(output.declared),
-        *_held(plan),
-        "Also: the rows visible during the faults, the state in the checkpoint, late rows.",
     ]
 
 
@@ -166,6 +183,9 @@ def _passes(plan: Plan) -> str:
 
 
 def _fails(plan: Plan) -> list[str]:
+    if len(plan.outputs) > 1:
+        flows = {one.name: plan.flow(one.name) for one in plan.outputs}
+        return [f"{name}: {' '.join(_fails(flow))}" for name, flow in flows.items()]
     promise = plan.claim.promise
     illegal = [one for one in Anomaly if not promise.allows(one)]
     legal = [one for one in Anomaly if promise.allows(one)]

@@ -15,7 +15,7 @@ from onceproof.errors import RequestError
 from onceproof.naming import find_attribute
 from onceproof.schema.kinds import Field, Shape, Word, number, read_fields, whole
 from onceproof.schema.values import BAD, Item, Page
-from onceproof.workloads import as_is, page_views, records, template
+from onceproof.workloads import as_is, follows, page_views, records, template
 
 CONFLUENT, KAFKA_PYTHON = "confluent", "kafka-python"
 SENTINEL_KEY = "sentinel"
@@ -122,10 +122,15 @@ def has_confluent() -> bool:
         return False
 
 
+def _following(options: Mapping[str, Any], seed: int, producer: int) -> Iterator[Any]:
+    return follows.events(options, seed, producer, find_workload)
+
+
 WORKLOADS: tuple[Workload, ...] = (
     Workload("page_views", page_views.OPTIONS, page_views.events),
     Workload("records", records.OPTIONS, records.events, records.pinned, as_is.sentinel),
     Workload("template", template.OPTIONS, template.events, template.pinned, template.sentinel),
+    Workload("follows", follows.OPTIONS, _following, follows.pinned, as_is.sentinel),
 )
 
 

@@ -2,6 +2,7 @@
 
 import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -15,6 +16,10 @@ from onceproof.scenario.catalogue import find_scenario
 class Paper:
     def __init__(self, planned, committed):
         self.newest = planned, committed
+
+
+def archived(run, planned, committed):
+    return [(SimpleNamespace(run=run), Paper(planned, committed))]
 
 
 def test_the_last_line_without_warnings_and_stack_traces_is_quoted():
@@ -55,13 +60,13 @@ def test_the_reason_has_the_newest_batch(tmp_path, newest, message):
     run = RunDirectory(tmp_path)
     run.logs.mkdir()
     (run.logs / "driver-2.log").write_text("gone\n")
-    found = failure_reason("it failed", run, Paper(*newest), 2)
+    found = failure_reason("it failed", archived(run, *newest), 2)
     assert found.startswith(f"it failed; {message}")
     assert found.endswith("logs/driver-2.log: gone")
 
 
 def test_the_reason_of_a_job_that_committed_has_no_batch(tmp_path):
-    assert failure_reason("it failed", RunDirectory(tmp_path), Paper(4, 3), 1) == "it failed"
+    assert failure_reason("it failed", archived(RunDirectory(tmp_path), 4, 3), 1) == "it failed"
 
 
 def test_a_program_beside_the_jobs_own_interpreter_is_found(tmp_path):

@@ -106,7 +106,8 @@ def lived(run, monkeypatch):
     monkeypatch.setattr(calm, "prepare", lambda *_: prepared)
     for name in ("start_agent", "produce", "await_agent", "look_at_input"):
         monkeypatch.setattr(calm, name, lambda *_, **__: None)
-    monkeypatch.setattr(calm, "open_sink", lambda *_: Scripted())
+    flow = SimpleNamespace(run=run.calm)
+    monkeypatch.setattr(calm, "open_sinks", lambda *_: [(flow, Scripted())])
     monkeypatch.setattr(calm, "release", lambda one, own: one.released.touch())
     monkeypatch.setattr("onceproof.phases.observe._BETWEEN_S", 0)
 

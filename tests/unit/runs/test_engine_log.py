@@ -39,8 +39,12 @@ def stage(attempt, batch="3"):
     }
 
 
-def job(batch, run):
-    properties = {"streaming.sql.batchId": str(batch), "spark.jobGroup.id": run}
+def job(batch, run, query="q"):
+    properties = {
+        "streaming.sql.batchId": str(batch),
+        "spark.jobGroup.id": run,
+        "sql.streaming.queryId": query,
+    }
     return {"Event": "SparkListenerJobStart", "Submission Time": 1200, "Properties": properties}
 
 
@@ -88,6 +92,11 @@ def test_an_executor_that_was_given_up_and_a_stage_that_ran_again_are_kept(run):
 def test_a_batch_that_another_run_of_the_query_runs_again_is_kept(run):
     write_log(run, START, job(3, "a"), job(3, "a"), job(4, "b"), job(3, "b"))
     assert [(one["event"], one["batch"]) for one in extract(run)[1]] == [("batch_again", 3)]
+
+
+def test_a_batch_of_another_query_with_the_same_number_is_not_a_repeated_one(run):
+    write_log(run, START, job(3, "a"), job(3, "b", query="other"))
+    assert extract(run)[1] == []
 
 
 def test_the_last_line_of_a_killed_driver_may_be_torn(run):

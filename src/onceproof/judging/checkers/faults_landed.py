@@ -21,10 +21,11 @@ def faults_landed(evidence: Evidence) -> Finding:
     A fault's mechanism declares what its proof must show. Also UNKNOWN: a heal that failed or is
     missing, a fault that was not planned, and one process death that proves two faults.
     """
-    planned = evidence.plan.faults
+    planned = evidence.own_faults
     strikes = landed(evidence)
     names = {fault.name for fault in planned}
-    unplanned = {record.actor for record in evidence.of(Op.FAULT_STRIKE)} - names
+    every = {fault.name for fault in evidence.plan.faults}
+    unplanned = {record.actor for record in evidence.of(Op.FAULT_STRIKE)} - every
     problems = [
         *filter(None, (_problem(fault, evidence, strikes) for fault in planned)),
         *(f"{name} struck without being planned" for name in sorted(unplanned)),
@@ -34,6 +35,9 @@ def faults_landed(evidence: Evidence) -> Finding:
     numbers = {"planned": len(planned), "landed": len(names & strikes.keys())}
     if problems:
         return Finding("faults_landed", Grade.UNKNOWN, "; ".join(problems), numbers)
+    if not planned and every:
+        why = "Every planned fault is about another query or output"
+        return not_applicable("faults_landed", why, numbers)
     if not planned:
         return not_applicable("faults_landed", "No fault was planned, and none struck", numbers)
     reason = f"Every planned fault landed, with proof: {', '.join(fault.name for fault in planned)}"

@@ -68,11 +68,13 @@ def _begun_late(first: Mapping[str, Any]) -> list[str]:
 def _expired(evidence: Evidence) -> dict[Partition, int]:
     """Return the offset up to which faults expired each partition; the ledger still has its input.
 
-    Faults strike the input topic of the plan only.
+    A fault strikes the first input of its query.
     """
     found: dict[Partition, int] = {}
-    topic = evidence.plan.input.topic
-    for record in landed(evidence).values():
+    plan = evidence.whole_plan
+    topics = {one.name: plan.struck_by(one).input.topic for one in plan.faults}
+    for name, record in landed(evidence).items():
+        topic = topics.get(name, plan.input.topic)
         for partition, begin in record.proof.get("begins", {}).items():
             at = (topic, int(partition))
             found[at] = max(found.get(at, 0), begin)

@@ -24,7 +24,8 @@ def restarted(evidence: Evidence) -> Finding:
     starts = evidence.of(Op.ATTEMPT_START)
     checks = {record.seq: _check(record) for record in starts}
     missed, remarks = [], []
-    strikes = [record for record in landed(evidence).values() if _DAMAGE in record.proof]
+    struck = filter(evidence.is_mine, landed(evidence).values())
+    strikes = [record for record in struck if _DAMAGE in record.proof]
     for strike in strikes:
         name = f"{strike.actor} ({strike.proof[_DAMAGE]})"
         after = next((seq for seq in checks if seq > strike.seq), None)
@@ -71,7 +72,7 @@ def damaged(evidence: Evidence) -> set[str]:
         PurePath(name)
         for record in landed(evidence).values()
         for name in record.proof.get("files", {})
-        if _DAMAGE in record.proof
+        if _DAMAGE in record.proof and evidence.is_mine(record)
     }
     folders = {above for file in files for above in file.parents if STATE in above.parts}
     return {str(path) for path in files | folders}

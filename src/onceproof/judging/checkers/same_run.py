@@ -62,7 +62,7 @@ def _altered(evidence: Evidence, ends: Mapping[str, Record]) -> Iterator[str]:
     for name, record in ends.items():
         digests = field(record.proof, "digests", dict, f"the end of {name}")
         for part in USED[name]:
-            if digests.get(part) != evidence.digest(part):
+            if digests.get(part) != evidence.digest_of_all(part):
                 by[part].append(name)
     for part, names in by.items():
         yield (
@@ -105,7 +105,7 @@ def _made_of_others(evidence: Evidence, part: str, path: Path) -> Iterator[str]:
 def _not_as_planned(evidence: Evidence, ends: Mapping[str, Record]) -> Iterator[str]:
     if "produce" not in ends:
         return
-    if (planned := evidence.plan.input.events) != evidence.ledger.events:
+    if (planned := evidence.plan.events) != evidence.ledger.events:
         yield (
             f"The plan has {planned:,} events, but the ledger has {evidence.ledger.events:,}: it is"
             " not the ledger of this plan"

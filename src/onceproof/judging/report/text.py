@@ -33,6 +33,7 @@ def print_verdict(document: Mapping[str, Any], console: Console | None = None) -
     of_findings = {finding["reason"] for finding in document["findings"]}
     parts = [
         _headline(document),
+        _outputs(document.get("outputs", {})),
         _lines(one for one in document["reasons"] if one not in of_findings),
         _findings(document["findings"]),
         _differences(document),
@@ -65,6 +66,22 @@ def _headline(document: Mapping[str, Any]) -> Text:
         f" ({document['claims'] or 'no claim is known'}"
         f" under {document['hold_to'] or 'no known guarantee'})",
     )
+
+
+def _outputs(outputs: Mapping[str, Mapping[str, Any]]) -> Text | None:
+    """Return a line for each output of a run with several."""
+    if not outputs:
+        return None
+    width = max(map(len, outputs))
+    lines = [
+        Text.assemble(
+            (f"{_MARK[one['verdict']]} {one['verdict']:7}", _STYLE[one["verdict"]]),
+            f"  {name:{width}}  {'as claimed' if one['as_claimed'] else 'not as claimed'}"
+            f" under {one['hold_to']}",
+        )
+        for name, one in outputs.items()
+    ]
+    return Text("\n").join(lines)
 
 
 def _lines(sentences: Iterable[str]) -> Text | None:
