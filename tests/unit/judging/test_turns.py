@@ -14,6 +14,10 @@ from tests.unit.judging.test_effects import EXECUTOR, at, one_attempt, with_engi
 PASS, UNKNOWN, FAIL = Grade
 DIED = {"attempt": 1, "reason": "its process ended", "pause_s": 0.5, "decided": "start"}
 REASONS = {
+    "counted": (
+        "The sink was read after the end of attempt 3 and a recovery; 2 turns ended with exit code"
+        " 0, the last had all input"
+    ),
     "other_code": "Attempt {} is recorded as a turn, which ends with exit code 0, but has {}",
     "not_last": "The last attempt, 3, did not end with exit code 0",
     "too_early": "The last attempt, 3, began before all input was sent",
@@ -59,7 +63,9 @@ def test_every_checker_passes_a_good_run_in_turns(checker, tmp_path):
 
 
 def test_the_turns_are_counted(tmp_path):
-    assert found(ended, in_turns(), tmp_path).numbers == {"attempts": 3, "turns": 2}
+    finding = found(ended, in_turns(), tmp_path)
+    assert finding.numbers == {"attempts": 3, "turns": 2}
+    assert finding.reason == REASONS["counted"]
 
 
 @pytest.mark.parametrize("attempt", [2, 3])

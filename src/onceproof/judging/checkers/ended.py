@@ -38,6 +38,8 @@ def ended(evidence: Evidence) -> Finding:
         reason = f"The restart strategy gave up after attempt {last.attempt}, whose last message is"
         return Finding("ended", Grade.PASS, f"{reason}: {last.proof.get('said')}", numbers)
     reason = f"The sink was read after the end of attempt {starts[-1].attempt} and a recovery"
+    if "turns" in numbers:
+        reason += f"; {numbers['turns']:,} turns ended with exit code 0, the last had all input"
     return Finding("ended", Grade.PASS, reason, numbers)
 
 
