@@ -14,6 +14,7 @@ __all__ = ["job"]  # the fixture
 OK, FAILED = Outcome.OK, Outcome.FAILED
 TURN = "its turn ended"
 A_START_S = 25
+MOST_TURNS = 9
 # A turn in which the job does its work; where its folder has the file `code`, it ends with that.
 WORKS = """
 import pathlib, sys
@@ -55,6 +56,7 @@ class Turns(Bench):
         start = self.supervisor.start
 
         def begin(number):
+            self.trouble = "it goes on for ever" if number > MOST_TURNS else ""
             if clock:
                 clock.now += A_START_S
             self.events.get(number, lambda: None)()
