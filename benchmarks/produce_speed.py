@@ -17,12 +17,14 @@ import sys
 import time
 from pathlib import Path
 
+from tests.plans import plan_document
+
 from onceproof.kafka.security import Brokers
 from onceproof.kafka.topics import drop_topic, look, make_topic
 from onceproof.machine.home import onceproof_home
 from onceproof.phases.produce import produce
 from onceproof.producing.clients import KafkaPython
-from onceproof.producing.rows import Sends
+from onceproof.producing.rows import Row, Sends
 from onceproof.runs.directory import RunDirectory
 from onceproof.runs.plan import Plan
 from onceproof.stacks.local.stack import LocalStack
@@ -46,17 +48,11 @@ FORMS = [
 def plan(topic: str, client: str, producers: int, more: dict) -> dict:
     options = {"events": EVENTS, "client": client, "producers": producers, "rate": 0, "skew": 0}
     options |= more
-    return {
-        "scenario": "speed",
-        "run": topic,
-        "seed": 7,
-        "workload": {"name": "page_views", "topic": topic, "partitions": 8, "options": options},
-        "pipeline": {"name": "", "command": [], "reference": "", "options": {}},
-        "sink": {"name": "", "target": "", "options": {}},
-        "faults": [],
-        "restart": {},
-        "limits": {"run_s": 300, "stall_s": 60},
-    }
+    return plan_document(
+        run=topic,
+        input={"topic": topic, "partitions": 8, "options": options},
+        limits={"run_s": 300, "stall_s": 60},
+    )
 
 
 def ours(
@@ -94,13 +90,13 @@ def send_bare(brokers: Brokers, topic: str, producer: int, producers: int, gate,
     options = find_workload("page_views").resolve(
         {"events": EVENTS, "producers": producers, "skew": 0}
     )
-    rows: list[tuple[int, bytes, bytes]] = []
+    rows: list[Row] = []
     for table in find_workload("page_views").events(options, 7, producer):
         rows += Sends(table, topic, topic, 8).rows(0, table.num_rows)
     client = KafkaPython(brokers, topic, 120)._producer  # the same settings, nothing else
     gate.wait()
     began, cpu_before = time.monotonic(), time.process_time()
-    for number, key, value in rows:
+    for number, key, value, _ in rows:
         client.send(topic, value, key, partition=number)
     client.flush()
     took.put((began, time.monotonic(), time.process_time() - cpu_before))
