@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -19,6 +20,7 @@ from onceproof.scenario.deciding import suites_digest
 from onceproof.scenario.model import fields_of
 from onceproof.scenario.suite_process import answer
 from onceproof.scenario.suites import OwnSuite, checked
+from tests.repo.tree import ROOT
 
 # Great Expectations and its libraries use deprecated functions.
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -121,6 +123,21 @@ def test_a_plan_has_the_suites_of_files_and_projects_by_their_rows(folder):
         ("input", "unique", [UNIQUE]),
     ]
     assert plan.expectations["differences"]["name"] == "differences"
+
+
+def test_the_example_of_the_page_is_a_scenario(folder):
+    page = (ROOT / "docs/test-a-job/expectations.md").read_text()
+    (folder / "orders.yaml").write_text(page.partition("```yaml\n")[2].partition("```")[0])
+    shutil.move(folder / "shop/gx", folder / "gx")
+    for name in ("orders.json", "sent.json"):
+        (folder / name).write_text(json.dumps(OF_A_PROJECT))
+    found = find_scenario(str(folder / "orders.yaml")).expectations
+    assert found == (
+        OwnSuite(f"{folder}/orders.json"),
+        OwnSuite("orders", f"{folder}/gx"),
+        OwnSuite(f"{folder}/checks.py:build"),
+        OwnSuite(f"{folder}/sent.json", on="input"),
+    )
 
 
 def test_a_function_builds_a_suite_in_the_folder_of_its_file(folder):
