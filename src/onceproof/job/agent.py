@@ -64,14 +64,7 @@ class Agent:
             for number, (flow, sink) in enumerate(open_sinks(run, self.plan, self.prepared))
         ]
         self.queries = by_query(run, self.plan)
-        self.archives = {
-            name: Archive(
-                one.run.checkpoint,
-                one.run.checkpoint_log,
-                History(run.history, one.run.about_query),
-            )
-            for name, one in self.queries.items()
-        }
+        self.archives = {name: _archive(one.run) for name, one in self.queries.items()}
         self.input = InputProgress(run.history)
         self.stop = threading.Event()
         self.until = time.monotonic() + self.plan.limits.run_s
@@ -196,6 +189,12 @@ class Agent:
         if time.monotonic() > self.until:
             return f"the run did not end within {self.plan.limits.run_s:g} s"
         return ""
+
+
+def _archive(run: RunDirectory) -> Archive:
+    """Return the archive of a query's checkpoint."""
+    history = History(run.history, run.about_query)
+    return Archive(run.checkpoint, run.checkpoint_log, history)
 
 
 def main(root: Path, owner: Identity | None) -> int:
