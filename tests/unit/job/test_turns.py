@@ -56,7 +56,8 @@ class Turns(Bench):
         start = self.supervisor.start
 
         def begin(number):
-            self.trouble = "it goes on for ever" if number > MOST_TURNS else ""
+            if number > MOST_TURNS:
+                self.trouble = "it goes on for ever"
             if clock:
                 clock.now += A_START_S
             self.events.get(number, lambda: None)()
