@@ -3,11 +3,13 @@
 `make prove PART=strangers` runs the same job without the mistake, and one that writes two outputs.
 """
 
+import json
 from pathlib import Path
 
 import pytest
+from jsonschema import validate
 
-from tests.system.command import document
+from tests.system.command import SCHEMAS, run
 
 pytestmark = [pytest.mark.stack, pytest.mark.spark, pytest.mark.system]
 SHOP = Path(__file__).parent / "strangers/shop.yaml"
@@ -16,7 +18,10 @@ SHOP = Path(__file__).parent / "strangers/shop.yaml"
 def test_the_query_that_doubles_rows_is_blamed_and_the_other_one_passes(stack, tmp_path):
     name = f"{SHOP}::shop_that_appends__tables__kill_driver"
     where = ("--home", stack.state.folder, "--runs", tmp_path)
-    code, found = document("verdict", "run", name, "--seed", 7, *where)
+    code, out, err = run("run", name, "--seed", 7, *where, "--json", timeout_s=280)
+    assert out, err
+    found = json.loads(out)
+    validate(found, json.loads((SCHEMAS / "verdict.json").read_text()))
     assert (code, found["verdict"], found["as_claimed"]) == (0, "FAIL", True), found["reasons"]
     paid, seen = found["outputs"]["paid"], found["outputs"]["seen"]
     assert (paid["query"], paid["verdict"], sum(paid["differences"].values())) == (

@@ -12,14 +12,8 @@ from onceproof.sinks import SINKS
 MAY = {"onceproof"} | {
     f"onceproof.{name}"
     for name in (
-        *(
-            "checkpoint",
-            "checkpoint.log",
-            "kafka",
-            "kafka.admin",
-            "kafka.encodings",
-            "kafka.security",
-        ),
+        *("checkpoint", "checkpoint.log"),
+        *("kafka", "kafka.admin", "kafka.encodings", "kafka.security"),
         *("documents", "errors", "failpoints", "fencing", "guarantee", "naming", "variables"),
         *("machine", "machine.polling", "runs", "runs.plan", "runs.schema_1", "verdict"),
         *("schema", "schema.kinds", "schema.values"),
