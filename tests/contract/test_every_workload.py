@@ -69,7 +69,7 @@ def test_awkward_events_are_events_too(workload):
     assert found == tables(workload, **given)
     names = {one.name for one in found[0].schema}
     assert names - {"awkward"} == {one.name for one in tables(workload)[0].schema}
-    assert ("awkward" in names) is (workload.name != "records")
+    assert ("awkward" in names) is ("awkward" in workload.options)
     ids = pa.concat_tables(found).filter(pc.field("kind") == "event")["id"]
     assert sorted(ids.to_pylist()) == list(range(EVENTS))
 
