@@ -78,7 +78,8 @@ def run_recompute(run: RunDirectory, plan: Plan) -> None:
     await_first_commit(run, plan.limits.run_s)
     with spark_session(spark_tools(onceproof_home()), MASTER, run.spark_recompute) as spark:
         if is_running(run):  # otherwise a warm-up would save no time
-            warm_up(spark, run, plan, run.spark_recompute / "trial")
+            first, *_ = flows_of(run, plan)
+            warm_up(spark, first.run, first.plan, run.spark_recompute / "trial")
         await_agent(run, plan)
         await_phase(run, "produce", plan.limits.run_s)
         with phase(run, "recompute"):
