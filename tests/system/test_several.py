@@ -16,7 +16,7 @@ SHOP = Path(__file__).parent / "strangers/shop.yaml"
 
 
 def test_the_query_that_doubles_rows_is_blamed_and_the_other_one_passes(stack, tmp_path):
-    name = f"{SHOP}::shop_that_appends__tables__kill_driver"
+    name = f"{SHOP}::shop_that_appends__tables__lose_commit"
     where = ("--home", stack.state.folder, "--runs", tmp_path)
     code, out, err = run("run", name, "--seed", 7, *where, "--json", timeout_s=280)
     assert out, err
@@ -35,8 +35,8 @@ def test_the_query_that_doubles_rows_is_blamed_and_the_other_one_passes(stack, t
     assert seen["counts"]["acknowledged"] == seen["counts"]["expected"] == 3000
     assert seen["differences"]["duplicated"] == found["differences"]["duplicated"] > 0
     assert {one["output"] for one in found["blame"]} == {"seen"}
-    assert {one["fault"] for one in found["blame"]} == {"kill_driver"}
+    assert {one["fault"] for one in found["blame"]} == {"lose_commit"}
     assert found["queries"]["paid"]["inputs"] == ["orders", "payments"]
     (fault,) = found["faults"]
-    assert fault["landed"]
+    assert (fault["landed"], fault["proof"]["damage"]) == (True, "commit_lost")
     assert fault["effect"]["degree"] == "restarted"
