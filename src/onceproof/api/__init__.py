@@ -76,7 +76,7 @@ def run(
     seed: int = 0,
     random: int = 0,
     stack: str | Path | None = None,
-    runs: Path | None = None,
+    runs: str | Path | None = None,
     subject: str = "",
     is_open: bool = False,
     is_recorded: bool = True,
@@ -109,7 +109,7 @@ def replay(
     directory: str | Path,
     *,
     stack: str | Path | None = None,
-    runs: Path | None = None,
+    runs: str | Path | None = None,
     say: Say = log.debug,
     progress: Progress | None = None,
 ) -> Run:
@@ -138,7 +138,7 @@ def judge(directory: str | Path) -> Run:
     return Run(root, verdict.exit_code)
 
 
-def gate(policy: str | Path, version: str, *, runs: Path | None = None) -> Decision:
+def gate(policy: str | Path, version: str, *, runs: str | Path | None = None) -> Decision:
     """Return the decision whether the verdict history proves a policy for a version."""
     from onceproof.gates.ask import ask
 

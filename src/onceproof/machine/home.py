@@ -32,9 +32,9 @@ def _home() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "onceproof"
 
 
-def runs_folder(given: Path | None = None) -> Path:
+def runs_folder(given: str | Path | None = None) -> Path:
     """Return the folder for runs: the given one, else `ONCEPROOF_RUNS`, else ./runs."""
-    return given or Path(os.environ.get(RUNS) or "runs")
+    return Path(given or os.environ.get(RUNS) or "runs")
 
 
 def jobs_folder() -> Path:

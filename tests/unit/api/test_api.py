@@ -22,6 +22,13 @@ def test_a_stored_run_is_judged_and_has_its_verdict(tmp_path):
     assert found.directory == tmp_path
 
 
+def test_a_folder_for_runs_may_be_given_as_text(tmp_path, monkeypatch):
+    monkeypatch.setattr(api, "plan", lambda *given, **_: given[2])
+    monkeypatch.setattr(api, "live", lambda planned, *_, **__: planned)
+    scenario = "copy_events__upsert_table__calm"
+    assert onceproof.run(scenario, runs=str(tmp_path)) == tmp_path
+
+
 @pytest.mark.parametrize("name", onceproof.__all__)
 def test_each_public_name_is_there_and_documented(name):
     assert getattr(onceproof, name).__doc__
