@@ -47,7 +47,7 @@ def built(place: str) -> Any:
 
 
 def answer(place: str) -> dict[str, Any]:
-    """Return the `suite` of a function, or the `error` for which there is none."""
+    """Return the `suite` that a function returns, or the `error` that prevented it."""
     try:
         return {"suite": built(place)}
     except RequestError as error:
