@@ -12,7 +12,7 @@ from onceproof.faults import Ends
 from onceproof.faults.checks import Case, Check, whole
 from onceproof.faults.registry import ends_of
 from onceproof.faults.triggers import TRIGGERS, kind_of, sentence
-from onceproof.runs.evidence import Evidence
+from onceproof.runs.evidence import Evidence, acknowledged
 from onceproof.runs.records import Op, Record
 
 _SLACK_S = 0.25  # another process may write a record between two reads of the clock
@@ -106,7 +106,8 @@ def _is_of_the_input(case: Case) -> bool:
     moment, evidence = case.proof["moment"], case.evidence
     if "acknowledged" in moment:
         before = (one for one in evidence.of(Op.INPUT_PROGRESS) if one.seq < case.strike.seq)
-        found = [_acknowledged(evidence, one) for one in before if one.is_ok]
+        inputs = [one.name for one in evidence.plan.inputs]
+        found = [acknowledged(one.proof, inputs) for one in before if one.is_ok]
         return moment["acknowledged"] in _shares(evidence, found)
     if "committed" in moment:
         before_it = (at for seq, at in evidence.positions if seq < case.strike.seq)
@@ -124,14 +125,6 @@ def _is_begun_before(case: Case) -> bool:
     before = [0.0, *(one.wall for one in history if one.seq <= since)][-1]
     after = min((one.seq, one.wall) for one in history if one.seq > since)[1]
     return before <= wall <= after + _SLACK_S
-
-
-def _acknowledged(evidence: Evidence, record: Record) -> int:
-    """Return the records that were acknowledged, of the inputs seen here."""
-    by_input = record.proof.get("by_input")
-    if by_input is None:
-        return int(record.proof["acknowledged"])
-    return sum(by_input.get(one.name, 0) for one in evidence.plan.inputs)
 
 
 def _shares(evidence: Evidence, counts: list[int]) -> set[float]:

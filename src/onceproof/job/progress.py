@@ -9,7 +9,7 @@ from typing import Any
 
 from onceproof.checkpoint.archive import Archive
 from onceproof.documents import read_object
-from onceproof.runs.evidence import by_partition
+from onceproof.runs.evidence import acknowledged, by_partition
 from onceproof.runs.flows import Flow
 from onceproof.runs.records import Op
 from onceproof.sinks import Sink
@@ -23,8 +23,8 @@ class InputProgress:
         self._place = 0
         self._last: Mapping[str, Any] = {"offered": 0, "acknowledged": 0}
 
-    def acknowledged(self, inputs: Collection[str] = ()) -> int:
-        """Return the number of acknowledged records, of all inputs or of some."""
+    def acknowledged(self, inputs: Collection[str]) -> int:
+        """Return the number of acknowledged records of some inputs."""
         with self._path.open("rb") as file:
             file.seek(self._place)
             for line in file:
@@ -35,10 +35,7 @@ class InputProgress:
                     record = json.loads(line)
                     if record["op"] == Op.INPUT_PROGRESS and record["outcome"] == "ok":
                         self._last = record["proof"]
-        by_input = self._last.get("by_input")
-        if by_input and inputs:
-            return sum(by_input.get(name, 0) for name in inputs)
-        return int(self._last["acknowledged"])
+        return acknowledged(self._last, inputs)
 
 
 class RunProgress:

@@ -176,7 +176,7 @@ def _committed(evidence: Evidence, ledger: Ledger) -> int | None:
     """Count the records that every query that reads them has committed."""
     least: dict[Partition, int] = {}
     for flow in by_query(evidence.run, evidence.plan).values():
-        positions = or_none(lambda run=flow.run: Evidence(run).positions)  # type: ignore[misc]
+        positions = or_none(lambda run=flow.run: Evidence(run, evidence).positions)  # type: ignore[misc]
         if positions is None:
             return None
         last = positions[-1][1] if positions else {}

@@ -49,7 +49,10 @@ def _judged(run: RunDirectory) -> tuple[Verdict, dict[str, Any]]:
     plan = or_none(lambda: evidence.plan)
     if plan is None or len(plan.outputs) == 1:
         return _judged_flow(evidence, plan)
-    found = {flow.name: _judged_flow(Evidence(flow.run), flow.plan) for flow in flows_of(run, plan)}
+    found = {
+        flow.name: _judged_flow(Evidence(flow.run, evidence), flow.plan)
+        for flow in flows_of(run, plan)
+    }
     verdict = WholeVerdict.of({name: one for name, (one, _) in found.items()})
     documents = {name: one for name, (_, one) in found.items()}
     whole = verdict_document(evidence, verdict, next(iter(documents.values())))

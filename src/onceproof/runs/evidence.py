@@ -6,7 +6,7 @@ needs it, so no checker can mistake it for an empty result.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
@@ -44,9 +44,13 @@ class Differences:
 
 @dataclass(frozen=True)
 class Evidence:
-    """The evidence in the directory of one run; nothing else is consulted."""
+    """The evidence in the directory of one run; nothing else is consulted.
+
+    That of a flow takes what is the same for all flows from the evidence of the `whole` run.
+    """
 
     run: RunDirectory
+    whole: Evidence | None = None
 
     @cached_property
     def plan(self) -> Plan:
@@ -57,7 +61,7 @@ class Evidence:
     @cached_property
     def whole_plan(self) -> Plan:
         """The plan with all queries and outputs."""
-        return Plan.read(self.run.plan)
+        return self.whole.whole_plan if self.whole else Plan.read(self.run.plan)
 
     @property
     def own_faults(self) -> tuple[FaultPart, ...]:
@@ -71,7 +75,7 @@ class Evidence:
 
         Strikes are about a query too, and disturb all.
         """
-        records = History(self.run.history).read()
+        records = self.whole.history if self.whole else History(self.run.history).read()
         return tuple(one for one in records if one.op in _STRIKES or self.is_mine(one))
 
     def is_mine(self, record: Record) -> bool:
@@ -108,7 +112,7 @@ class Evidence:
 
     @cached_property
     def _digests(self) -> dict[tuple[RunDirectory, str], str]:
-        return {}
+        return self.whole._digests if self.whole else {}
 
     def digest(self, part: str) -> str:
         """Return the digest of a part as it is now, of the query and output seen here."""
@@ -193,6 +197,17 @@ def by_partition(topics: Mapping[str, Mapping[str, int]]) -> dict[Partition, int
         for topic, offsets in topics.items()
         for partition in offsets
     }
+
+
+def acknowledged(proof: Mapping[str, Any], inputs: Collection[str]) -> int:
+    """Return the acknowledged records by the proof of an `input.progress`, of some inputs.
+
+    In a run with one input the proof has only the total.
+    """
+    by_input = proof.get("by_input")
+    if by_input is None:
+        return int(proof["acknowledged"])
+    return sum(by_input.get(name, 0) for name in inputs)
 
 
 def or_none(read: Callable[[], T]) -> T | None:

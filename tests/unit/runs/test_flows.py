@@ -1,6 +1,7 @@
 """The flows of a run: the part of the plan, of the directory and of the history of each output."""
 
 import copy
+import json
 
 import pytest
 
@@ -107,6 +108,20 @@ def test_a_flow_sees_what_is_about_all_and_about_itself_and_every_strike(tmp_pat
     ]
     assert [rejects.is_mine(one) for one in rejects.history] == [True, True, True, False]
     assert len(Evidence(run).history) == 6
+
+
+def test_flows_share_what_was_read_for_the_whole_run(tmp_path):
+    run = RunDirectory(tmp_path)
+    run.plan.write_text(json.dumps(document()))
+    History(run.history, "query:seen").append("any", Op.PHASE_START)
+    whole = Evidence(run)
+    alone = [Evidence(one.run).history for one in flows_of(run, whole.plan)]
+    assert len(whole.history) == 1
+    run.history.unlink()
+    run.plan.unlink()
+    found = [Evidence(one.run, whole) for one in flows_of(run, whole.plan)]
+    assert [one.history for one in found] == alone
+    assert [one.plan.output.name for one in found] == ["facts", "rejects", "seen"]
 
 
 def test_the_records_of_a_history_about_an_output_are_its_own(tmp_path):
