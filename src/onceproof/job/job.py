@@ -178,8 +178,7 @@ class Job:
     @property
     def _store(self) -> dict[str, str]:
         """The variables for the login to the stack's PostgreSQL; empty if it has none."""
-        addresses = (self.prepared.address, *self.prepared.others.values())
-        passfile = next(filter(None, map(passfile_of, addresses)), "")
+        passfile = next(filter(None, map(passfile_of, self.prepared.addresses)), "")
         return {"PGPASSFILE": passfile, "PGPASSWORD": password_in(passfile)} if passfile else {}
 
     @property
@@ -188,9 +187,8 @@ class Job:
 
     def _hidden(self) -> dict[str, str]:
         """Return the secrets that the job is given, by name, to remove them from its log."""
-        addresses = (self.prepared.address, *self.prepared.others.values())
         names = [*variables_of(self.plan), "PGPASSWORD"]
-        names += [one for address in addresses for one in names_in(address)]
+        names += [one for address in self.prepared.addresses for one in names_in(address)]
         names += [one for text in self.prepared.security.values() for one in names_in(text)]
         found = {name: self._variables.get(name, "") for name in names}
         return {name: value for name, value in found.items() if len(value) >= _LONG_ENOUGH}

@@ -40,8 +40,7 @@ def prepare(run: RunDirectory, plan: Plan, home: Path | None = None) -> Prepared
         prepared = Prepared.read(run.prepared)
     else:
         prepared = _stack(run, plan, home)
-        addresses = (prepared.address, *prepared.others.values())
-        refuse_unset(plan, has_store=any(map(passfile_of, addresses)))
+        refuse_unset(plan, has_store=any(map(passfile_of, prepared.addresses)))
         prepared.write(run.prepared)
     brokers = prepared.brokers
     mount_disks(run, plan.faults)

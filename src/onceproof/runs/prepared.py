@@ -28,6 +28,11 @@ class Prepared:
     security: Mapping[str, str] = field_of(default_factory=dict)
     others: Mapping[str, str] = field_of(default_factory=dict)
 
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """The addresses of all outputs' stores."""
+        return (self.address, *self.others.values())
+
     def address_of(self, output: str) -> str:
         """Return the address of an output's store."""
         return self.others.get(output, self.address)
